@@ -1,0 +1,45 @@
+"""What is asked of an agent, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """One call of an agent for one phase."""
+
+    agent: str  # name under `agents:` in the settings
+    role: str  # implement, improve, review, parse
+    prompt: str
+    # where it stands: the workspace, or the throw-away snapshot
+    cwd: Path
+    # where prompt, output and outcome of this one call are kept; made by the caller, 0700
+    call_dir: Path
+    task: int
+    cycle: int
+    phase: str
+    model: str | None = None
+    timeout_seconds: float = 3600.0
+    read_only: bool = False
+    # isolation and the like; joins the listed environment
+    env: Mapping[str, str] = field(default_factory=dict)
+    # the secret number of this review, for agents that answer by schema
+    number: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReply:
+    """What the agent said at the end. Never empty."""
+
+    text: str
+    model: str | None = None
+    provider: str = ""
+    cost_usd: float | None = None
+    tokens: int = 0
+    seconds: float = 0.0
+    session: str | None = None
+    # the argv as a person would read it, without the prompt
+    command: str = ""

@@ -1,0 +1,111 @@
+"""The change under review: files, hunks and how lines moved. Paths are text with surrogate escapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One block of a unified diff. `text` is the block with its `@@` line."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """One path of a change."""
+
+    path: str
+    # A added, M modified, D deleted, R renamed, T type changed
+    status: str
+    old_path: str | None = None
+    old_mode: str = "100644"
+    new_mode: str = "100644"
+    old_blob: str = ""
+    new_blob: str = ""
+    binary: bool = False
+    hunks: tuple[Hunk, ...] = ()
+    # the `diff --git …` lines up to the first hunk
+    header: str = ""
+
+    @property
+    def added(self) -> int:
+        return sum(line.startswith("+") for hunk in self.hunks for line in hunk.text.split("\n")[1:])
+
+    @property
+    def removed(self) -> int:
+        return sum(line.startswith("-") for hunk in self.hunks for line in hunk.text.split("\n")[1:])
+
+    @property
+    def is_submodule(self) -> bool:
+        return "160000" in (self.old_mode, self.new_mode)
+
+    @property
+    def is_symlink(self) -> bool:
+        return "120000" in (self.old_mode, self.new_mode)
+
+    def changed_lines(self) -> set[int]:
+        """Numbers, in the new file, of the lines that were added or altered."""
+        numbers: set[int] = set()
+        for hunk in self.hunks:
+            here = hunk.new_start
+            for line in hunk.text.split("\n")[1:]:
+                if line.startswith("+"):
+                    numbers.add(here)
+                    here += 1
+                elif line.startswith(" "):
+                    here += 1
+        return numbers
+
+    def map_line(self, line: int) -> int | None:
+        """Where a line of the old file stands in the new one; None if it was deleted."""
+        shift = 0
+        for hunk in self.hunks:
+            old_end = hunk.old_start + max(hunk.old_lines, 1)
+            if line < hunk.old_start or (hunk.old_lines == 0 and line <= hunk.old_start):
+                break
+            if line < old_end and hunk.old_lines:
+                return self._inside(hunk, line)
+            shift += hunk.new_lines - hunk.old_lines
+        return line + shift
+
+    @staticmethod
+    def _inside(hunk: Hunk, line: int) -> int | None:
+        old, new = hunk.old_start, hunk.new_start
+        for text in hunk.text.split("\n")[1:]:
+            if text.startswith("-"):
+                if old == line:
+                    return None
+                old += 1
+            elif text.startswith("+"):
+                new += 1
+            elif text.startswith(" "):
+                if old == line:
+                    return new
+                old, new = old + 1, new + 1
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Everything between two trees."""
+
+    old_tree: str
+    new_tree: str
+    files: tuple[ChangedFile, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.files)
+
+    def file(self, path: str) -> ChangedFile | None:
+        return next((file for file in self.files if file.path == path), None)
+
+    def text(self) -> str:
+        """The whole as a unified diff."""
+        return "".join(file.header + "".join(hunk.text for hunk in file.hunks) for file in self.files)

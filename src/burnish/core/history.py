@@ -1,0 +1,76 @@
+"""What is on record about a task's current run: enough to know the next step after any crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from burnish.core.finding import Finding
+from burnish.core.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRecord:
+    """One row of the phase journal."""
+
+    run: int
+    cycle: int
+    phase: str  # implement, improve, check, review, gate
+    attempt: int  # counts from 1 within (run, cycle, phase)
+    state: str  # started, finished, failed
+    started_at: str = ""
+    finished_at: str | None = None
+    runner: str = ""
+    # phase.finished's or phase.failed's data
+    result: Mapping[str, Any] = field(default_factory=dict)
+    # a later decision said "do this one again"
+    superseded: bool = False
+    cost_usd: float | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """One decision.made event."""
+
+    run: int
+    cycle: int
+    action: str  # accept, revise, escalate, wait, again
+    by: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The current run of a task, oldest first."""
+
+    task: Task
+    phases: tuple[PhaseRecord, ...] = ()
+    decisions: tuple[DecisionRecord, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def phase(self, cycle: int, *names: str) -> PhaseRecord | None:
+        """The newest attempt that still counts."""
+        for record in reversed(self.phases):
+            if record.cycle == cycle and record.phase in names and not record.superseded:
+                return record
+        return None
+
+    def finished(self, cycle: int, *names: str) -> PhaseRecord | None:
+        record = self.phase(cycle, *names)
+        return record if record and record.state == "finished" else None
+
+    def decision(self, cycle: int) -> DecisionRecord | None:
+        """The decision on that cycle that still stands."""
+        for record in reversed(self.decisions):
+            if record.cycle == cycle:
+                return None if record.action == "again" else record
+        return None
+
+    @property
+    def cycle(self) -> int:
+        return max([1, *(p.cycle for p in self.phases), *(d.cycle for d in self.decisions)])
+
+    def work(self, cycle: int) -> PhaseRecord | None:
+        return self.finished(cycle, "implement", "improve")

@@ -1,0 +1,88 @@
+"""The settings that decide, as plain values: what the engine needs of `Config`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burnish.core.finding import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSpec:
+    """One check, as the user wrote it (or as it was found)."""
+
+    name: str
+    # a string goes to the shell, a list is run as it is
+    command: str | tuple[str, ...]
+    blocking: bool = True
+    timeout_seconds: float = 1200.0
+    # junit, sarif, tap or None: exit code alone; the report's path is relative to {report_dir}
+    report: str | None = None
+    report_file: str | None = None
+
+    @property
+    def words(self) -> str:
+        return self.command if isinstance(self.command, str) else " ".join(self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerSpec:
+    """One member of the panel."""
+
+    agent: str
+    model: str | None = None
+    prompt: str | None = None
+    categories: tuple[str, ...] = ()
+    timeout_seconds: float = 600.0
+    reads_files: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    diff_kb: int = 30
+    test_kb: int = 2
+    lint_chars: int = 200
+    error_kb: int = 1
+    context_chars: int = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How one task of one project is to be run."""
+
+    agent: str
+    model: str | None
+    reviewers: tuple[ReviewerSpec, ...]
+    checks: tuple[CheckSpec, ...] = ()
+    lint_fix: str | tuple[str, ...] | None = None
+    on_failure: str = "fix"
+    checks_where: str = "workspace"
+    max_cycles: int = 3
+    auto_review: bool = True
+    review_required: bool = True
+    review_enabled: bool = True
+    block_on: Severity = Severity.ERROR
+    quorum: str = "all"
+    trigger: str = "completion"
+    may_fix: bool = False
+    accept_unsigned: bool = False
+    parse_agent: str | None = None
+    parse_model: str | None = None
+    context: frozenset[str] = frozenset()
+    limits: Limits = Limits()
+    fix_history: str = "focused"
+    approval: str = "auto"
+    hitl: str = "off"  # off, every, final
+    implement_timeout: float = 3600.0
+    improve_timeout: float = 1800.0
+    setup: str | tuple[str, ...] | None = None
+    copy: tuple[str, ...] = ()
+    artifacts: str = "ref"
+    base_ref: str | None = None
+    commit_message: str | None = None
+    isolation: str = "none"
+    isolation_env: tuple[tuple[str, str], ...] = ()
+    task_usd: float | None = None
+    task_tokens: int | None = None
+    # hash of everything that judges: check commands, reviewers, block_on, quorum, pipeline, own prompts
+    judge: str = ""

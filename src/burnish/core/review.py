@@ -1,0 +1,101 @@
+"""What a reviewer concluded, or that we could not understand it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from burnish.core.finding import Remark
+
+
+class Verdict(StrEnum):
+    APPROVED = "approved"
+    CHANGES_REQUESTED = "changes_requested"
+    NEEDS_DISCUSSION = "needs_discussion"
+    REJECTED = "rejected"
+
+
+class RulingState(StrEnum):
+    RESOLVED = "resolved"
+    OPEN = "open"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a review says of an earlier finding."""
+
+    id: str
+    state: RulingState
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compliance:
+    """Was an acceptance criterion or checklist item met? None = nobody judged it."""
+
+    item: str
+    met: bool | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review that could be read."""
+
+    verdict: Verdict
+    summary: str
+    inspected: tuple[str, ...] = ()
+    rulings: tuple[Ruling, ...] = ()
+    compliance: tuple[Compliance, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    blocking: bool = False
+    rejection_reason: str = ""
+    # what was odd about it: unknown keys, mapped severities, unknown ids
+    notes: tuple[str, ...] = ()
+    # False: read by the strict reader of old markers; such an approval still needs a person
+    signed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What the reviewer said, when we could not understand it. Never an approval."""
+
+    why: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """One reviewer's part in a cycle's review."""
+
+    agent: str
+    model: str | None
+    reading: Review | Unreadable
+    reviewed_at: str
+    raw_sha256: str
+    # where the raw text lies in the burnish home
+    raw_path: str = ""
+    command: str = ""
+    provider: str = ""
+    cost_usd: float | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Everything that was said in one cycle's review, and what it comes to."""
+
+    voices: tuple[Voice, ...]
+    verdict: Verdict | None  # None = unreadable
+    summary: str
+    why: str = ""
+    # changed paths that nobody saw
+    uncovered: tuple[str, ...] = ()
+    blocking: bool = False
+    rejection_reason: str = ""
+    compliance: tuple[Compliance, ...] = ()
+    rulings: tuple[Ruling, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    signed: bool = True
+    notes: tuple[str, ...] = field(default=())

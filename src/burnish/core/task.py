@@ -1,0 +1,121 @@
+"""A task: what was asked for, and where it stands."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
+from burnish.errors import BadInput
+
+
+class TaskType(StrEnum):
+    IMPLEMENT = "implement"
+    PLAN = "plan"
+    REVIEW = "review"
+    IMPROVE = "improve"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of the task's checklist."""
+
+    text: str
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What was asked for. Changed only by a person (`edit`)."""
+
+    title: str
+    description: str = ""
+    type: TaskType = TaskType.IMPLEMENT
+    scope: str = ""
+    criteria: tuple[str, ...] = ()
+    checklist: tuple[Item, ...] = ()
+    plan: str = ""
+    depends_on: tuple[int, ...] = ()
+    priority: int = 0
+    agent: str | None = None
+    model: str | None = None
+    base_ref: str | None = None
+    skip_tests: bool = False
+    of: int | None = None
+    # None = as the settings say when the task is run
+    auto_review: bool | None = None
+    max_cycles: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as the event log has left it."""
+
+    project: str
+    id: int
+    spec: Spec
+    status: Status = Status.BACKLOG
+    reason: Reason | None = None
+    error: ErrorCode | None = None
+    # one line for people: why it is blocked or failed, and what to type
+    note: str = ""
+    final_verdict: FinalVerdict | None = None
+    run: int = 0
+    cycle: int = 0
+    max_cycles: int = 3
+    auto_review: bool = True
+    review_status: ReviewStatus | None = None
+    # the phase that is under way or was cut, for the status line
+    phase: str | None = None
+    phase_started: str | None = None
+    branch: str | None = None
+    # where the branch will be merged to, e.g. "main"; None on a detached HEAD
+    target: str | None = None
+    base: str | None = None
+    commit: str | None = None
+    open_findings: int = 0
+    cost_usd: float | None = None
+    tokens: int = 0
+    overrides: int = 0
+    runner: str | None = None
+    created_at: str = ""
+    updated_at: str = ""
+
+    @property
+    def name(self) -> str:
+        """`29-add-login`: the directory and branch name."""
+        return f"{self.id}-{slug(self.spec.title)}"
+
+
+def slug(title: str, *, longest: int = 40) -> str:
+    """A name made of a-z, 0-9 and dashes: safe as a ref, a path and a word in a shell."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    return words[:longest].rstrip("-") or "task"
+
+
+def task_id(text: str) -> int:
+    """`29` or `T29` → 29."""
+    match = re.fullmatch(r"[Tt]?0*([1-9][0-9]{0,8})", text.strip())
+    if not match:
+        raise BadInput(
+            f"{text!r} is not a task id.", hint="Write a number, e.g. 29 or T29; `burnish list` shows them."
+        )
+    return int(match[1])
+
+
+def circle(depends_on: dict[int, tuple[int, ...]], start: int) -> list[int] | None:
+    """The circle of dependencies that runs through `start`, if there is one."""
+    trail: list[tuple[int, list[int]]] = [(start, [start])]
+    seen: set[int] = set()
+    while trail:
+        here, path = trail.pop()
+        for there in depends_on.get(here, ()):
+            if there == start:
+                return [*path, start]
+            if there not in seen:
+                seen.add(there)
+                trail.append((there, [*path, there]))
+    return None

@@ -1,0 +1,33 @@
+"""The failures a user can do something about. Anything else is our bug and keeps its traceback."""
+
+
+class BurnishError(Exception):
+    """One line that says what went wrong, one that says what to do. It could not run: exit code 3."""
+
+    exit_code = 3
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+class BadInput(BurnishError):
+    """Usage or settings: exit code 2."""
+
+    exit_code = 2
+
+
+class Refused(BurnishError):
+    """A lock, an illegal move, a stale decision: exit code 4."""
+
+    exit_code = 4
+
+
+class PhaseFailed(BurnishError):
+    """A phase could not be carried out; `code` is one of `core.status.ErrorCode`."""
+
+    def __init__(self, code: str, what: str, *, hint: str = "", retryable: bool = False) -> None:
+        super().__init__(what, hint=hint)
+        self.code = code
+        self.retryable = retryable
