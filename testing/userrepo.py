@@ -1,0 +1,63 @@
+"""A user's repository to try things on, and a fingerprint that notices any touch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+OURS = ("refs/heads/burnish/", "refs/burnish/")
+
+
+@dataclass(frozen=True)
+class UserRepo:
+    path: Path
+
+    @classmethod
+    def make(cls, path: Path, files: dict[str, str] | None = None, *init_args: str) -> UserRepo:
+        path.mkdir(parents=True, exist_ok=True)
+        repo = cls(path)
+        repo.git("init", "-q", "-b", "main", *init_args)
+        repo.commit(files or {"app.py": "def add(a, b):\n    return a + b\n"}, "start")
+        return repo
+
+    def git(self, *args: str, check: bool = True) -> str:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+        env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        identity = ("-c", "user.name=User", "-c", "user.email=user@example.org", "-c", "protocol.file.allow=always")
+        done = subprocess.run(
+            ["git", *identity, *args], cwd=self.path, env=env, capture_output=True, check=False
+        )
+        if check and done.returncode:
+            raise AssertionError(f"git {args}: {done.stderr.decode(errors='replace')}")
+        return done.stdout.decode(errors="surrogateescape").strip()
+
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            target = self.path / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+
+    def commit(self, files: dict[str, str], message: str = "change") -> str:
+        self.write(files)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def fingerprint(self) -> str:
+        """The user's files, index, HEAD, config, hooks and refs, byte for byte; burnish's own refs aside."""
+        digest = hashlib.sha256()
+        git_dir = Path(self.git("rev-parse", "--absolute-git-dir"))
+        watched = [p for p in self.path.rglob("*") if git_dir not in p.parents and p != git_dir]
+        watched += [git_dir / name for name in ("config", "HEAD", "index")]
+        watched += list((git_dir / "hooks").glob("*")) if (git_dir / "hooks").is_dir() else []
+        for path in sorted(watched):
+            if path.is_symlink():
+                digest.update(os.fsencode(path) + os.fsencode(os.readlink(path)))
+            elif path.is_file():
+                digest.update(os.fsencode(path) + path.read_bytes() + oct(path.stat().st_mode).encode())
+        refs = [r for r in self.git("for-each-ref").splitlines() if not any(o in r for o in OURS)]
+        digest.update("\n".join(refs).encode())
+        return digest.hexdigest()

@@ -1,0 +1,30 @@
+"""Every test has a home of its own, and no way to the real one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from testing.userrepo import UserRepo
+
+
+@pytest.fixture(autouse=True)
+def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Own HOME and BURNISH_HOME; nothing of the person's git or agent settings."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in list(os.environ):
+        if name.startswith(("GIT_", "BURNISH", "XDG_", "ANTHROPIC", "OPENAI", "GEMINI")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("BURNISH_HOME", str(home / "burnish"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return home
+
+
+@pytest.fixture
+def user_repo(tmp_path: Path) -> UserRepo:
+    return UserRepo.make(tmp_path / "repo")
