@@ -1,0 +1,62 @@
+"""Core types to plain JSON values and back. Unknown keys are ignored, so that older versions can be read by newer ones."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """Dataclasses, enums, tuples and paths as JSON knows them."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): encode(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [encode(v) for v in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def decode(cls: type[T], data: Mapping[str, Any]) -> T:
+    """The dataclass that `encode` made `data` of. A missing key takes its default."""
+    readers = _readers(cls)
+    return cls(**{name: read(data[name]) for name, read in readers.items() if name in data})
+
+
+@cache
+def _readers(cls: type) -> dict[str, Callable[[Any], Any]]:
+    hints = get_type_hints(cls)
+    return {f.name: _reader(hints[f.name]) for f in fields(cls) if f.init}
+
+
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        inner = [_reader(arg) for arg in get_args(hint) if arg is not type(None)]
+        return lambda v: None if v is None else inner[0](v)
+    if origin is tuple:
+        args = get_args(hint)
+        if len(args) == 2 and args[1] is Ellipsis:
+            each = _reader(args[0])
+            return lambda v: tuple(each(x) for x in v)
+        parts = [_reader(arg) for arg in args]
+        return lambda v: tuple(read(x) for read, x in zip(parts, v, strict=True))
+    if isinstance(hint, type):
+        if is_dataclass(hint):
+            return lambda v: decode(hint, v)
+        if issubclass(hint, Enum):
+            return hint
+        if hint is Path:
+            return Path
+    return lambda v: v
