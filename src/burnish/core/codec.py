@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -30,12 +30,12 @@ def encode(value: Any) -> Any:
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
     """The dataclass that `encode` made `data` of. A missing key takes its default."""
-    readers = _readers(cls)
+    readers = _readers(cast(Any, cls))
     return cls(**{name: read(data[name]) for name, read in readers.items() if name in data})
 
 
 @cache
-def _readers(cls: type) -> dict[str, Callable[[Any], Any]]:
+def _readers(cls: type[Any]) -> dict[str, Callable[[Any], Any]]:
     hints = get_type_hints(cls)
     return {f.name: _reader(hints[f.name]) for f in fields(cls) if f.init}
 

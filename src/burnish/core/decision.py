@@ -1,0 +1,170 @@
+"""What to do about a cycle. Pure: its tests are tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from burnish.core.finding import Category, Finding, Severity, blocks
+from burnish.core.review import Compliance, Panel, Ruling, RulingState, Verdict
+from burnish.core.status import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revise:
+    """Send it back: one more improve."""
+
+    why: str
+    blockers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Escalate:
+    """A person is needed."""
+
+    reason: Reason
+    why: str
+    blockers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """It may be accepted, but only a person may say so."""
+
+    why: str
+
+
+Decision = Accept | Revise | Escalate | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Where the loop stands: what convergence is judged by."""
+
+    cycle: int
+    max_cycles: int
+    # ids that blocked at the end of each earlier cycle of this run, oldest first
+    earlier_blockers: tuple[frozenset[str], ...] = ()
+    # trees committed by the earlier cycles of this run
+    earlier_trees: tuple[str, ...] = ()
+    tree: str = ""
+    # the work phase of this cycle changed nothing
+    unchanged: bool = False
+    # ... but disputed these findings instead
+    disputed: tuple[str, ...] = ()
+
+
+def after_work(now: Round) -> Decision | None:
+    """Nothing changed, or code that was judged before: there is nothing to judge. None = go on."""
+    if now.tree and now.tree in now.earlier_trees:
+        return Escalate(Reason.STALLED, "the same code came back as in an earlier cycle")
+    if not now.unchanged or now.disputed:
+        return None
+    if now.cycle == 1:
+        return Escalate(Reason.NO_CHANGES, "the agent changed nothing")
+    return Escalate(Reason.STALLED, "the fix changed nothing and disputed nothing")
+
+
+def after_checks(findings: Sequence[Finding], now: Round, *, on_failure: str, block_on: Severity) -> Decision | None:
+    """Straight back to the agent when a check is broken, without paying for a review. None = go on to review."""
+    guard = _guarded(findings)
+    if guard:
+        return guard
+    broken = tuple(f.id for f in findings if blocks(f, block_on) and f.remark.source.startswith("check:"))
+    if not broken or on_failure != "fix":
+        return None
+    return send_back(f"{_count(len(broken), 'problem')} found by the checks", broken, now)
+
+
+def after_review(
+    panel: Panel, findings: Sequence[Finding], now: Round, *, block_on: Severity, criteria: Sequence[str] = ()
+) -> Decision:
+    """The verdict is one voice; checks, open findings, criteria and coverage must agree with it."""
+    guard = _guarded(findings)
+    if guard:
+        return guard
+    if panel.verdict is None:
+        # Not sent back to the author: the code may be fine, it is the reviewer we failed to hear.
+        return Escalate(Reason.UNREADABLE_REVIEW, panel.why or "the review could not be read")
+    if panel.verdict is Verdict.NEEDS_DISCUSSION:
+        return Escalate(Reason.NEEDS_DISCUSSION, panel.summary or "the reviewer wants to talk to a person")
+    if panel.verdict is Verdict.REJECTED or panel.blocking:
+        return Escalate(Reason.REJECTED, panel.rejection_reason or panel.summary or "the review rejected the change")
+    twice = [f.id for f in findings if f.alive and f.disputes >= 2]
+    if twice:
+        return Escalate(
+            Reason.NEEDS_DISCUSSION, f"{', '.join(twice)} disputed twice: author and reviewer do not agree", tuple(twice)
+        )
+    blockers = tuple(f.id for f in findings if blocks(f, block_on))
+    unmet = [c for c in panel.compliance if c.met is False]
+    if panel.verdict is Verdict.CHANGES_REQUESTED or blockers or unmet:
+        return send_back(_why(panel, blockers, unmet), blockers or _alive(findings), now)
+    if panel.uncovered:
+        return Escalate(Reason.INCOMPLETE_REVIEW, f"nobody looked at {_names(panel.uncovered)}")
+    missing = _unjudged(panel.compliance, criteria)
+    if missing and not _only_static(panel):
+        return send_back(f"the review says nothing of {_names(missing)}", _alive(findings), now)
+    if not panel.signed:
+        return Wait("approved by a reviewer that does not sign its verdicts")
+    return Accept(panel.summary)
+
+
+def send_back(why: str, blockers: tuple[str, ...], now: Round) -> Decision:
+    """One more improve, unless the loop goes in circles or has run out."""
+    if now.cycle >= now.max_cycles:
+        return Escalate(Reason.MAX_CYCLES, f"{why}, after {_count(now.cycle, 'cycle')}", blockers)
+    same = frozenset(blockers)
+    if same and len(now.earlier_blockers) >= 2 and all(same <= past for past in now.earlier_blockers[-2:]):
+        return Escalate(Reason.STALLED, f"{', '.join(sorted(same))} still there after two fixes", blockers)
+    return Revise(why, blockers)
+
+
+def unruled(findings: Sequence[Finding], rulings: Sequence[Ruling]) -> tuple[str, ...]:
+    """Earlier findings that a review did not rule resolved or invalid."""
+    ruled = {r.id for r in rulings if r.state is not RulingState.OPEN}
+    return tuple(f.id for f in findings if f.alive and f.id not in ruled)
+
+
+def _guarded(findings: Sequence[Finding]) -> Escalate | None:
+    guard = [f for f in findings if f.remark.category is Category.GUARD and blocks(f, Severity.ERROR)]
+    if not guard:
+        return None
+    return Escalate(Reason.GUARD, guard[0].remark.title, tuple(f.id for f in guard))
+
+
+def _why(panel: Panel, blockers: tuple[str, ...], unmet: Sequence[Compliance]) -> str:
+    if panel.verdict is Verdict.CHANGES_REQUESTED and not unmet:
+        return panel.rejection_reason or panel.summary or f"{_count(len(blockers), 'finding')} to fix"
+    if unmet:
+        return f"not met: {_names([c.item for c in unmet])}"
+    return f"approved, but {', '.join(blockers)} still stand"
+
+
+def _unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
+    judged = {" ".join(c.item.split()).casefold() for c in compliance if c.met is not None}
+    if len(judged) >= len(criteria):
+        # reviewers paraphrase: as many judgements as criteria are taken as all of them
+        return []
+    return [c for c in criteria if " ".join(c.split()).casefold() not in judged]
+
+
+def _only_static(panel: Panel) -> bool:
+    return all(voice.agent == "static" for voice in panel.voices)
+
+
+def _alive(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(f.id for f in findings if f.alive)
+
+
+def _names(items: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

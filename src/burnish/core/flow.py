@@ -1,0 +1,102 @@
+"""What comes next for a task, from what is on record. Resuming after a crash is just asking again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burnish.core.decision import Decision, Round, after_checks, after_work
+from burnish.core.history import History
+from burnish.core.policy import Policy
+from burnish.core.status import Status
+from burnish.core.task import TaskType
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    cycle: int
+    phase: str  # implement or improve
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    cycle: int
+
+
+@dataclass(frozen=True, slots=True)
+class DoReview:
+    cycle: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    cycle: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    why: str
+
+
+Step = Work | Check | DoReview | Decide | Stop
+
+RUNNING = frozenset({Status.IN_PROGRESS, Status.CODE_REVIEW})
+
+
+def next_step(history: History, policy: Policy) -> Step:
+    task = history.task
+    if task.status not in RUNNING:
+        return Stop(f"the task is {task.status}")
+    cycle = history.cycle
+    decision = history.decision(cycle)
+    if decision:
+        return Work(cycle + 1, "improve") if decision.action == "revise" else Stop(f"decided: {decision.action}")
+    work = history.work(cycle)
+    if not work and task.spec.type is not TaskType.REVIEW:
+        return Work(cycle, "implement" if cycle == 1 else "improve")
+    if task.spec.type is TaskType.PLAN or (work and after_work(standing(history, policy, cycle))):
+        return Decide(cycle)
+    if task.spec.type is not TaskType.REVIEW and not history.finished(cycle, "check"):
+        return Check(cycle)
+    if decision_after_checks(history, policy, cycle) or not reviews(history, policy):
+        return Decide(cycle)
+    if not history.finished(cycle, "review"):
+        return DoReview(cycle)
+    return Decide(cycle)
+
+
+def reviews(history: History, policy: Policy) -> bool:
+    """Is this cycle to be reviewed by itself? Nothing skips a required review."""
+    if history.task.spec.type is TaskType.REVIEW:
+        return True
+    if not history.task.auto_review or policy.trigger == "explicit":
+        return asked_for_review(history)
+    return policy.review_required or policy.review_enabled
+
+
+def asked_for_review(history: History) -> bool:
+    """A person typed `burnish review 29`."""
+    return any(d.action == "again" and "review" in d.data.get("supersede", ()) for d in history.decisions)
+
+
+def decision_after_checks(history: History, policy: Policy, cycle: int) -> Decision | None:
+    if history.finished(cycle, "review"):
+        return None
+    return after_checks(
+        history.findings, standing(history, policy, cycle), on_failure=policy.on_failure, block_on=policy.block_on
+    )
+
+
+def standing(history: History, policy: Policy, cycle: int) -> Round:
+    """The record of this run, as convergence needs it."""
+    works = [history.work(n) for n in range(1, cycle)]
+    work = history.work(cycle)
+    past = [history.decision(n) for n in range(1, cycle)]
+    return Round(
+        cycle=cycle,
+        max_cycles=max(history.task.max_cycles, 1),
+        earlier_blockers=tuple(frozenset(d.data.get("blockers", ())) for d in past if d),
+        earlier_trees=tuple(str(w.result["tree"]) for w in works if w and w.result.get("changed")),
+        tree=str(work.result.get("tree", "")) if work and work.result.get("changed") else "",
+        unchanged=bool(work and not work.result.get("changed", True)),
+        disputed=tuple(work.result.get("disputes", ())) if work else (),
+    )
