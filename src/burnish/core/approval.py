@@ -1,0 +1,19 @@
+"""An approval, and exactly what it is bound to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The newest approval of a task. Void as soon as base, tree or judge differ."""
+
+    base: str
+    tree: str
+    judge: str
+    commit: str
+    valid: bool
+    ts: str
+    # number of the `review.approved` event that gave it
+    event_id: int
