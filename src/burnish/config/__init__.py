@@ -1,0 +1,7 @@
+"""Layered settings, read into one frozen `Config` that knows where each value came from."""
+
+from __future__ import annotations
+
+from burnish.config.loading import load, user_folder
+
+__all__ = ["load", "user_folder"]

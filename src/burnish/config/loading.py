@@ -1,0 +1,142 @@
+"""Defaults < user's config.yaml < the project's file < environment < flags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish.config.environment import env_layer
+from burnish.config.sources import Layer, flag_layer, pyproject_layer, yaml_layer
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    # Reading commands never load settings, and pydantic alone costs more than they may take.
+    from burnish.config.settings import Config
+
+# What is there before any layer, where a deep default must survive a partly written section.
+BASE: Mapping[str, Any] = {
+    "agents": {"claude": {"kind": "claude"}},
+    "task_types": {
+        "implement": {"auto_review": True},
+        "plan": {"auto_review": False},
+        "review": {"auto_review": False},
+        "improve": {"auto_review": False},
+    },
+}
+# Stated as a whole: half of one file's check and half of another's would be a third that nobody wrote.
+WHOLE = (("checks", "test"), ("checks", "lint"), ("checks", "extra", "*"), ("roles", "*"))
+
+
+def load(
+    root: Path | None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
+) -> Config:
+    """All settings for the project whose checkout is `root` (None: those of the user alone)."""
+    from burnish.config.problems import validate
+
+    env = os.environ if env is None else env
+    merged = _copy(BASE)
+    origins: dict[str, str] = {}
+    layers = [layer for layer in (user_layer(env), project_layer(root)) if layer]
+    for layer in layers:
+        merge(merged, layer, origins)
+    for layer in (env_layer(env, merged), flag_layer(flags or {})):
+        merge(merged, layer, origins)
+        layers.append(layer)
+    return validate(merged, layers).with_origins(origins)
+
+
+def user_folder(env: Mapping[str, str] | None = None) -> Path:
+    """Where the user's own config.yaml and prompts lie."""
+    xdg = (os.environ if env is None else env).get("XDG_CONFIG_HOME", "")
+    if xdg and Path(xdg).is_absolute():
+        return Path(xdg) / "burnish"
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("burnish", appauthor=False))
+
+
+def user_layer(env: Mapping[str, str]) -> Layer | None:
+    path = user_folder(env) / "config.yaml"
+    return yaml_layer(path, str(path))
+
+
+def project_layer(root: Path | None) -> Layer | None:
+    if root is None:
+        return None
+    if (root / "burnish.yml").exists():
+        raise BadInput("burnish.yml is not read.", hint="Rename it to burnish.yaml.")
+    own, table = yaml_layer(root / "burnish.yaml", "burnish.yaml"), pyproject_layer(root / "pyproject.toml")
+    if own and table:
+        raise BadInput(
+            "Settings stand in burnish.yaml and in [tool.burnish] of pyproject.toml.",
+            hint="Keep one of the two.",
+        )
+    return own or table
+
+
+def merge(merged: dict[str, Any], layer: Layer, origins: dict[str, str]) -> None:
+    """Lay one layer over those below it: mappings are joined, anything else is replaced."""
+    _lay(merged, layer.data, (), layer, origins)
+
+
+def _lay(
+    below: dict[str, Any],
+    above: Mapping[str, Any],
+    path: tuple[str, ...],
+    layer: Layer,
+    origins: dict[str, str],
+) -> None:
+    from burnish.config.problems import is_section
+
+    for key, value in above.items():
+        here = (*path, key)
+        if value is None and is_section(here):
+            continue  # `review:` with nothing below it says nothing
+        if not isinstance(value, Mapping) or (layer.whole and _is_whole(here)):
+            _forget(origins, here)
+            below[key] = _copy(value)
+            origins.update(_origins(value, here, layer))
+            continue
+        if not isinstance(below.get(key), dict):
+            below[key] = _opened(below.get(key), here)
+        if not value and not is_section(here):
+            origins.setdefault(".".join(here), layer.place(here))
+        _lay(below[key], value, here, layer, origins)
+
+
+def _opened(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
+    """A short form in full, before a variable changes one part of it."""
+    if not _is_whole(path):
+        return {}
+    name = "agent" if path[0] == "roles" else "command"
+    return {name: value} if isinstance(value, str | list) else {}
+
+
+def _is_whole(path: tuple[str, ...]) -> bool:
+    return any(
+        len(path) == len(shape) and all(b in ("*", a) for a, b in zip(path, shape, strict=True))
+        for shape in WHOLE
+    )
+
+
+def _forget(origins: dict[str, str], path: tuple[str, ...]) -> None:
+    key = ".".join(path)
+    for old in [name for name in origins if name == key or name.startswith(f"{key}.")]:
+        del origins[old]
+
+
+def _origins(value: Any, path: tuple[str, ...], layer: Layer) -> dict[str, str]:
+    if isinstance(value, Mapping) and value:
+        found: dict[str, str] = {}
+        for key, one in value.items():
+            found |= _origins(one, (*path, key), layer)
+        return found
+    return {".".join(path): layer.place(path)}
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copy(one) for key, one in value.items()}
+    return [_copy(one) for one in value] if isinstance(value, list | tuple) else value

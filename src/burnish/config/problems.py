@@ -1,0 +1,157 @@
+"""A wrong setting in words: what, where, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from burnish.config.settings import Config
+from burnish.config.sources import Layer, Where
+from burnish.config.values import CheckEntry, Section
+from burnish.errors import BadInput
+
+
+def validate(merged: dict[str, Any], layers: Sequence[Layer]) -> Config:
+    """The settings, or `BadInput` for the first thing that is wrong with them."""
+    try:
+        return Config.model_validate(merged)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+    # Unknown keys first: a misspelt key is often why something else is missing.
+    problems.sort(key=lambda one: one["type"] != "extra_forbidden")
+    raise _words(problems[0], layers, more=len(problems) - 1)
+
+
+def _words(problem: Any, layers: Sequence[Layer], *, more: int) -> BadInput:
+    loc: Where = tuple(part for part in problem["loc"] if part != "[key]")
+    key = ".".join(map(str, loc))
+    place = next((layer.place(loc) for layer in reversed(layers) if layer.has(loc)), "")
+    if not place:
+        place = next((layer.place(loc) for layer in reversed(layers) if layer.has(loc[:-1])), "settings")
+    tail = f" ({more} more after this one.)" if more else ""
+    if "[key]" in problem["loc"] and problem["type"] != "literal_error":
+        hint = "Use letters, digits, dots, dashes and underscores." + tail
+        return BadInput(f"{place}: {loc[-1]!r} is not a name for {'.'.join(map(str, loc[:-1]))}.", hint=hint)
+    if problem["type"] == "extra_forbidden" or "[key]" in problem["loc"]:
+        return BadInput(f"{place}: unknown setting {key}.", hint=_suggest(loc) + tail)
+    return BadInput(f"{place}: {key} {_fault(problem)}.", hint=_remedy(problem, key) + tail)
+
+
+def _suggest(loc: Where) -> str:
+    names = known_keys(loc[:-1])
+    parent = ".".join(map(str, loc[:-1]))
+    close = difflib.get_close_matches(str(loc[-1]).lower(), names, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean {f'{parent}.' if parent else ''}{close[0]}?"
+    elsewhere = [path for path, _, _ in Config().items() if path.split(".")[-1] == loc[-1]]
+    if elsewhere:
+        return f"Did you mean {min(elsewhere, key=lambda path: path.count('.'))}?"
+    return f"Known here: {', '.join(names)}." if names else "`burnish config show` lists the settings."
+
+
+def _fault(problem: Any) -> str:
+    kind, value = problem["type"], _short(problem["input"])
+    if kind == "missing":
+        return "is missing"
+    if kind == "value_error":
+        return f"is wrong: {problem['ctx']['error']}"
+    return f"cannot be {value}"
+
+
+def _remedy(problem: Any, key: str) -> str:
+    kind, context, value = problem["type"], problem.get("ctx", {}), problem["input"]
+    match kind:
+        case "missing" if key.endswith(".kind"):
+            return "Only known agents need no kind; add e.g. `kind: command` and `argv`."
+        case "missing":
+            return f"Add {key}."
+        case "value_error":
+            return f"Correct {key}."
+        case "literal_error":
+            expected = context["expected"].replace("False", "false")
+            close = difflib.get_close_matches(str(value), _literals(expected), n=1)
+            return f"Write {expected}." + (f" Did you mean {close[0]}?" if close else "")
+        case "string_type" if isinstance(value, int | float):
+            return f'Put it in quotes: "{str(value).lower()}".'
+        case "model_type" | "dict_type":
+            return f"Write keys below it: {', '.join(known_keys(problem['loc'])) or 'name: value'}."
+        case "too_short" | "string_too_short":
+            return "It may not be empty: write something, or remove the line."
+    return _IN_OUR_WORDS.get(kind) or problem["msg"].replace("Input should be", "It should be") + "."
+
+
+_IN_OUR_WORDS = {
+    "bool_type": "Write true or false.",
+    "int_type": "Write a whole number.",
+    "float_type": "Write a number.",
+    "string_type": "Write text.",
+    "tuple_type": "Write a list, e.g. [one, two].",
+    "string_pattern_mismatch": "Use letters, digits, dots, dashes and underscores.",
+}
+
+
+def _literals(expected: str) -> list[str]:
+    return [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "empty"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def known_keys(loc: Where) -> list[str]:
+    """The keys that may stand below a place."""
+    models: list[Any] = [Config]
+    for part in loc:
+        models = [below for model in models for below in _step(model, part)]
+    names: list[str] = []
+    for model in models:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            names += [field.alias or name for name, field in model.model_fields.items()]
+        elif typing.get_origin(model) is dict:
+            (key,) = unwrapped(typing.get_args(model)[0])
+            names += typing.get_args(key) if typing.get_origin(key) is typing.Literal else ()
+    return names
+
+
+def _step(model: Any, part: str | int) -> list[Any]:
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        for name, field in model.model_fields.items():
+            if part == (field.alias or name):
+                return unwrapped(field.annotation)
+        return []
+    arguments = typing.get_args(model)
+    if typing.get_origin(model) is dict:
+        return unwrapped(arguments[1])
+    return unwrapped(arguments[0]) if typing.get_origin(model) is tuple else []
+
+
+def unwrapped(annotation: Any) -> list[Any]:
+    """The types behind Annotated and unions."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return unwrapped(typing.get_args(annotation)[0])
+    if origin in (types.UnionType, typing.Union):
+        return [one for arm in typing.get_args(annotation) for one in unwrapped(arm)]
+    return [annotation]
+
+
+def is_section(loc: Where) -> bool:
+    """Is this a fixed group of settings, so that leaving it empty says nothing?"""
+    models: list[Any] = [Config]
+    for part in loc:
+        if any(typing.get_origin(model) is dict for model in models):
+            return False
+        models = [below for model in models for below in _step(model, part)]
+    return any(
+        typing.get_origin(model) is dict or (isinstance(model, type) and issubclass(model, Section))
+        for model in models
+        if model is not CheckEntry
+    )

@@ -1,0 +1,250 @@
+"""Every setting, its type, its default and a sentence: `docs/settings.md` is made from this."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from burnish.config import values as v
+
+
+class Agent(v.Section):
+    """One agent that can be named elsewhere."""
+
+    kind: Literal[
+        "claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen", "cursor", "amp",
+        "acp", "command", "llm", "static", "scripted",
+    ] = Field(description="what it is; may be left out where the name is a known agent")  # fmt: skip
+    argv: tuple[v.Text, ...] = Field(
+        default=(), description="program and arguments; `{prompt_file}` and the like are filled in"
+    )
+    env: tuple[v.Text, ...] = Field(
+        default=(), description="names of the variables it is given besides the listed ones"
+    )
+    model: v.Text | None = Field(default=None, description="its model where nothing else names one")
+    max_parallel: v.Count = Field(default=4, description="calls at the same time")
+    fallback: v.Name | None = Field(default=None, description="agent to ask when this one cannot be reached")
+    resume: v.Flag = Field(default=False, description="improve in the session of the implementation")
+    budget_usd: v.Amount | None = Field(
+        default=None, description="most that this agent may cost in one `burnish run`"
+    )
+    reads_files: v.Flag | None = Field(
+        default=None, description="can it read files itself? empty = as its kind usually can"
+    )
+    script: v.Text | None = Field(default=None, description="file that a `scripted` agent replays")
+
+    @model_validator(mode="after")
+    def _startable(self) -> Agent:
+        if self.kind in ("command", "acp") and not self.argv:
+            raise ValueError(f"an agent of kind {self.kind} needs argv: [program, …]")
+        return self
+
+
+class Defaults(v.Section):
+    auto_review: v.Flag | None = Field(default=None, description="for every type that does not say it itself")
+
+
+class TaskKind(v.Section):
+    auto_review: v.Flag | None = Field(default=None, description="review when the work is done")
+    model: v.Text | None = Field(default=None, description="model of tasks of this type")
+    review_model: v.Text | None = Field(default=None, description="model that reviews them")
+    max_cycles: v.Count | None = Field(default=None, description="instead of `review.max_cycles`")
+    timeout_minutes: v.Amount = Field(default=60, description="for implement")
+    review_timeout_minutes: v.Amount = Field(default=10, description="for one reviewer")
+    improve_timeout_minutes: v.Amount = Field(default=30, description="for improve")
+
+
+class TaskTypes(v.Section):
+    implement: TaskKind = TaskKind(auto_review=True)
+    plan: TaskKind = TaskKind(auto_review=False)
+    review: TaskKind = TaskKind(auto_review=False)
+    improve: TaskKind = TaskKind(auto_review=False)
+
+
+class Context(v.Section):
+    """What the reviewer is shown."""
+
+    task_definition: v.Flag = True
+    checklist: v.Flag = True
+    plan: v.Flag = True
+    git_diff: v.Flag = True
+    delta: v.Flag = True
+    test_results: v.Flag = True
+    baseline: v.Flag = True
+    lint_results: v.Flag = True
+    last_error: v.Flag = True
+    prior_findings: v.Flag = True
+    project_context: v.Flag = True
+    session_log: v.Flag = False
+
+
+class ReviewLimits(v.Section):
+    diff_kb: v.Count = Field(
+        default=30, description="diff shown at once; the rest is named and read or passed on"
+    )
+    test_kb: v.Count = Field(default=2, description="test output")
+    lint_chars: v.Count = Field(default=200, description="lint output")
+    error_kb: v.Count = Field(default=1, description="earlier errors")
+    context_chars: v.Count = Field(default=5000, description="each file of project context")
+
+
+class ReviewSettings(v.Section):
+    required: v.Flag = Field(default=True, description="nothing skips the review")
+    enabled: v.Flag = Field(default=True, description="has an effect only with `required: false`")
+    agents: Annotated[tuple[v.ReviewerEntry, ...], Field(min_length=1)] = Field(
+        default=(v.ReviewerEntry(agent="auto"),),
+        description="names or `{agent, model, …}`; two or more are a panel; `[static]` needs no AI",
+    )
+    quorum: Literal["all", "majority", "any"] = Field(
+        default="all", description="how many of the configured reviewers must approve"
+    )
+    model: v.Text | None = Field(default=None, description="reviewers' model")
+    max_cycles: v.Count = Field(default=3, description="rounds of work and review before a person is asked")
+    block_on: Literal["error", "warning"] = Field(
+        default="error", description="mildest severity that stands in the way"
+    )
+    trigger: v.Trigger = Field(
+        default="completion", description="`explicit`: stop in `code_review` after the checks"
+    )
+    may_fix: v.Flag = Field(default=False, description="the reviewer may repair; checked and reviewed again")
+    accept_unsigned: v.Flag = Field(
+        default=False, description="read old markers such as `[APPROVED]`; a person still confirms"
+    )
+    followups: v.Flag = Field(default=False, description="make tasks of findings that did not block")
+    slash_command: v.Text | None = Field(
+        default=None, description="slash command to put before the review prompt"
+    )
+    context: Context = Field(default=Context(), description="what the reviewer is shown")
+    limits: ReviewLimits = Field(default=ReviewLimits(), description="how much of it")
+
+
+class Fix(v.Section):
+    history: Literal["focused", "full"] = Field(
+        default="focused", description="`full` adds the first prompt, every review and the last output"
+    )
+
+
+class Step(v.Section):
+    """A review of its own after approval."""
+
+    name: v.Name = Field(description="e.g. security")
+    agents: Annotated[tuple[v.ReviewerEntry, ...], Field(min_length=1)] = Field(
+        default=(v.ReviewerEntry(agent="auto"),), description="as in `review.agents`"
+    )
+    prompt: v.Text | None = Field(
+        default=None, description="file with the prompt, from the project's checkout"
+    )
+    quorum: Literal["all", "majority", "any"] = Field(default="all", description="as in `review.quorum`")
+
+
+class GuardSettings(v.Section):
+    thinning: v.Guard = Field(default="error", description="fewer tests, new skips, deleted assertions")
+    judge: v.Guard = Field(default="error", description="burnish settings, prompts, context files changed")
+    tooling: v.Guard = Field(
+        default="warning", description="test, lint, coverage or CI settings and `conftest.py` changed"
+    )
+
+
+def _extra(value: Any) -> Any:
+    for name, entry in value.items() if isinstance(value, dict) else ():
+        if name in ("test", "lint"):
+            raise ValueError(f"{name} is a check of its own: write it under checks, not under checks.extra")
+        command = entry.get("command", "auto") if isinstance(entry, dict) else entry
+        if command in ("auto", None, False):
+            raise ValueError(f"{name} needs a command")
+    return value
+
+
+class Checks(v.Section):
+    test: v.Check = Field(
+        default=v.CheckEntry(command="auto"),
+        description="command, `{command, blocking, …}`, `auto` (pytest if the repository has it) or null",
+    )
+    lint: v.Check = Field(
+        default=v.CheckEntry(command="auto"),
+        description="the same; `auto` is ruff if the repository has settings for it",
+    )
+    lint_fix: v.Command | None = Field(
+        default=None, description="runs after the agent; its edits are part of the commit"
+    )
+    on_failure: Literal["fix", "review"] = Field(
+        default="fix", description="`fix` goes straight to improve, `review` reviews all the same"
+    )
+    where: Literal["workspace", "clean"] = Field(
+        default="workspace", description="`clean`: a fresh checkout after setup"
+    )
+    guard: GuardSettings = GuardSettings()
+    timeout_minutes: v.Amount = Field(default=20, description="for each check")
+    extra: Annotated[dict[v.Name, v.CheckEntry], BeforeValidator(_extra)] = Field(
+        default={}, description="more checks, by name"
+    )
+
+
+class Isolation(v.Section):
+    strategy: Literal["none", "serialized", "env_var"] = Field(
+        default="none", description="`serialized`: one task of the project runs checks at a time"
+    )
+    env: v.Variables = Field(
+        default={}, description='for agents and checks, e.g. `{TEST_DB: "test_{task}_{agent}_{cycle}"}`'
+    )
+
+
+class Sandbox(v.Section):
+    mode: v.SandboxMode = Field(
+        default="auto", description="bubblewrap; `require` refuses rather than do without"
+    )
+    network: v.Flag = Field(default=True, description="may what runs inside reach the network?")
+
+
+class Workspace(v.Section):
+    setup: v.Command | None = Field(
+        default=None, description="runs once in a new workspace, again when lock files change"
+    )
+    copies: tuple[v.Text, ...] = Field(
+        default=(), alias="copy", description="ignored files of yours that tests need, e.g. `[.env.test]`"
+    )
+    artifacts: Literal["ref", "branch", "home"] = Field(
+        default="ref", description="where the reviews are committed"
+    )
+    base: v.Text | None = Field(
+        default=None, description="where tasks start from; empty = the branch checked out"
+    )
+
+
+class Commit(v.Section):
+    message: v.Text | None = Field(default=None, description="template of the commit message")
+
+
+class Merge(v.Section):
+    on_moved: Literal["recheck", "review", "refuse"] = Field(
+        default="recheck", description="when the base has moved since the review"
+    )
+
+
+class PromptSwitch(v.Section):
+    enabled: v.Flag = Field(
+        default=True, description="use your own text; off = the one that comes with burnish"
+    )
+
+
+class Budget(v.Section):
+    task_usd: v.Amount | None = Field(default=None, description="most that one task may cost")
+    session_usd: v.Amount | None = Field(default=None, description="most that one `burnish run` may cost")
+    task_tokens: v.Count | None = Field(default=None, description="most tokens for one task")
+    session_tokens: v.Count | None = Field(default=None, description="most tokens for one `burnish run`")
+
+
+class Hook(v.Section):
+    max_rounds: v.Count = Field(default=3, description="times that a session's stop is held up")
+
+
+class Notify(v.Section):
+    urls: tuple[v.Text, ...] = Field(default=(), description="Apprise URLs")
+    desktop: v.Flag = Field(default=True, description="desktop notification")
+    bell: v.Flag = Field(default=True, description="terminal bell")
+    sound: v.Text | None = Field(default=None, description="sound file or name")
+    quiet_hours: v.QuietHours = Field(default=None, description='e.g. `"22:00-07:00"`')
+    on: tuple[Literal["blocked", "approved", "waiting_approval", "failed"], ...] = Field(
+        default=("blocked", "waiting_approval", "failed"), description="what is worth a notification"
+    )

@@ -1,0 +1,175 @@
+"""One layer of settings each: a YAML file, a table in pyproject.toml, the environment, flags."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from burnish.errors import BadInput, BurnishError
+
+PREFIX = "BURNISH__"
+LARGEST = 1_000_000
+# Anchors can make a small file mean a huge or endless one.
+MOST_NODES = 20_000
+DEEPEST = 40
+
+Where = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Settings from one place, and the place of each key."""
+
+    name: str
+    data: Mapping[str, Any]
+    # the place of a key; those not listed are in the place of the key above them
+    places: Mapping[Where, str] = field(default_factory=dict)
+    # a file states a check or a role as a whole; a variable or a flag changes one part of it
+    whole: bool = True
+
+    def place(self, key: Where) -> str:
+        for end in range(len(key), 0, -1):
+            if found := self.places.get(key[:end]):
+                return found
+        return self.name
+
+    def has(self, key: Where) -> bool:
+        here: Any = self.data
+        for part in key:
+            if (isinstance(here, Mapping) and part in here) or (
+                isinstance(here, list) and isinstance(part, int) and part < len(here)
+            ):
+                here = here[part]
+            else:
+                return False
+        return True
+
+
+def read_text(path: Path) -> str | None:
+    """The file's text; None if there is no such file."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BurnishError(
+            f"Cannot read {path}: {error.strerror}.", hint="Make it a file that you may read, or remove it."
+        ) from None
+    if len(raw) > LARGEST:
+        raise BadInput(
+            f"{path} is larger than 1 MB.", hint="Settings are a short file; is this the right one?"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8.") from None
+
+
+def yaml_layer(path: Path, name: str) -> Layer | None:
+    """A YAML file of settings; `name` is what people are told."""
+    text = read_text(path)
+    if text is None:
+        return None
+    data, lines = parse_yaml(text, name)
+    return Layer(name, data, {key: f"{name}:{line}" for key, line in lines.items()})
+
+
+def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
+    """The settings in a YAML text, and the line of each key."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        node = yaml.compose(text)
+        lines = dict(_limited(_lines((), node, 0), name))
+        data = yaml.constructor.construct_document(node) if node is not None else {}
+    except MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        what = str(error.problem or error.context or "it cannot be read").split(" with value")[0]
+        raise BadInput(f"{name}{line} is not valid YAML: {what}.", hint="Correct that line.") from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        first = (str(error).splitlines() or ["it cannot be read"])[0]
+        raise BadInput(f"{name} is not valid YAML: {first}.", hint="Correct the file.") from None
+    if data is None:
+        return {}, {}
+    if not isinstance(data, dict):
+        raise BadInput(f"{name} holds no settings.", hint="Write lines like `agent: claude`.")
+    _text_keys(data, name, lines, ())
+    return data, lines
+
+
+def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
+    """Each key of a composed YAML node with its line."""
+    if depth > DEEPEST:
+        raise ValueError("it is nested too deep")
+    if node is None or isinstance(node.value, str):
+        return
+    for number, one in enumerate(node.value):
+        if isinstance(one, tuple):
+            key, value = one
+            step = (*path, key.value if isinstance(key.value, str) else "?")
+            yield step, key.start_mark.line + 1
+        else:
+            value, step = one, (*path, number)
+            yield step, one.start_mark.line + 1
+        yield from _lines(step, value, depth + 1)
+
+
+def _limited(pairs: Iterator[tuple[Where, int]], name: str) -> Iterator[tuple[Where, int]]:
+    for number, pair in enumerate(pairs):
+        if number > MOST_NODES:
+            raise BadInput(
+                f"{name} has more than {MOST_NODES} entries.", hint="Use fewer anchors and aliases."
+            )
+        yield pair
+
+
+def _text_keys(data: dict[Any, Any], name: str, lines: Mapping[Where, int], path: Where) -> None:
+    for key, value in data.items():
+        if not isinstance(key, str):
+            line = f":{lines[path]}" if path in lines else ""
+            raise BadInput(f"{name}{line} has a key that is not text: {key!r}.", hint="Put it in quotes.")
+        if isinstance(value, dict):
+            _text_keys(value, name, lines, (*path, key))
+
+
+def pyproject_layer(path: Path) -> Layer | None:
+    """`[tool.burnish]`, if there is one."""
+    text = read_text(path)
+    if text is None or "burnish" not in text:
+        return None
+    try:
+        tool = tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError as error:
+        if "tool.burnish" not in text:
+            return None
+        raise BadInput(f"{path.name} is not valid TOML: {error}.", hint="Correct that line.") from None
+    if not isinstance(tool, dict) or "burnish" not in tool:
+        return None
+    name = f"{path.name} [tool.burnish]"
+    if not isinstance(tool["burnish"], dict):
+        raise BadInput(f"{name} is not a table.", hint="Write `[tool.burnish]` and settings below it.")
+    return Layer(name, tool["burnish"])
+
+
+def flag_layer(flags: Mapping[str, Any]) -> Layer:
+    """What was said on the command line: `{"review.max_cycles": 5}`; None means: not said."""
+    data: dict[str, Any] = {}
+    for name, value in flags.items():
+        if value is not None:
+            put(data, tuple(name.split(".")), value)
+    return Layer("command line", data, whole=False)
+
+
+def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for part in path[:-1]:
+        below = data.setdefault(part, {})
+        if not isinstance(below, dict):
+            below = data[part] = {}
+        data = below
+    data[path[-1]] = value

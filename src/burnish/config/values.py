@@ -1,0 +1,166 @@
+"""The kinds of value a setting may have, and the short forms that a person may write."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
+
+Text = Annotated[StrictStr, Field(min_length=1)]
+Flag = StrictBool
+Count = Annotated[StrictInt, Field(ge=1)]
+Amount = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+CategoryName = Literal["compliance", "code", "test", "architecture", "performance", "security", "guard"]
+
+
+class Section(BaseModel):
+    """A group of settings: fixed once read, and no key that nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty(cls, value: Any) -> Any:
+        # `review:` with nothing below it is what is left when a person comments out the rest.
+        return {} if value is None else value
+
+
+def _command(value: Any) -> Any:
+    if isinstance(value, str) and value.strip():
+        return value
+    if isinstance(value, list | tuple) and value and all(isinstance(word, str) and word for word in value):
+        return tuple(value)
+    raise ValueError("a command is a string for the shell, or a list of words")
+
+
+def _off(value: Any) -> Any:
+    return "off" if value is False else value
+
+
+def _off_is_none(value: Any) -> Any:
+    return None if value is False else value
+
+
+def _every(value: Any) -> Any:
+    return {True: "every", "off": False, None: False}.get(value, value) if _plain(value) else value
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool)
+
+
+def _trigger(value: Any) -> Any:
+    aliases = {"script_completion": "completion", "session_idle": "idle"}
+    return aliases.get(value, value) if isinstance(value, str) else value
+
+
+def _words(value: Any) -> Any:
+    """`PORT: 5432` is what people write; an environment has only text."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(one) if isinstance(one, int | float) and not isinstance(one, bool) else one
+        for key, one in value.items()
+    }
+
+
+def _database(value: Any) -> Any:
+    if value is None or (isinstance(value, str) and value.startswith(("postgresql://", "postgres://"))):
+        return value
+    raise ValueError("a database is written like postgresql://user@host/name")
+
+
+def _printed(value: Any) -> Any:
+    return {True: "-", False: None}.get(value, value) if isinstance(value, bool) else value
+
+
+def _quiet(value: Any) -> Any:
+    if value is None or (
+        isinstance(value, str) and re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", value)
+    ):
+        return value
+    raise ValueError('quiet hours are written like "22:00-07:00"')
+
+
+Database = Annotated[StrictStr | None, BeforeValidator(_database)]
+Command = Annotated[StrictStr | tuple[StrictStr, ...], BeforeValidator(_command)]
+Guard = Annotated[Literal["error", "warning", "off"], BeforeValidator(_off)]
+SandboxMode = Annotated[Literal["auto", "require", "off"], BeforeValidator(_off)]
+Hitl = Annotated[Literal[False, "every", "final"], BeforeValidator(_every)]
+Trigger = Annotated[Literal["completion", "idle", "explicit"], BeforeValidator(_trigger)]
+Variables = Annotated[dict[Text, StrictStr], BeforeValidator(_words)]
+ReportFile = Annotated[Text | None, BeforeValidator(_printed)]
+QuietHours = Annotated[StrictStr | None, BeforeValidator(_quiet)]
+
+
+class CheckEntry(Section):
+    """One check. A string or a list stands for its command."""
+
+    command: Command = Field(
+        default="auto",
+        description="a string for the shell, or a list of words; `auto` looks for pytest or ruff",
+    )
+    blocking: Flag = Field(default=True, description="do new failures stand in the way of approval?")
+    timeout_minutes: Amount | None = Field(default=None, description="instead of `checks.timeout_minutes`")
+    junit: ReportFile = Field(default=None, description="JUnit file in `{report_dir}`")
+    sarif: ReportFile = Field(
+        default=None, description="SARIF file in `{report_dir}`, or `-`: what it prints"
+    )
+    tap: ReportFile = Field(default=None, description="TAP file in `{report_dir}`, or `-`: what it prints")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"command": value} if isinstance(value, str | list | tuple) else value
+
+    @model_validator(mode="after")
+    def _one_report(self) -> CheckEntry:
+        if sum(report is not None for report in (self.junit, self.sarif, self.tap)) > 1:
+            raise ValueError("a check has one report: junit, sarif or tap")
+        return self
+
+
+Check = Annotated[CheckEntry | None, BeforeValidator(_off_is_none)]
+
+
+class ReviewerEntry(Section):
+    """One reviewer. A string stands for the agent's name."""
+
+    agent: Name = Field(description="name under `agents`, or `auto`")
+    model: Text | None = Field(default=None, description="instead of `review.model`")
+    prompt: Text | None = Field(
+        default=None, description="file with its own prompt, from the project's checkout"
+    )
+    categories: tuple[CategoryName, ...] = Field(
+        default=(), description="what it looks at; empty = everything"
+    )
+    timeout_minutes: Amount | None = Field(default=None, description="instead of the task type's own")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"agent": value} if isinstance(value, str) else value
+
+
+class RoleEntry(Section):
+    """Who plays a role. A string stands for the agent's name."""
+
+    agent: Name | None = Field(default=None, description="name under `agents`")
+    model: Text | None = Field(default=None, description="its model in this role")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"agent": value} if isinstance(value, str) else value
