@@ -1,0 +1,311 @@
+"""Start a program under the shim, wait for it, and know how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import marshal
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.errors import BurnishError
+from burnish.proc import shim
+from burnish.proc.stop import Stop, Stopped
+from burnish.proc.text import clean_text, read_text
+
+__all__ = [
+    "Command",
+    "DiskFull",
+    "Done",
+    "Lost",
+    "ProgramMissing",
+    "Stop",
+    "Stopped",
+    "clean_text",
+    "finished_call",
+    "read_text",
+    "run",
+    "wait_for_orphans",
+]
+
+SHIM = str(Path(shim.__file__).resolve())
+# The shim needs at most so long to end everything; a shim that takes longer is itself in trouble.
+_PATIENCE = shim.GRACE + shim.GIVE_UP + 2.0
+
+
+class ProgramMissing(BurnishError):
+    """The program is not there, or is not a program."""
+
+
+class DiskFull(BurnishError):
+    """What the program printed could not be kept."""
+
+
+class Lost(BurnishError):
+    """The shim was killed: how the program ended is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program to run. `call_dir` is there and ours alone: `stdout`, `stderr`, `outcome.json` go into it."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    call_dir: Path
+    # the prompt on disk; None = /dev/null
+    stdin: Path | None = None
+    timeout_seconds: float = 3600.0
+    # of stdout and of stderr each; head and tail are kept
+    cap_bytes: int = 64 * 1024 * 1024
+    # held (shared) by the shim until its whole tree is gone
+    lock_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How it ended. `ended` is exit, timeout, stopped or orphaned; the bytes are those before any cut."""
+
+    exit_code: int | None
+    signal: int | None
+    ended: str
+    seconds: float
+    stdout: Path
+    stderr: Path
+    stdout_bytes: int
+    stderr_bytes: int
+
+
+def run(
+    command: Command, *, stop: Stop | None = None, on_output: Callable[[str], None] | None = None
+) -> Done:
+    """Run it to its end, ours or its own. `on_output` hears the latest line now and then."""
+    stop = stop or Stop()
+    for name in ("outcome.json", "stdout", "stderr"):
+        (command.call_dir / name).unlink(missing_ok=True)
+    if stop.requested:
+        return _done(command.call_dir, {"ended": "stopped"})
+    with stop.listening() as ear, _shim(command, live=on_output is not None) as talk:
+        last_word = talk.follow(ear, stop, on_output or (lambda _: None))
+    if last_word == ["done"] and (outcome := _read_outcome(command.call_dir)):
+        return _done(command.call_dir, outcome)
+    raise _trouble(command, last_word)
+
+
+class _Talk:
+    """The conversation with one shim."""
+
+    def __init__(self, process: subprocess.Popen[bytes], command: Command) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self.process, self.command = process, command
+        self.control, self.words = process.stdin.fileno(), process.stdout.fileno()
+        self.main = 0
+        self.give_up: float | None = None
+
+    def order(self, *, live: bool, keep: list[int]) -> None:
+        command = self.command
+        order = marshal.dumps(
+            {
+                "argv": list(command.argv),
+                "cwd": str(command.cwd),
+                "env": dict(command.env),
+                "dir": str(command.call_dir.resolve()),
+                "stdin": str(command.stdin.resolve()) if command.stdin else None,
+                "timeout": float(command.timeout_seconds),
+                "cap": command.cap_bytes,
+                "live": live,
+                "keep": keep,
+            }
+        )
+        with contextlib.suppress(BrokenPipeError):
+            shim.write_all(self.control, len(order).to_bytes(8, "big") + order)
+
+    def follow(self, ear: int, stop: Stop, on_output: Callable[[str], None]) -> list[str]:
+        """Listen until the shim has said its last word."""
+        deadline = time.monotonic() + self.command.timeout_seconds
+        buffer, last = b"", [""]
+        with selectors.DefaultSelector() as selector:
+            selector.register(ear, selectors.EVENT_READ)
+            selector.register(self.words, selectors.EVENT_READ)
+            while True:
+                ready = {key.fd for key, _ in selector.select(self._pause(deadline))}
+                if ear in ready:
+                    os.read(ear, 64)
+                    self.send(b"k" if stop.now else b"t")
+                if time.monotonic() >= deadline and self.give_up is None:
+                    self.send(b"o")
+                if self.give_up is not None and time.monotonic() >= self.give_up:
+                    return ["stuck"]
+                if self.words in ready:
+                    data = os.read(self.words, 65536)
+                    if not data:
+                        return last
+                    *lines, buffer = (buffer + data).split(b"\n")
+                    last = self._hear(lines, on_output) or last
+
+    def _pause(self, deadline: float) -> float:
+        return max(0.0, (deadline if self.give_up is None else self.give_up) - time.monotonic())
+
+    def _hear(self, lines: list[bytes], on_output: Callable[[str], None]) -> list[str]:
+        last: list[str] = []
+        for line in lines:
+            match line.decode("utf-8", "replace").split():
+                case ["started", pid]:
+                    self.main = int(pid)
+                case ["live", data]:
+                    on_output(clean_text(bytes.fromhex(data).decode("utf-8", "replace")))
+                case [*words]:
+                    last = words
+        return last
+
+    def send(self, letter: bytes) -> None:
+        self.give_up = self.give_up or time.monotonic() + _PATIENCE
+        with contextlib.suppress(OSError):
+            os.write(self.control, letter)
+
+    def close(self) -> None:
+        """Letting go of the pipe ends the tree, if it has not ended yet. Wait for that."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(0.1 if self._is_stuck() else _PATIENCE)
+        except subprocess.TimeoutExpired:
+            pass  # it was stopped, perhaps by the very program it watches
+        finally:
+            self._by_force()
+            self.process.stdout.close()
+
+    def _is_stuck(self) -> bool:
+        return self.give_up is not None and time.monotonic() >= self.give_up
+
+    def _by_force(self) -> None:
+        """For a shim that hangs or was killed: end what can still be found."""
+        if self.process.poll() == 0:
+            return
+        if self.process.returncode is None:
+            shim.signal_tree(self.process.pid, self.main or self.process.pid, signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
+        elif self.main:
+            shim.send(self.main, signal.SIGKILL, group=True)
+
+
+@contextlib.contextmanager
+def _shim(command: Command, *, live: bool) -> Iterator[_Talk]:
+    """A shim with its order, and the promise that nothing of it is left afterwards."""
+    with _held(command.lock_file) as keep:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", SHIM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
+            cwd="/",
+            start_new_session=True,
+            pass_fds=keep,
+            bufsize=0,
+        )
+    talk = _Talk(process, command)
+    try:
+        talk.order(live=live, keep=keep)
+        yield talk
+    finally:
+        talk.close()
+
+
+@contextlib.contextmanager
+def _held(lock_file: Path | None) -> Iterator[list[int]]:
+    """The lock, taken before the shim exists and inherited by it: there is no moment without."""
+    if lock_file is None:
+        yield []
+        return
+    fd = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH)
+        yield [fd]
+    finally:
+        os.close(fd)
+
+
+def wait_for_orphans(lock_file: Path, *, seconds: float = 8.0) -> bool:
+    """Wait until no shim of a dead runner holds the lock file; True when it is free."""
+    until = time.monotonic() + seconds
+    try:
+        fd = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    return False
+            time.sleep(0.05)
+    finally:
+        os.close(fd)
+
+
+def finished_call(call_dir: Path) -> Done | None:
+    """An earlier call that ended by itself: it need not be paid for again."""
+    outcome = _read_outcome(call_dir)
+    if outcome is None or outcome.get("ended") != "exit":
+        return None
+    return _done(call_dir, outcome)
+
+
+def _read_outcome(call_dir: Path) -> dict[str, object] | None:
+    try:
+        outcome = json.loads((call_dir / "outcome.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return outcome if isinstance(outcome, dict) else None
+
+
+def _done(call_dir: Path, outcome: Mapping[str, object]) -> Done:
+    def number(key: str) -> int | None:
+        value = outcome.get(key)
+        return value if isinstance(value, int) else None
+
+    seconds = outcome.get("seconds")
+    return Done(
+        exit_code=number("exit_code"),
+        signal=number("signal"),
+        ended=str(outcome.get("ended")),
+        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+        stdout=call_dir / "stdout",
+        stderr=call_dir / "stderr",
+        stdout_bytes=number("stdout_bytes") or 0,
+        stderr_bytes=number("stderr_bytes") or 0,
+    )
+
+
+def _trouble(command: Command, last_word: list[str]) -> BurnishError:
+    program = command.argv[0]
+    match last_word:
+        case ["missing", code]:
+            return ProgramMissing(
+                f"Cannot start {program}: {os.strerror(int(code))}.",
+                hint="Is it installed, executable and on your PATH? `burnish doctor` shows what was found.",
+            )
+        case ["failed", code] if int(code) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return DiskFull(
+                f"No room to keep what {program} prints: {os.strerror(int(code))}.",
+                hint=f"Free some space under {command.call_dir}; see also `burnish clean`.",
+            )
+        case _:
+            return Lost(
+                f"It is not known how {program} ended ({' '.join(last_word) or 'its watcher was killed'}).",
+                hint=f"Run it again; what it printed lies in {command.call_dir}.",
+            )

@@ -1,0 +1,416 @@
+"""Stands between burnish and each program it starts, and outlives neither: when the program, the clock or
+burnish itself ends, the whole tree of processes below ends too.
+
+Started as `python -I -S shim.py`. The order comes on stdin, then single letters (see `OBEY`); end of file
+there means that burnish is gone. Words for burnish go to stdout. One file and only cheap imports (no pathlib,
+contextlib, json, typing): this is paid on every call.
+"""
+# ruff: noqa: PTH, SIM105
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False  # typing itself takes longer to import than all the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+# On a stop the tree has three seconds to put its things away. What a finished program forgot gets one.
+GRACE, LEFTOVER_GRACE = 3.0, 1.0
+# Something that cannot be killed (another user's, or stuck in the kernel) must not hold us for ever.
+GIVE_UP = 4.0
+LIVE_EVERY = 0.25
+OBEY = {b"t": ("stopped", GRACE), b"k": ("stopped", 0.0), b"o": ("timeout", GRACE)}
+OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+MARKER = b"\n[burnish: %15d bytes left out here]\n"
+SMALLEST_CAP = 1024
+CHUNK = 1 << 18
+
+
+class Log:
+    """A file of at most `cap` bytes that keeps the head and the tail of a stream, whatever its length."""
+
+    def __init__(self, path: str, cap: int) -> None:
+        self.path, self.cap = path, max(cap, SMALLEST_CAP)
+        self.head, self.total = self.cap // 4, 0
+        self.fd = open_new(path)
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            at = self.place(self.total)
+            wrote = os.pwrite(self.fd, view[: self.cap - at], at)
+            self.total += wrote
+            view = view[wrote:]
+
+    def place(self, position: int) -> int:
+        """Where a byte of the stream lies: behind the head the file is a ring."""
+        if position < self.cap:
+            return position
+        return self.head + (position - self.head) % (self.cap - self.head)
+
+    def close(self) -> None:
+        if self.total > self.cap:
+            self.straighten()
+        os.fsync(self.fd)
+        os.close(self.fd)
+
+    def straighten(self) -> None:
+        """Head, a line that says what is missing, tail: exactly `cap` bytes."""
+        tail = self.cap - self.head - len(MARKER % 0)
+        whole = open_new(self.path + ".whole")
+        self.copy(whole, 0, self.head)
+        write_all(whole, MARKER % (self.total - self.head - tail))
+        self.copy(whole, self.total - tail, self.total)
+        os.rename(self.path + ".whole", self.path)
+        os.close(self.fd)
+        self.fd = whole
+
+    def copy(self, to: int, start: int, end: int) -> None:
+        while start < end:
+            at = self.place(start)
+            data = os.pread(self.fd, min(CHUNK, end - start, self.cap - at), at)
+            write_all(to, data)
+            start += len(data)
+
+
+def open_new(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def prctl(option: int, value: int) -> bool:
+    """Linux only; elsewhere the process group has to do."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+
+
+def adopt_orphans() -> bool:
+    """PR_SET_CHILD_SUBREAPER: whoever is orphaned below becomes our child, double fork and setsid or not."""
+    return prctl(36, 1)
+
+
+def children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    except OSError:
+        pass  # it has just ended, or there is no /proc
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Everything below a process, parents before children. Empty where there is no /proc."""
+    found = children(pid)
+    for child in found:  # grows as we go
+        found += children(child)
+    return found
+
+
+def send(pid: int, number: int, *, group: bool = False) -> None:
+    try:
+        (os.killpg if group else os.kill)(pid, number)
+    except OSError:
+        pass  # gone already, or not ours to end
+
+
+def signal_tree(top: int, main: int, number: int) -> None:
+    """To the main program's group and all below `top`. A group is signalled as one: no fork outruns it."""
+    send(main, number, group=True)
+    own = os.getpgid(top)
+    for pid in descendants(top):
+        if number == signal.SIGKILL:
+            try:
+                group = os.getpgid(pid)
+            except OSError:
+                continue
+            if group != own:
+                send(group, number, group=True)
+        send(pid, number)
+
+
+class Shim:
+    """One program and everything it starts."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.order = order
+        self.subreaper = adopt_orphans()
+        self.started = time.monotonic()
+        self.deadline = self.started + order["timeout"]
+        self.main = 0
+        self.status: int | None = None  # of the main program, once it has ended
+        self.seconds = 0.0
+        self.ended = ""  # why we are ending the tree
+        self.kill_at: float | None = None
+        self.trouble: OSError | None = None
+        self.logs: dict[int, Log] = {}
+        self.names: dict[str, Log] = {}
+        self.latest, self.live_at = b"", 0.0
+
+    def start(self) -> None:
+        ends = []
+        for name in ("stdout", "stderr"):
+            read, write = os.pipe()
+            os.set_blocking(read, False)
+            log = Log(os.path.join(self.order["dir"], name), self.order["cap"])
+            self.logs[read] = self.names[name] = log
+            ends.append(write)
+        self.main = spawn(self.order, *ends)
+        for write in ends:
+            os.close(write)
+        say(b"started %d" % self.main)
+
+    def run(self) -> None:
+        self.start()
+        try:
+            self.watch()
+            self.finish()
+        except BaseException:
+            signal_tree(os.getpid(), self.main, signal.SIGKILL)
+            raise
+
+    def watch(self) -> None:
+        """Until the main program has ended and nothing below us lives."""
+        poll, wake = select.poll(), wake_pipe()
+        for fd in (0, wake, *self.logs):
+            poll.register(fd, select.POLLIN)
+        while not (self.reap() and self.status is not None) and not self.lost():
+            for fd, _ in poll.poll(self.pause()):
+                if fd in self.logs:
+                    if not self.take(fd):
+                        poll.unregister(fd)
+                elif fd == wake:
+                    self.woken(os.read(wake, 512))
+                elif not self.obey(os.read(0, 1)):
+                    poll.unregister(0)
+            self.clock()
+
+    def pause(self) -> int:
+        """Milliseconds to sleep at most. Nothing to do: until the deadline."""
+        now = time.monotonic()
+        if self.kill_at is not None and now >= self.kill_at:
+            return 2  # forking as fast as it can? We look again as fast as we can.
+        until = min(self.deadline if not self.ended else now + 60, self.kill_at or now + 3600)
+        if self.latest:
+            until = min(until, self.live_at + LIVE_EVERY)
+        if not self.subreaper and self.status is not None:
+            until = min(until, now + 0.05)  # nobody tells us when the group is empty
+        return max(0, int((until - now) * 1000) + 1)
+
+    def clock(self) -> None:
+        now = time.monotonic()
+        if self.status is None and now >= self.deadline:
+            self.end("timeout", GRACE)
+        if self.kill_at is not None and now >= self.kill_at:
+            signal_tree(os.getpid(), self.main, signal.SIGKILL)
+        if self.latest and now >= self.live_at + LIVE_EVERY:
+            say(b"live " + self.latest.hex().encode())
+            self.latest, self.live_at = b"", now
+
+    def reap(self) -> bool:
+        """Bury the dead; is nobody left?"""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return self.subreaper or not group_lives(self.main)
+            if pid == 0:
+                return False
+            if pid == self.main:
+                self.status, self.seconds = status, time.monotonic() - self.started
+                self.end("exit", LEFTOVER_GRACE)
+
+    def end(self, why: str, grace: float) -> None:
+        """Begin the end; a later, harder word hastens it, the first reason stays."""
+        kill_at = time.monotonic() + grace
+        if self.kill_at is None:
+            signal_tree(os.getpid(), self.main, signal.SIGTERM if grace else signal.SIGKILL)
+        self.kill_at = min(kill_at, self.kill_at or kill_at)
+        self.ended = self.ended or why
+
+    def obey(self, letter: bytes) -> bool:
+        if not letter:
+            # It may have finished in the same moment; then that is what is on record.
+            self.reap()
+            self.end("orphaned", GRACE)
+            return False
+        if letter in OBEY:
+            self.end(*OBEY[letter])
+        return True
+
+    def woken(self, numbers: bytes) -> None:
+        if any(number in OURS for number in numbers):
+            self.end("stopped", GRACE)
+
+    def take(self, fd: int) -> bool:
+        """One gulp of output into its log; False at the end of it."""
+        try:
+            data = os.read(fd, CHUNK)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        if self.order["live"] and self.logs[fd] is self.names["stdout"]:
+            self.latest = (self.latest + data[-1000:])[-1000:]
+        if self.trouble is None:
+            try:
+                self.logs[fd].write(data)
+            except (
+                OSError
+            ) as trouble:  # the disk is full: go on emptying the pipe, or the program could not end
+                self.trouble = trouble
+                self.end("failed", GRACE)
+        return True
+
+    def lost(self) -> bool:
+        return self.kill_at is not None and time.monotonic() > self.kill_at + GIVE_UP
+
+    def finish(self) -> None:
+        """What is still in the pipes, then the outcome, then the word to burnish: in this order."""
+        until = time.monotonic() + 1.0
+        for fd in self.logs:
+            while select.select([fd], [], [], 0)[0] and self.take(fd) and time.monotonic() < until:
+                pass
+        for log in self.names.values():
+            log.close()
+        if self.trouble is not None:
+            raise self.trouble
+        write_outcome(self.order["dir"], self.outcome())
+
+    def outcome(self) -> str:
+        code, number = "null", "null"
+        if self.status is not None and os.WIFSIGNALED(self.status):
+            number = str(os.WTERMSIG(self.status))
+        elif self.status is not None:
+            code = str(os.WEXITSTATUS(self.status))
+        out, err = self.names["stdout"].total, self.names["stderr"].total
+        return (
+            f'{{"exit_code": {code}, "signal": {number}, "seconds": {self.seconds:.3f}, '
+            f'"ended": "{self.ended}", "stdout_bytes": {out}, "stderr_bytes": {err}}}\n'
+        )
+
+
+def group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def spawn(order: dict[str, Any], out: int, err: int) -> int:
+    """Fork and exec; what went wrong before exec is raised here."""
+    heard, tell = os.pipe()
+    ours, pid = os.getpid(), os.fork()
+    if pid == 0:
+        try:
+            become(order, out, err, ours)
+        except OSError as problem:
+            os.write(tell, b"%d" % (problem.errno or 0))
+        finally:
+            os._exit(127)
+    os.close(tell)
+    problem_number = os.read(heard, 16)
+    os.close(heard)
+    if problem_number:
+        os.waitpid(pid, 0)
+        raise NotStarted(int(problem_number))
+    return pid
+
+
+def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
+    """In the child: its own session, ordinary signals, three files, then the program itself."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for ordinary in (*OURS, signal.SIGPIPE, signal.SIGCHLD, signal.SIGXFSZ):
+        signal.signal(ordinary, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: should somebody kill the shim itself
+    if os.getppid() != shim:
+        os._exit(127)
+    os.chdir(order["cwd"])
+    for number, fd in enumerate((os.open(order["stdin"] or os.devnull, os.O_RDONLY), out, err)):
+        os.dup2(fd, number)
+    os.execvpe(order["argv"][0], order["argv"], order["env"])
+
+
+class NotStarted(OSError):
+    """The program could not be executed."""
+
+
+def write_outcome(folder: str, text: str) -> None:
+    path = os.path.join(folder, "outcome.json")
+    fd = open_new(path + ".new")
+    write_all(fd, text.encode())
+    os.fsync(fd)
+    os.close(fd)
+    os.rename(path + ".new", path)
+
+
+def wake_pipe() -> int:
+    """Readable whenever a signal has come: one byte each, its number."""
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in (*OURS, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    return read
+
+
+def say(words: bytes) -> None:
+    """One line to burnish, which may be gone or busy; neither may stop us."""
+    try:
+        os.write(1, words + b"\n")
+    except OSError:
+        pass
+
+
+def read_order() -> dict[str, Any]:
+    """Marshalled behind its length: same interpreter on both ends, and no json to import."""
+    with os.fdopen(os.dup(0), "rb", buffering=0) as file:
+        data, want = b"", 8
+        while len(data) < want:
+            part = file.read(want - len(data))
+            if not part:
+                raise SystemExit(0)
+            data += part
+            if want == 8 and len(data) == 8:
+                want += int.from_bytes(data, "big")
+    order: dict[str, Any] = marshal.loads(data[8:])
+    return order
+
+
+def main() -> None:
+    order = read_order()
+    for fd in order["keep"]:
+        os.set_inheritable(fd, False)
+    os.set_blocking(1, False)
+    try:
+        Shim(order).run()
+    except NotStarted as problem:
+        say(b"missing %d" % problem.args[0])
+    except OSError as problem:
+        say(b"failed %d" % (problem.errno or 0))
+    else:
+        os.set_blocking(1, True)
+        say(b"done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""So many at once and no more, over all burnish processes of this machine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from burnish.proc.stop import Stop, Stopped
+
+_LOOK_AGAIN = 0.1
+
+
+@contextmanager
+def slot(lock_dir: Path, name: str, count: int, stop: Stop | None = None) -> Iterator[int]:
+    """Wait for one of `count` places under that name. The system frees the places of the dead."""
+    stop = stop or Stop()
+    lock_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    plain = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    while True:
+        for number in range(max(count, 1)):
+            fd = _take(lock_dir / f"{plain}-{number}")
+            if fd is not None:
+                try:
+                    yield number
+                finally:
+                    os.close(fd)
+                return
+        if stop.wait(_LOOK_AGAIN):
+            raise Stopped(f"Stopped while waiting for a free place for {name}.")
+
+
+def _take(path: Path) -> int | None:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
