@@ -82,6 +82,9 @@ class Task:
     runner: str | None = None
     created_at: str = ""
     updated_at: str = ""
+    # who works on it in the current run, once that is known
+    agent: str | None = None
+    model: str | None = None
 
     @property
     def name(self) -> str:

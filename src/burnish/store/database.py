@@ -1,0 +1,141 @@
+"""One SQLite file, one connection per thread, every write a transaction of its own."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from burnish.errors import BurnishError
+from burnish.store.migrate import bring_up_to_date
+from burnish.store.sql import Params, Value, fill, queries
+from burnish.store.trouble import in_words
+
+BUSY_SECONDS = 30.0
+
+
+class Database:
+    """Runs named queries. `statements` counts them, for the benchmark."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.statements = 0
+        self._mine = threading.local()
+        self._guard = threading.Lock()
+        self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
+
+    @classmethod
+    def open(cls, home: Path, *, create: bool) -> Database:
+        path = home / "burnish.db"
+        if not create and not path.exists():
+            raise BurnishError(
+                f"There is no burnish database in {home}.", hint="`burnish init` or `burnish add` makes one."
+            )
+        try:
+            _lay(home, path)
+        except OSError as error:
+            raise BurnishError(
+                f"Cannot use {home} as burnish's home: {error.strerror}.",
+                hint="Check the path and who owns it, or set BURNISH_HOME to a directory you can write.",
+            ) from error
+        database = cls(path)
+        database._connection()
+        return database
+
+    def all(self, name: str, params: Params) -> list[sqlite3.Row]:
+        """Run one named query; every row it gives."""
+        text, flat = fill(queries()[name], params)
+        with in_words(self.path):
+            return self._execute(text, flat).fetchall()
+
+    def one(self, name: str, params: Params) -> sqlite3.Row | None:
+        rows = self.all(name, params)
+        return rows[0] if rows else None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, and nobody else writes meanwhile."""
+        with self._between("BEGIN IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Several queries that see the same moment."""
+        with self._between("BEGIN"):
+            yield
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._guard:
+            for _, connection in self._open:
+                connection.close()
+            self._open.clear()
+            self._mine = threading.local()
+
+    @contextmanager
+    def _between(self, begin: str) -> Iterator[None]:
+        with in_words(self.path):
+            self._execute(begin, {})
+        try:
+            yield
+            with in_words(self.path):
+                self._execute("COMMIT", {})
+        except BaseException:
+            connection = self._connection()
+            # a full disk may have rolled back already
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _execute(self, text: str, params: dict[str, Value]) -> sqlite3.Cursor:
+        self.statements += 1
+        try:
+            return self._connection().execute(text, params)
+        except UnicodeEncodeError:
+            # A name that is not UTF-8, in a plain column: its bytes escaped. JSON columns keep it whole.
+            safe = {
+                k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v
+                for k, v in params.items()
+            }
+            return self._connection().execute(text, safe)
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._mine, "connection", None)
+        if connection is None:
+            with in_words(self.path):
+                connection = self._connect()
+            self._mine.connection = connection
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+            bring_up_to_date(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        self._remember(connection)
+        return connection
+
+    def _remember(self, connection: sqlite3.Connection) -> None:
+        """Keep it to be closed; close those whose thread has ended."""
+        with self._guard:
+            alive = [(thread, other) for thread, other in self._open if thread.is_alive()]
+            for thread, other in self._open:
+                if not thread.is_alive():
+                    other.close()
+            self._open = [*alive, (threading.current_thread(), connection)]
+
+
+def _lay(home: Path, path: Path) -> None:
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # made by us and not by SQLite, so that nobody else can read it from its first moment
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

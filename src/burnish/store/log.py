@@ -1,0 +1,105 @@
+"""The event log: the only way anything is written about a task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from burnish.core.event import Event, Recorded
+from burnish.errors import BadInput, Refused
+from burnish.store.database import Database
+from burnish.store.projections import apply
+from burnish.store.rows import event_of, to_json
+
+# no limit, in the words that every dialect understands
+_EVERYTHING = 2**62
+
+
+def stamp(now: datetime) -> str:
+    """ISO 8601, UTC, milliseconds."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
+
+
+def append(
+    db: Database, project: str, task: int | None, events: Sequence[Event], *, ts: str
+) -> tuple[Recorded, ...]:
+    """Number the events, write them down and change the tables. Call inside a transaction."""
+    row = db.one("project_take_events", {"project": project, "count": len(events)})
+    if row is None:
+        raise BadInput(f"There is no project {project}.", hint="`burnish projects` lists them.")
+    recorded = tuple(
+        # what is recorded is what a reader will get: JSON values, nothing else
+        Recorded(
+            row["first"] + n,
+            ts,
+            project,
+            task,
+            event.run,
+            event.cycle,
+            event.type,
+            json.loads(to_json(event.data)),
+        )
+        for n, event in enumerate(events)
+    )
+    for event in recorded:
+        _add(db, event)
+    return recorded
+
+
+def replay(db: Database, project: str, events: Iterable[Recorded]) -> None:
+    """Tell an old story again: same numbers, same times. Call inside a transaction."""
+    for event in events:
+        own = Recorded(
+            event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data
+        )
+        _add(db, own)
+        db.all("project_seen_event", {"project": project, "next": event.id + 1})
+
+
+def _add(db: Database, event: Recorded) -> None:
+    db.all(
+        "event_add",
+        {
+            "project": event.project,
+            "id": event.id,
+            "ts": event.ts,
+            "task": event.task,
+            "run": event.run,
+            "cycle": event.cycle,
+            "type": event.type,
+            "data": to_json(event.data),
+        },
+    )
+    apply(db, event)
+
+
+def check_claim(db: Database, project: str, task: int | None, runner: str) -> None:
+    """A runner that lost its claim writes nothing."""
+    row = db.one("claim_holder", {"project": project, "id": task})
+    if row is None or row["runner"] != runner:
+        raise Refused(
+            f"Task {task} is no longer held by this run.",
+            hint=f"Another run took it over, or it was removed: `burnish show {task}` tells.",
+        )
+
+
+def read(
+    db: Database,
+    project: str | None,
+    task: int | None,
+    since: int,
+    limit: int | None,
+    types: Iterable[str] | None,
+) -> list[Recorded]:
+    """Events in order: within a project by number, across projects by time."""
+    name = "events_of_all" if project is None else "events_of_project" if task is None else "events_of_task"
+    given = {
+        "project": project,
+        "task": task,
+        "since": since,
+        "limit": _EVERYTHING if limit is None else limit,
+    }
+    if types is None:
+        return [event_of(row) for row in db.all(name, given)]
+    return [event_of(row) for row in db.all(f"{name}_typed", {**given, "types": list(types)})]

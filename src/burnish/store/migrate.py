@@ -1,0 +1,78 @@
+"""Bring a database to this version's shape: numbered files, each applied once, one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from burnish.errors import BurnishError
+
+_TABLE = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
+
+
+@cache
+def migrations() -> tuple[tuple[int, Path], ...]:
+    files = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
+    return tuple((int(file.name.split("_")[0]), file) for file in files)
+
+
+def version(db: sqlite3.Connection) -> int:
+    """The newest migration that was applied; 0 for a new file."""
+    try:
+        row = db.execute("SELECT max(version) FROM migrations").fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return 0
+        raise
+    return int(row[0] or 0)
+
+
+def bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    """Nothing to do is the usual case, and costs one query."""
+    newest = migrations()[-1][0]
+    if version(db) == newest:
+        return
+    with _alone(path.with_name(path.name + ".lock")):
+        have = version(db)
+        if have > newest:
+            raise BurnishError(
+                f"The database {path} was made by a newer burnish (version {have}, this one knows {newest}).",
+                hint="Upgrade burnish, or set BURNISH_HOME to another directory.",
+            )
+        if have == 0:
+            db.execute("PRAGMA journal_mode = WAL")
+        for number, file in migrations():
+            if number > have:
+                _apply(db, number, file)
+
+
+def _apply(db: sqlite3.Connection, number: int, file: Path) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        db.execute(_TABLE)
+        for statement in re.split(r";\s*$", file.read_text("utf-8"), flags=re.M):
+            if statement.strip():
+                db.execute(statement)
+        db.execute("INSERT INTO migrations (version, name) VALUES (?, ?)", (number, file.stem))
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    # A file lock, not the database's: switching a fresh file to WAL answers "locked" without waiting.
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

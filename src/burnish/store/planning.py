@@ -1,0 +1,56 @@
+"""What may be asked of a task before it is written down: dependencies and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from burnish.core.task import Spec, circle
+from burnish.errors import BadInput
+from burnish.store.database import Database
+
+
+def next_id(db: Database, project: str) -> int:
+    row = db.one("project_next_task", {"project": project})
+    if row is None:
+        raise BadInput(f"There is no project {project}.", hint="`burnish projects` lists them.")
+    return int(row["next_task"])
+
+
+def check_needs(db: Database, project: str, id: int, needs: tuple[int, ...]) -> None:
+    """Every dependency exists, and none leads back here."""
+    known = {row["id"] for row in db.all("task_ids", {"project": project, "ids": list(needs)})}
+    unknown = [str(other) for other in needs if other not in known and other != id]
+    if unknown:
+        raise BadInput(
+            f"There is no task {', '.join(unknown)} to depend on.",
+            hint="`burnish list` shows the tasks of this project.",
+        )
+    if not needs:
+        return
+    graph: dict[int, tuple[int, ...]] = {}
+    for row in db.all("task_needs", {"project": project}):
+        graph[row["task"]] = (*graph.get(row["task"], ()), row["needs"])
+    graph[id] = needs
+    if ring := circle(graph, id):
+        raise BadInput(
+            f"These tasks would wait for each other: {' → '.join(str(other) for other in ring)}.",
+            hint="Leave one of these dependencies out.",
+        )
+
+
+def check_fields(changes: Mapping[str, Any]) -> None:
+    known = {field.name for field in fields(Spec)}
+    if unknown := sorted(changes.keys() - known):
+        raise ValueError(f"a task has no {', '.join(unknown)}")
+    if "title" in changes and not str(changes["title"]).strip():
+        raise BadInput("A task needs a title.", hint="Say in a few words what is to be done.")
+
+
+def unmet(db: Database, project: str) -> dict[int, tuple[int, ...]]:
+    """The dependencies that each backlog task still waits for."""
+    found: dict[int, tuple[int, ...]] = {}
+    for row in db.all("needs_unmet", {"project": project}):
+        found[row["task"]] = (*found.get(row["task"], ()), row["needs"])
+    return found

@@ -1,0 +1,265 @@
+"""What each type of event changes in the tables. One function a type; types not listed change nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from burnish.core.codec import decode, encode
+from burnish.core.event import Recorded
+from burnish.core.finding import ALIVE, State
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
+from burnish.core.task import Spec
+from burnish.errors import BadInput, Refused
+from burnish.store.database import Database
+from burnish.store.rows import heads, to_json
+
+# under way: the phase that was cut stays visible
+_UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
+
+
+def apply(db: Database, event: Recorded) -> None:
+    """Change the tables as the event says. Call inside a transaction."""
+    change = PROJECTIONS.get(event.type)
+    if change is not None:
+        change(db, event)
+
+
+def no_such_task(task: int | None) -> BadInput:
+    return BadInput(f"There is no task {task}.", hint="`burnish list` shows the tasks of this project.")
+
+
+def _here(event: Recorded) -> dict[str, Any]:
+    return {"project": event.project, "id": event.task, "ts": event.ts}
+
+
+def _row(db: Database, event: Recorded) -> sqlite3.Row:
+    row = db.one("task_one", {"project": event.project, "id": event.task})
+    if row is None:
+        raise no_such_task(event.task)
+    return row
+
+
+def _created(db: Database, event: Recorded) -> None:
+    spec = decode(Spec, event.data["spec"])
+    db.all(
+        "p_task_add",
+        {
+            **_here(event),
+            **_written(spec),
+            "max_cycles": event.data["max_cycles"],
+            "auto_review": int(event.data["auto_review"]),
+        },
+    )
+    db.all("project_seen_task", {"project": event.project, "next": (event.task or 0) + 1})
+    _needs(db, event, spec)
+
+
+def _edited(db: Database, event: Recorded) -> None:
+    row = _row(db, event)
+    changes: Mapping[str, Any] = event.data["changes"]
+    spec = decode(Spec, {**json.loads(row["spec"]), **changes})
+    cycles, review = changes.get("max_cycles"), changes.get("auto_review")
+    db.all(
+        "p_task_edit",
+        {
+            **_here(event),
+            **_written(spec),
+            "max_cycles": row["max_cycles"] if cycles is None else cycles,
+            "auto_review": row["auto_review"] if review is None else int(review),
+        },
+    )
+    if "depends_on" in changes:
+        _needs(db, event, spec)
+
+
+def _written(spec: Spec) -> dict[str, Any]:
+    data = encode(spec)
+    return {"head": heads(data), "spec": to_json(data), "priority": spec.priority}
+
+
+def _needs(db: Database, event: Recorded, spec: Spec) -> None:
+    where = {"project": event.project, "task": event.task}
+    db.all("p_needs_clear", where)
+    for other in spec.depends_on:
+        db.all("p_needs_add", {**where, "needs": other})
+
+
+def _removed(db: Database, event: Recorded) -> None:
+    _row(db, event)
+    db.all("p_task_remove", _here(event))
+
+
+def _status(db: Database, event: Recorded) -> None:
+    row, data = _row(db, event), event.data
+    old, new = Status(row["status"]), Status(data["to"])
+    if data["from"] != old:
+        raise Refused(
+            f"Task {event.task} is {old} now, no longer {data['from']}.",
+            hint=f"Somebody else moved it: look at `burnish show {event.task}` and decide anew.",
+        )
+    check_move(str(event.task), old, new)
+    stays = new in _UNDER_WAY
+    db.all(
+        "p_status",
+        {
+            **_here(event),
+            "status": new,
+            "reason": _word(Reason, data.get("reason")),
+            "error": _word(ErrorCode, data.get("error")),
+            "note": data.get("note") or "",
+            "final_verdict": _word(FinalVerdict, data.get("final_verdict", row["final_verdict"])),
+            "review_status": _word(ReviewStatus, data.get("review_status", row["review_status"])),
+            "phase": row["phase"] if stays else None,
+            "phase_started": row["phase_started"] if stays else None,
+        },
+    )
+
+
+def _word(words: type[Reason | ErrorCode | FinalVerdict | ReviewStatus], word: str | None) -> str | None:
+    """A word nobody could read back must not get in."""
+    return words(word).value if word else None
+
+
+def _run_started(db: Database, event: Recorded) -> None:
+    row, data = _row(db, event), event.data
+    new = {
+        name: data.get(name, row[name])
+        for name in ("branch", "target", "base", "max_cycles", "auto_review", "agent", "model")
+    }
+    new["auto_review"] = int(new["auto_review"])
+    if data["run"] != row["run"]:
+        db.all("p_run_fresh", _here(event))
+    db.all("p_run", {**_here(event), **new, "run": data["run"]})
+
+
+def _phase_key(event: Recorded) -> dict[str, Any]:
+    return {
+        "project": event.project,
+        "task": event.task,
+        "run": event.run,
+        "cycle": event.cycle,
+        "phase": event.data["phase"],
+        "attempt": event.data.get("attempt", 1),
+        "event_id": event.id,
+        "ts": event.ts,
+    }
+
+
+def _phase_started(db: Database, event: Recorded) -> None:
+    row = _row(db, event)
+    db.all("p_phase_start", {**_phase_key(event), "runner": event.data.get("runner") or ""})
+    error = None if row["error"] == ErrorCode.INTERRUPTED else row["error"]
+    db.all(
+        "p_task_phase", {**_here(event), "cycle": event.cycle, "phase": event.data["phase"], "error": error}
+    )
+
+
+def _phase_ended(db: Database, event: Recorded) -> None:
+    row, data = _row(db, event), event.data
+    failed = event.type == "phase.failed"
+    cost, tokens = data.get("cost_usd"), data.get("tokens") or 0
+    db.all(
+        "p_phase_end",
+        {
+            **_phase_key(event),
+            "state": "failed" if failed else "finished",
+            "result": to_json(data),
+            "cost_usd": cost,
+            "tokens": tokens,
+        },
+    )
+    interrupted = failed and data.get("error") == ErrorCode.INTERRUPTED
+    db.all(
+        "p_task_phase_end",
+        {
+            **_here(event),
+            "commit_sha": row["commit_sha"] if failed else data.get("commit") or row["commit_sha"],
+            "error": ErrorCode.INTERRUPTED if interrupted else row["error"],
+            # unknown stays unknown: nothing is not zero dollars
+            "cost_usd": row["cost_usd"] if cost is None else (row["cost_usd"] or 0.0) + cost,
+            "tokens": tokens,
+        },
+    )
+
+
+def _finding(db: Database, event: Recorded) -> None:
+    finding = event.data["finding"]
+    db.all(
+        "p_finding",
+        {
+            "project": event.project,
+            "task": event.task,
+            # a new run counts its findings from F1 again; a person's waiver may not know the run
+            "run": event.run or _row(db, event)["run"],
+            "number": int(finding["id"][1:]),
+            "alive": int(State(finding["state"]) in ALIVE),
+            "data": to_json(finding),
+        },
+    )
+    db.all("p_open_findings", _here(event))
+
+
+def _decision(db: Database, event: Recorded) -> None:
+    where = {"project": event.project, "task": event.task, "run": event.run, "cycle": event.cycle}
+    db.all(
+        "p_decision",
+        {
+            **where,
+            "event_id": event.id,
+            "action": event.data["action"],
+            "by_whom": event.data["by"],
+            "data": to_json(event.data),
+        },
+    )
+    if again := event.data.get("supersede"):
+        db.all("p_supersede", {**where, "phases": list(again)})
+
+
+def _approved(db: Database, event: Recorded) -> None:
+    data = event.data
+    db.all(
+        "p_approve",
+        {
+            "project": event.project,
+            "task": event.task,
+            "base": data["base"],
+            "tree": data["tree"],
+            "judge": data["judge"],
+            "commit_sha": data["commit"],
+            "ts": event.ts,
+            "event_id": event.id,
+        },
+    )
+
+
+def _voided(db: Database, event: Recorded) -> None:
+    db.all("p_void", {"project": event.project, "task": event.task})
+
+
+def _overridden(db: Database, event: Recorded) -> None:
+    db.all("p_override", _here(event))
+
+
+PROJECTIONS: dict[str, Callable[[Database, Recorded], None]] = {
+    "task.created": _created,
+    "task.edited": _edited,
+    "task.removed": _removed,
+    "task.status": _status,
+    "run.started": _run_started,
+    "phase.started": _phase_started,
+    "phase.finished": _phase_ended,
+    "phase.failed": _phase_ended,
+    "finding.opened": _finding,
+    "finding.resolved": _finding,
+    "finding.reopened": _finding,
+    "finding.waived": _finding,
+    "finding.disputed": _finding,
+    "finding.reanchored": _finding,
+    "decision.made": _decision,
+    "review.approved": _approved,
+    "approval.voided": _voided,
+    "override.recorded": _overridden,
+}

@@ -1,0 +1,25 @@
+-- name: project_by_dir
+SELECT key, info, created_at, forgotten FROM projects WHERE dir_hash = :dir_hash;
+
+-- name: project_add
+INSERT INTO projects (key, dir_hash, info, created_at) VALUES (:key, :dir_hash, :info, :now)
+ON CONFLICT (dir_hash) DO UPDATE SET info = excluded.info, forgotten = 0
+RETURNING key, info, created_at, forgotten;
+
+-- name: project_list
+SELECT key, info, created_at, forgotten FROM projects WHERE forgotten = 0 ORDER BY key;
+
+-- name: project_forget
+UPDATE projects SET forgotten = 1 WHERE key = :key AND forgotten = 0 RETURNING key;
+
+-- name: project_next_task
+SELECT next_task FROM projects WHERE key = :project;
+
+-- name: project_seen_task
+UPDATE projects SET next_task = :next WHERE key = :project AND next_task < :next;
+
+-- name: project_take_events
+UPDATE projects SET next_event = next_event + :count WHERE key = :project RETURNING next_event - :count AS first;
+
+-- name: project_seen_event
+UPDATE projects SET next_event = :next WHERE key = :project AND next_event < :next;

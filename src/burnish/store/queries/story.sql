@@ -1,0 +1,29 @@
+-- name: phases_of_run
+SELECT * FROM phases WHERE project = :project AND task = :task AND run = :run ORDER BY event_id;
+
+-- name: phases_of_task
+SELECT * FROM phases WHERE project = :project AND task = :task ORDER BY event_id;
+
+-- name: decisions_of_run
+SELECT * FROM decisions WHERE project = :project AND task = :task AND run = :run ORDER BY event_id;
+
+-- name: decisions_of_task
+SELECT * FROM decisions WHERE project = :project AND task = :task ORDER BY event_id;
+
+-- name: findings_of_run
+SELECT data FROM findings WHERE project = :project AND task = :task AND run = :run ORDER BY number;
+
+-- name: findings_now
+SELECT f.data FROM findings f JOIN tasks t ON t.project = f.project AND t.id = f.task AND t.run = f.run
+WHERE f.project = :project AND f.task = :task ORDER BY f.number;
+
+-- name: approval_of
+SELECT * FROM approvals WHERE project = :project AND task = :task;
+
+-- name: baseline_of
+SELECT report FROM baselines WHERE project = :project AND tree = :tree AND command = :command;
+
+-- name: baseline_save
+INSERT INTO baselines (project, tree, command, report, captured_at)
+VALUES (:project, :tree, :command, :report, :now)
+ON CONFLICT (project, tree, command) DO NOTHING;

@@ -1,0 +1,37 @@
+-- name: task_one
+SELECT * FROM tasks WHERE project = :project AND id = :id AND removed = 0;
+
+-- name: task_list
+SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status IN (:statuses) ORDER BY id;
+
+-- name: task_list_brief
+SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
+    review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd,
+    tokens, overrides, runner, created_at, updated_at
+FROM tasks WHERE project = :project AND removed = 0 AND status IN (:statuses) ORDER BY id;
+
+-- name: task_list_all
+SELECT t.* FROM tasks t JOIN projects p ON p.key = t.project
+WHERE p.forgotten = 0 AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.project, t.id;
+
+-- name: task_list_all_brief
+SELECT t.project, t.id, t.head, t.status, t.reason, t.error, t.note, t.final_verdict, t.run, t.cycle, t.max_cycles,
+    t.auto_review, t.review_status, t.phase, t.phase_started, t.branch, t.target, t.base, t.commit_sha, t.agent,
+    t.model, t.open_findings, t.cost_usd, t.tokens, t.overrides, t.runner, t.created_at, t.updated_at
+FROM tasks t JOIN projects p ON p.key = t.project
+WHERE p.forgotten = 0 AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.project, t.id;
+
+-- name: task_needs
+SELECT n.task, n.needs FROM needs n JOIN tasks t ON t.project = n.project AND t.id = n.task
+WHERE n.project = :project AND t.removed = 0;
+
+-- name: task_ids
+SELECT id FROM tasks WHERE project = :project AND removed = 0 AND id IN (:ids);
+
+-- name: needs_unmet
+SELECT n.task, n.needs FROM needs n
+JOIN tasks t ON t.project = n.project AND t.id = n.task
+JOIN tasks d ON d.project = n.project AND d.id = n.needs
+WHERE n.project = :project AND t.status = 'backlog' AND t.removed = 0
+    AND d.status NOT IN ('verified', 'completed')
+ORDER BY n.task, n.needs;

@@ -1,0 +1,143 @@
+"""Rows to core types, and core types to what a row holds."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish.core.approval import Approval
+from burnish.core.codec import decode, encode
+from burnish.core.event import Recorded
+from burnish.core.finding import Finding
+from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
+from burnish.core.task import Item, Spec, Task, TaskType
+
+# long texts that a list of tasks has no use for
+_LONG = ("description", "scope", "criteria", "checklist", "plan")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRow:
+    """A git repository known to burnish; all its checkouts share it."""
+
+    key: str
+    root: Path
+    common_dir: Path
+    name: str
+    created_at: str
+
+
+def to_json(value: Any) -> str:
+    # ASCII only: paths that are not UTF-8 survive as escaped surrogates, which SQLite would refuse as text
+    return json.dumps(encode(value), separators=(",", ":"))
+
+
+def heads(spec: Mapping[str, Any]) -> str:
+    """What of a spec a list needs."""
+    return to_json({key: value for key, value in spec.items() if key not in _LONG})
+
+
+def spec_of(text: str) -> Spec:
+    # by hand and not by the codec: a list reads a thousand of these
+    data = json.loads(text)
+    data["type"] = TaskType(data["type"])
+    data["depends_on"] = tuple(data["depends_on"])
+    if "criteria" in data:
+        data["criteria"] = tuple(data["criteria"])
+        data["checklist"] = tuple(Item(**item) for item in data["checklist"])
+    return Spec(**data)
+
+
+def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
+    return Task(
+        project=row["project"],
+        id=row["id"],
+        spec=spec_of(row["head" if brief else "spec"]),
+        status=Status(row["status"]),
+        reason=Reason(row["reason"]) if row["reason"] else None,
+        error=ErrorCode(row["error"]) if row["error"] else None,
+        note=row["note"],
+        final_verdict=FinalVerdict(row["final_verdict"]) if row["final_verdict"] else None,
+        run=row["run"],
+        cycle=row["cycle"],
+        max_cycles=row["max_cycles"],
+        auto_review=bool(row["auto_review"]),
+        review_status=ReviewStatus(row["review_status"]) if row["review_status"] else None,
+        phase=row["phase"],
+        phase_started=row["phase_started"],
+        branch=row["branch"],
+        target=row["target"],
+        base=row["base"],
+        commit=row["commit_sha"],
+        open_findings=row["open_findings"],
+        cost_usd=row["cost_usd"],
+        tokens=row["tokens"],
+        overrides=row["overrides"],
+        runner=row["runner"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        agent=row["agent"],
+        model=row["model"],
+    )
+
+
+def event_of(row: sqlite3.Row) -> Recorded:
+    return Recorded(
+        row["id"],
+        row["ts"],
+        row["project"],
+        row["task"],
+        row["run"],
+        row["cycle"],
+        row["type"],
+        json.loads(row["data"]),
+    )
+
+
+def phase_of(row: sqlite3.Row) -> PhaseRecord:
+    return PhaseRecord(
+        run=row["run"],
+        cycle=row["cycle"],
+        phase=row["phase"],
+        attempt=row["attempt"],
+        state=row["state"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        runner=row["runner"],
+        result=json.loads(row["result"]),
+        superseded=bool(row["superseded"]),
+        cost_usd=row["cost_usd"],
+        tokens=row["tokens"],
+    )
+
+
+def decision_of(row: sqlite3.Row) -> DecisionRecord:
+    return DecisionRecord(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
+
+
+def finding_of(row: sqlite3.Row) -> Finding:
+    return decode(Finding, json.loads(row["data"]))
+
+
+def approval_of(row: sqlite3.Row) -> Approval:
+    return Approval(
+        base=row["base"],
+        tree=row["tree"],
+        judge=row["judge"],
+        commit=row["commit_sha"],
+        valid=bool(row["valid"]),
+        ts=row["ts"],
+        event_id=row["event_id"],
+    )
+
+
+def project_of(row: sqlite3.Row) -> ProjectRow:
+    info = json.loads(row["info"])
+    return ProjectRow(
+        row["key"], Path(info["root"]), Path(info["common_dir"]), info["name"], row["created_at"]
+    )

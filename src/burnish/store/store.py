@@ -1,0 +1,223 @@
+"""The store: everything burnish knows, in one database per user. Events are the authority."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from burnish.core.approval import Approval
+from burnish.core.check import CheckReport
+from burnish.core.codec import decode, encode
+from burnish.core.event import Event, Recorded
+from burnish.core.finding import Finding
+from burnish.core.history import DecisionRecord, History, PhaseRecord
+from burnish.core.status import Status
+from burnish.core.task import Spec, Task
+from burnish.store import claims, log, planning, projects, rows
+from burnish.store.database import Database
+from burnish.store.projections import no_such_task
+from burnish.store.rows import ProjectRow
+from burnish.store.sql import Params
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Store:
+    """Safe to share between threads: each has a connection of its own."""
+
+    def __init__(self, db: Database, clock: Callable[[], datetime] = _utc_now) -> None:
+        self._db = db
+        self._clock = clock
+
+    @classmethod
+    def open(cls, home: Path, *, create: bool = True, clock: Callable[[], datetime] = _utc_now) -> Store:
+        return cls(Database.open(home, create=create), clock)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path:
+        return self._db.path
+
+    @property
+    def statements(self) -> int:
+        """How many SQL statements were run so far."""
+        return self._db.statements
+
+    def _now(self) -> str:
+        return log.stamp(self._clock())
+
+    # projects
+
+    def project_for(self, common_dir: Path, root: Path, *, create: bool) -> ProjectRow | None:
+        return projects.project_for(self._db, common_dir, root, create=create, now=self._now())
+
+    def projects(self) -> list[ProjectRow]:
+        return [rows.project_of(row) for row in self._db.all("project_list", {})]
+
+    def forget(self, key: str) -> None:
+        projects.forget(self._db, key)
+
+    # tasks
+
+    def add_task(self, project: str, spec: Spec, *, max_cycles: int, auto_review: bool) -> Task:
+        planning.check_fields({"title": spec.title})
+        data = {"spec": spec, "max_cycles": max_cycles, "auto_review": auto_review}
+        with self._db.writing():
+            id = planning.next_id(self._db, project)
+            planning.check_needs(self._db, project, id, spec.depends_on)
+            log.append(self._db, project, id, [Event("task.created", data)], ts=self._now())
+            return self.task(project, id)
+
+    def edit_task(self, project: str, id: int, changes: Mapping[str, Any]) -> Task:
+        """Change fields of the spec (its `max_cycles` and `auto_review` are the task's as well)."""
+        planning.check_fields(changes)
+        with self._db.writing():
+            self.task(project, id)
+            if "depends_on" in changes:
+                planning.check_needs(self._db, project, id, tuple(changes["depends_on"]))
+            edited = Event("task.edited", {"changes": encode(changes)})
+            log.append(self._db, project, id, [edited], ts=self._now())
+            return self.task(project, id)
+
+    def task(self, project: str, id: int) -> Task:
+        row = self._db.one("task_one", {"project": project, "id": id})
+        if row is None:
+            raise no_such_task(id)
+        return rows.task_of(row)
+
+    def tasks(
+        self,
+        project: str | None = None,
+        *,
+        statuses: Iterable[Status] | None = None,
+        ids: Iterable[int] | None = None,
+        brief: bool = False,
+    ) -> list[Task]:
+        """Tasks by number. `brief` leaves the long texts of the spec out: a list needs none."""
+        name = ("task_list_all" if project is None else "task_list") + ("_brief" if brief else "")
+        wanted = list(Status if statuses is None else statuses)
+        chosen = None if ids is None else set(ids)
+        found = self._db.all(name, {"project": project, "statuses": wanted})
+        return [rows.task_of(row, brief=brief) for row in found if chosen is None or row["id"] in chosen]
+
+    def waiting(self, project: str, ids: Iterable[int] | None = None) -> list[tuple[Task, tuple[int, ...]]]:
+        """Backlog tasks that cannot start yet, each with the dependencies that are not met."""
+        unmet = planning.unmet(self._db, project)
+        chosen = unmet.keys() if ids is None else unmet.keys() & set(ids)
+        return [(task, unmet[task.id]) for task in self.tasks(project, ids=chosen)] if chosen else []
+
+    # events
+
+    def record(
+        self, project: str, task: int | None, events: Sequence[Event], *, runner: str | None = None
+    ) -> tuple[Recorded, ...]:
+        """Write facts down, all or none; a `runner` must still hold the task."""
+        with self._db.writing():
+            if runner is not None:
+                log.check_claim(self._db, project, task, runner)
+            return log.append(self._db, project, task, events, ts=self._now())
+
+    def replay(self, project: str, events: Iterable[Recorded]) -> None:
+        """Rebuild a project's tables from its events, in order, into a database that has none of them."""
+        with self._db.writing():
+            log.replay(self._db, project, events)
+
+    def events(
+        self,
+        project: str | None = None,
+        *,
+        task: int | None = None,
+        since: int = 0,
+        limit: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> list[Recorded]:
+        """Events with a number above `since`. Without a project: all of them, in the order of time."""
+        return log.read(self._db, project, task, since, limit, types)
+
+    # the story of a task
+
+    def history(self, project: str, task: int) -> History:
+        with self._db.reading():
+            now = self.task(project, task)
+            where: Params = {"project": project, "task": task, "run": now.run}
+            return History(
+                task=now,
+                phases=tuple(rows.phase_of(r) for r in self._db.all("phases_of_run", where)),
+                decisions=tuple(rows.decision_of(r) for r in self._db.all("decisions_of_run", where)),
+                findings=tuple(rows.finding_of(r) for r in self._db.all("findings_of_run", where)),
+            )
+
+    def phases(self, project: str, task: int, run: int | None = None) -> tuple[PhaseRecord, ...]:
+        """The phase journal, oldest first, of one run or of all."""
+        name = "phases_of_task" if run is None else "phases_of_run"
+        return tuple(
+            rows.phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run})
+        )
+
+    def decisions(self, project: str, task: int) -> tuple[DecisionRecord, ...]:
+        """The decisions of all runs, oldest first."""
+        found = self._db.all("decisions_of_task", {"project": project, "task": task})
+        return tuple(rows.decision_of(r) for r in found)
+
+    def findings(self, project: str, task: int) -> tuple[Finding, ...]:
+        """The findings of the current run, by number."""
+        found = self._db.all("findings_now", {"project": project, "task": task})
+        return tuple(rows.finding_of(r) for r in found)
+
+    def approval(self, project: str, task: int) -> Approval | None:
+        row = self._db.one("approval_of", {"project": project, "task": task})
+        return rows.approval_of(row) if row else None
+
+    # baselines: a cache by tree and command, shared by many tasks
+
+    def baseline(self, project: str, tree: str, command: str) -> CheckReport | None:
+        row = self._db.one("baseline_of", {"project": project, "tree": tree, "command": command})
+        return decode(CheckReport, json.loads(row["report"])) if row else None
+
+    def save_baseline(self, project: str, tree: str, command: str, report: CheckReport) -> None:
+        """The first one stays: every task is compared with the same."""
+        row = {"project": project, "tree": tree, "command": command, "report": rows.to_json(report)}
+        with self._db.writing():
+            self._db.all("baseline_save", {**row, "now": self._now()})
+
+    # runners and claims
+
+    def register_runner(self, info: Mapping[str, Any]) -> None:
+        """Who runs here; `info` has `id`, and `pid host user command` for people."""
+        with self._db.writing():
+            self._db.all("runner_add", {"id": info["id"], "info": rows.to_json(info), "now": self._now()})
+
+    def runners(self) -> list[dict[str, Any]]:
+        return [{**json.loads(r["info"]), "since": r["since"]} for r in self._db.all("runner_list", {})]
+
+    def forget_runner(self, runner: str) -> None:
+        with self._db.writing():
+            self._db.all("runner_forget", {"id": runner})
+
+    def claim(
+        self, project: str, runner: str, *, ids: Sequence[int] | None, is_dead: Callable[[str], bool]
+    ) -> Task | None:
+        return claims.claim(self._db, project, runner, ids=ids, is_dead=is_dead, now=self._now())
+
+    def holder(self, project: str, id: int) -> dict[str, Any] | None:
+        return claims.holder(self._db, project, id)
+
+    def release(self, project: str, id: int, runner: str) -> None:
+        with self._db.writing():
+            self._db.all("claim_release", {"project": project, "id": id, "runner": runner})

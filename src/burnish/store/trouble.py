@@ -1,0 +1,56 @@
+"""What SQLite complains about, in words that a person can act on."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from burnish.errors import BurnishError, PhaseFailed
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+@contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """What disk or database do to us becomes a `BurnishError`; our own mistakes stay tracebacks."""
+    try:
+        yield
+    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+        told = _told(path, error)
+        if told is None:
+            raise
+        raise told from error
+
+
+def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
+    # the low byte is the family, the rest says more than we need
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return PhaseFailed(
+            "DISK_FULL",
+            f"The disk is full: {path} could not be written.",
+            hint="Make room, then `burnish run`.",
+        )
+    if code in _BUSY:
+        return BurnishError(
+            f"Another program has kept {path} locked for 30 seconds.", hint="End it, or wait, and try again."
+        )
+    if code in _NO_ACCESS:
+        return BurnishError(
+            f"Cannot open or write {path}: {error}.",
+            hint="Check who owns the directory and its mode, or set BURNISH_HOME to one you can write.",
+        )
+    if code in _DAMAGED:
+        return BurnishError(
+            f"The database {path} is damaged: {error}.",
+            hint="Move the file aside and run `burnish rebuild` to restore it from the artifacts.",
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return BurnishError(
+            f"Cannot read or write {path}: {error}.", hint="Check the disk and the room left on it."
+        )
+    return None
