@@ -1,0 +1,110 @@
+"""The best pairing of two lists: each side at most once, the greatest total gain."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+Gains = Mapping[tuple[int, int], float]
+
+# A denser knot than this is paired greedily: exact pairing grows with the cube.
+LARGEST_KNOT = 120
+
+
+def best_pairs(gains: Gains) -> dict[int, int]:
+    """Left → right, of all pairings the one with the greatest sum. Pairs that gain nothing stay apart."""
+    useful = {pair: gain for pair, gain in gains.items() if gain > 0}
+    chosen: dict[int, int] = {}
+    for knot in _knots(useful):
+        small = len({a for a, _ in knot}) <= LARGEST_KNOT and len({b for _, b in knot}) <= LARGEST_KNOT
+        chosen.update(_exact(knot) if small else _greedy(knot))
+    return chosen
+
+
+def _knots(gains: Gains) -> list[dict[tuple[int, int], float]]:
+    """Independent parts: pairs that share nobody with each other need not be weighed together."""
+    parent: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def root(node: tuple[str, int]) -> tuple[str, int]:
+        while parent.setdefault(node, node) != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for left, right in gains:
+        parent[root(("left", left))] = root(("right", right))
+    knots: dict[tuple[str, int], dict[tuple[int, int], float]] = defaultdict(dict)
+    for pair in sorted(gains):
+        knots[root(("left", pair[0]))][pair] = gains[pair]
+    return list(knots.values())
+
+
+def _greedy(gains: Gains) -> dict[int, int]:
+    chosen: dict[int, int] = {}
+    taken: set[int] = set()
+    for left, right in sorted(gains, key=lambda pair: (-gains[pair], pair)):
+        if left not in chosen and right not in taken:
+            chosen[left] = right
+            taken.add(right)
+    return chosen
+
+
+def _exact(gains: Gains) -> dict[int, int]:
+    """The Hungarian method with potentials; one spare column per row means "stays alone"."""
+    lefts = sorted({left for left, _ in gains})
+    rights = sorted({right for _, right in gains})
+    if len(lefts) == 1 or len(rights) == 1:
+        return _greedy(gains)
+    width = len(rights) + len(lefts)
+    cost = [
+        [-gains.get((left, right), 0.0) if (left, right) in gains else 1.0 for right in rights]
+        + [0.0] * len(lefts)
+        for left in lefts
+    ]
+    row_of = _solve(cost, width)
+    pairs = {lefts[row]: rights[column] for column, row in enumerate(row_of[: len(rights)]) if row >= 0}
+    return {left: right for left, right in pairs.items() if (left, right) in gains}
+
+
+def _solve(cost: list[list[float]], width: int) -> list[int]:
+    """For each column the row it was given, or -1; the sum of costs is the least possible."""
+    potential_row = [0.0] * len(cost)
+    potential = [0.0] * width
+    row_of = [-1] * width
+    for start in range(len(cost)):
+        _augment(cost, width, start, row_of, potential_row, potential)
+    return row_of
+
+
+def _augment(
+    cost: list[list[float]], width: int, start: int, row_of: list[int], up: list[float], down: list[float]
+) -> None:
+    """Find the cheapest chain of swaps that gives row `start` a column, and carry it out."""
+    least = [float("inf")] * width
+    came_from = [-1] * width
+    done: list[int] = []
+    open_columns = set(range(width))
+    row, last = start, -1
+    while True:
+        for column in open_columns:
+            reduced = cost[row][column] - up[row] - down[column]
+            if reduced < least[column]:
+                least[column], came_from[column] = reduced, last
+        last = min(open_columns, key=lambda column: (least[column], column))
+        step = least[last]
+        up[start] += step
+        for column in done:
+            up[row_of[column]] += step
+            down[column] -= step
+        open_columns.discard(last)
+        for column in open_columns:
+            least[column] -= step
+        least[last] = 0.0
+        done.append(last)
+        if row_of[last] < 0:
+            break
+        row = row_of[last]
+    while last >= 0:
+        before = came_from[last]
+        row_of[last] = row_of[before] if before >= 0 else start
+        last = before

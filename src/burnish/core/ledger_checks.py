@@ -1,0 +1,171 @@
+"""What checks say, written into the ledger: new failures are opened, what is clean is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from burnish.core.change import Change
+from burnish.core.check import CheckStatus, Comparison, TestFailure
+from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.matching import SAME, pair, trace
+from burnish.core.reanchor import Place, Tree, follow
+from burnish.core.update import Update, between, next_number
+
+# The rule of the one finding that says "the check as a whole fails".
+WHOLE = "exit-code"
+
+
+def is_check(finding: Finding) -> bool:
+    return finding.remark.source.startswith("check:")
+
+
+def absorb_checks(
+    findings: tuple[Finding, ...],
+    *,
+    comparisons: tuple[Comparison, ...],
+    cycle: int,
+    delta: Change | None = None,
+    files: Callable[[str], str | None] = lambda path: None,
+) -> Update:
+    """Write this cycle's checks into the ledger. `delta` is the change since they last ran."""
+    ledger = findings
+    notes: list[str] = []
+    given: tuple[str, ...] = ()
+    for comparison in comparisons:
+        source = f"check:{comparison.report.name}"
+        step = absorb_source(
+            ledger,
+            source=source,
+            remarks=remarks_of(comparison),
+            cycle=cycle,
+            delta=delta,
+            files=files,
+            unknown=partial(_unknown, comparison),
+        )
+        ledger, given = step.findings, given + step.given
+        notes += step.notes
+        if comparison.report.status is CheckStatus.ERROR:
+            notes.append(f"{source} could not be run: what it found before stays open")
+    return between(findings, ledger, notes=notes, given=given)
+
+
+def absorb_source(
+    findings: tuple[Finding, ...],
+    *,
+    source: str,
+    remarks: tuple[Remark, ...],
+    cycle: int,
+    delta: Change | None = None,
+    files: Callable[[str], str | None] = lambda path: None,
+    unknown: Callable[[Finding], bool] = lambda finding: False,
+) -> Update:
+    """Write in a source (`check:…`) that lists everything each time: what it no longer lists is resolved.
+
+    Of a finding that is `unknown` to this answer nothing is concluded.
+    """
+    now = {finding.id: finding for finding in findings}
+    mine = [finding for finding in findings if finding.remark.source == source]
+    remarks = tuple(replace(remark, source=source) for remark in remarks)
+    for finding in mine:
+        now[finding.id] = _followed(finding, cycle, delta, Tree(files))
+    matched = _match([now[finding.id] for finding in mine], remarks)
+    number = next_number(findings)
+    given: list[str] = []
+    for index, remark in enumerate(remarks):
+        if index in matched:
+            id = matched[index]
+            now[id] = _again(now[id], remark, cycle)
+        else:
+            id = f"F{number}"
+            number += 1
+            now[id] = Finding(id, remark, first_cycle=cycle, last_cycle=cycle, reviewers=(source,))
+        given.append(id)
+    for finding in mine:
+        if finding.alive and finding.id not in given and not unknown(finding):
+            note = f"{source} is clean there"
+            now[finding.id] = replace(now[finding.id], state=State.RESOLVED, last_cycle=cycle, note=note)
+    return between(findings, now.values(), given=tuple(given))
+
+
+def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
+    """Everything that this check holds against the change."""
+    report = comparison.report
+    # A check that may not block must not, even where warnings do.
+    severity = Severity.ERROR if report.blocking else Severity.INFO
+    source = f"check:{report.name}"
+    tests = [_of_test(failure, severity, source) for failure in comparison.new]
+    places = [replace(remark, severity=severity, source=source) for remark in comparison.new_remarks]
+    whole = [_of_whole(comparison, severity, source)] if comparison.broken else []
+    return (*tests, *places, *whole)
+
+
+def _of_test(failure: TestFailure, severity: Severity, source: str) -> Remark:
+    return Remark(
+        Category.TEST,
+        severity,
+        f"Test {'breaks' if failure.status == 'error' else 'fails'}: {failure.name}",
+        failure.message,
+        file=failure.file,
+        line=failure.line,
+        rule=failure.name,
+        source=source,
+    )
+
+
+def _of_whole(comparison: Comparison, severity: Severity, source: str) -> Remark:
+    report = comparison.report
+    if report.status is CheckStatus.ERROR:
+        title = f"Check {report.name} could not be run"
+    else:
+        title = f"Check {report.name} fails with exit code {report.exit_code}"
+    category = Category.TEST if report.name == "test" else Category.CODE
+    told = "\n".join(part for part in (f"Command: {report.command}", report.error, report.tail) if part)
+    return Remark(category, severity, title, told, rule=WHOLE, source=source)
+
+
+def _unknown(seen: Comparison, finding: Finding) -> bool:
+    """Did the check not get as far as this? Then its silence says nothing."""
+    if seen.report.status is CheckStatus.ERROR:
+        return True
+    silent = not (seen.report.failures or seen.report.remarks or seen.new or seen.new_remarks)
+    return seen.broken and silent and finding.remark.rule != WHOLE
+
+
+def _followed(finding: Finding, cycle: int, delta: Change | None, tree: Tree) -> Finding:
+    if finding.last_cycle >= cycle:
+        return finding
+    place = follow(finding.remark, delta, tree)
+    moved = replace(finding.remark, file=place.file, line=place.line, end_line=place.end_line)
+    return replace(finding, remark=moved)
+
+
+def _match(mine: list[Finding], remarks: tuple[Remark, ...]) -> dict[int, str]:
+    """Index of the remark → id. A test is known by its name, a place by rule and position."""
+    named = {finding.remark.rule: finding.id for finding in mine if _by_name(finding.remark)}
+    matched = {i: named[r.rule] for i, r in enumerate(remarks) if _by_name(r) and r.rule in named}
+    known = [finding for finding in mine if not _by_name(finding.remark)]
+    known.sort(key=lambda finding: (finding.state is State.RESOLVED, finding.number))
+    fresh = [i for i, remark in enumerate(remarks) if not _by_name(remark)]
+    fresh.sort(key=lambda i: (remarks[i].file or "", remarks[i].line or 0, remarks[i].rule, remarks[i].title))
+    old = [trace(finding.remark, _spot(finding.remark)) for finding in known]
+    new = [trace(remarks[i], _spot(remarks[i])) for i in fresh]
+    pairs = pair(old, new, [SAME] * len(old))
+    return matched | {fresh[j]: known[i].id for i, j in pairs.items()}
+
+
+def _by_name(remark: Remark) -> bool:
+    return bool(remark.rule) and (remark.category is Category.TEST or remark.rule == WHOLE)
+
+
+def _spot(remark: Remark) -> Place:
+    # A tool's line numbers are right: two places are two problems.
+    return Place(remark.file, remark.line, remark.end_line, sure=remark.line is not None)
+
+
+def _again(finding: Finding, remark: Remark, cycle: int) -> Finding:
+    state, note = finding.state, finding.note
+    if state is State.RESOLVED:
+        state, note = State.REOPENED, "it came back"
+    return replace(finding, remark=remark, state=state, note=note, last_cycle=cycle)

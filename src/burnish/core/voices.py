@@ -1,0 +1,82 @@
+"""The remarks of one review, put in place and joined: the same from two reviewers is one with two voices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burnish.core.finding import Remark
+from burnish.core.matching import SAME_VOICE, Trace, pair, trace
+from burnish.core.reanchor import Place, Tree, anchor
+
+
+@dataclass(slots=True)
+class Group:
+    """One problem as this review raised it: by one voice or several."""
+
+    members: list[int]
+    remark: Remark
+    place: Place
+    voices: tuple[str, ...]
+    corrected: bool
+
+
+def hear(remarks: tuple[Remark, ...], tree: Tree, notes: list[str]) -> list[Group]:
+    """Anchor each remark; the same one from two reviewers is one problem with two voices."""
+    anchored = [anchor(remark, tree) for remark in remarks]
+    notes.extend(f"{remark.title}: {note}" for remark, _, note in anchored if note)
+    groups: list[Group] = []
+    for source in sorted({remark.source for remark in remarks}):
+        mine = [i for i in _in_order(anchored) if remarks[i].source == source]
+        own = [
+            Group([i], anchored[i][0], anchored[i][1], (source,), anchored[i][0] != remarks[i]) for i in mine
+        ]
+        own = _without_repeats(own)
+        traces = [traced(group) for group in own]
+        joined = pair([traced(group) for group in groups], traces, [SAME_VOICE] * len(groups))
+        for there, here in joined.items():
+            _join(groups[there], own[here])
+        groups += [group for i, group in enumerate(own) if i not in joined.values()]
+    return sorted(groups, key=lambda group: min(group.members))
+
+
+def _in_order(anchored: list[tuple[Remark, Place, str]]) -> list[int]:
+    """An order that does not depend on how the remarks were handed in."""
+
+    def key(index: int) -> tuple[object, ...]:
+        remark = anchored[index][0]
+        spot = (remark.file or "", remark.line or 0, remark.end_line or 0)
+        return (
+            *spot,
+            remark.category,
+            remark.rule,
+            remark.title,
+            remark.description,
+            remark.quote,
+            remark.severity.rank,
+        )
+
+    return sorted(range(len(anchored)), key=key)
+
+
+def _without_repeats(groups: list[Group]) -> list[Group]:
+    """A reviewer that says the same words of the same place twice means one thing."""
+    first: dict[tuple[object, ...], Group] = {}
+    for group in groups:
+        key = (*traced(group).key, group.place.file, group.place.line)
+        if key in first:
+            _join(first[key], group)
+        else:
+            first[key] = group
+    return list(first.values())
+
+
+def _join(group: Group, other: Group) -> None:
+    group.members += other.members
+    group.corrected |= other.corrected
+    group.voices = tuple(dict.fromkeys((*group.voices, *other.voices)))
+    if other.remark.severity.rank < group.remark.severity.rank:
+        group.remark, group.place = other.remark, other.place
+
+
+def traced(group: Group) -> Trace:
+    return trace(group.remark, group.place)
