@@ -1,0 +1,108 @@
+"""Finding the one fenced block that counts, by the rules of Markdown rather than by lines that look alike."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+# a megabyte of list items takes the parser thirteen seconds; a review is a few kilobytes
+LONGEST_REPLY = 1_000_000
+
+_CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
+_WRAPPER = re.compile(
+    r"<(?P<end>/?)(?P<tag>pre|blockquote|script|style|textarea|template|xmp|del)(?=[\s/>])", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NoBlock:
+    """Why there is no block that counts. `missing`: there was nothing like it at all."""
+
+    why: str
+    missing: bool = False
+
+
+def only_block(text: str, word: str, number: str) -> str | NoBlock:
+    """What stands in the one block ```` ```word number ````."""
+    if len(text) > LONGEST_REPLY:
+        return NoBlock(f"the reply is longer than {LONGEST_REPLY:,} characters")
+    if "\0" in text:
+        return NoBlock("the reply contains a NUL byte")
+    # the parser, too, ends lines at \r alone: both must count the same lines
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    if word not in text:
+        return NoBlock(f"there is no {word} block", missing=True)
+    lines = text.split("\n")
+    tokens = _parser().parse(text)
+    named = [t for t in tokens if t.type == "fence" and _words(t.info)[:1] == [word]]
+    outer = [t for t in named if t.level == 0]
+    if not outer:
+        return NoBlock(f"there is no {word} block that stands by itself", missing=not named)
+    if len(outer) > 1 or _alike(lines, word, number) > 1:
+        return NoBlock(f"there is more than one {word} block")
+    return _inside(outer[0], tokens, lines, word, number)
+
+
+def _inside(fence: Token, tokens: list[Token], lines: list[str], word: str, number: str) -> str | NoBlock:
+    if not number or _words(fence.info) != [word, number]:
+        return NoBlock(f"the {word} block does not carry this call's number")
+    start, end = fence.map or [0, 0]
+    closing = _CLOSING.fullmatch(lines[end - 1]) if end - start >= 2 else None
+    # an unclosed fence runs to the end of the text, and the parser does not tell
+    if not closing or closing[1][0] != fence.markup[0] or len(closing[1]) < len(fence.markup):
+        return NoBlock(f"the {word} block is not closed")
+    if wrapper := _wrapped_in(tokens, lines, start):
+        return NoBlock(f"the {word} block stands inside {wrapper}")
+    return fence.content
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    # block structure is all we need: inline parsing of hostile text takes seconds
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _words(info: str) -> list[str]:
+    return [word for word in re.split(r"[ \t]+", info) if word]
+
+
+def _alike(lines: list[str], word: str, number: str) -> int:
+    """Lines that open such a block anywhere, quotes, lists, comments and other fences included."""
+    opening = re.compile(
+        rf"[\s>*+\-0-9.)(]*(?:`{{3,}}|~{{3,}})[ \t]*{re.escape(word)}[ \t]+{re.escape(number)}\s*"
+    )
+    return sum(opening.fullmatch(line) is not None for line in lines)
+
+
+def _wrapped_in(tokens: list[Token], lines: list[str], start: int) -> str:
+    """The comment or element that was opened before the line and never closed, if any."""
+    before = _prose(tokens, lines, start)
+    comments = re.split(r"<!--", before)
+    if len(comments) > 1 and "-->" not in comments[-1]:
+        return "a comment"
+    open_tags: dict[str, int] = {}
+    for found in _WRAPPER.finditer(re.sub(r"<!--.*?-->", "", before, flags=re.DOTALL)):
+        tag = found["tag"].lower()
+        open_tags[tag] = max(0, open_tags.get(tag, 0) + (-1 if found["end"] else 1))
+    return next((f"<{tag}>" for tag, count in open_tags.items() if count), "")
+
+
+def _prose(tokens: list[Token], lines: list[str], start: int) -> str:
+    """The lines before `start` that are neither code blocks nor code spans."""
+    kept = lines[:start]
+    for token in tokens:
+        if token.type in ("fence", "code_block") and token.map and token.map[0] < start:
+            for index in range(token.map[0], min(token.map[1], start)):
+                kept[index] = ""
+    return _CODE_SPAN.sub("", "\n".join(kept))

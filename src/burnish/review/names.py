@@ -1,0 +1,41 @@
+"""Paths in prompts and replies: odd names the way git quotes them."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}
+_BACK = {letter: char for char, letter in _ESCAPES.items()}
+_ODD = re.compile(r'[\x00-\x1f\x7f"\\\x80-\x9f\u2028\u2029\ud800-\udfff]|^\s|\s$')
+_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
+
+
+def quoted(path: str) -> str:
+    """The path on one line: as it is, or C-quoted if it has control characters, quotes or broken bytes."""
+    if not _ODD.search(path):
+        return path
+    return '"' + "".join(_quoted_char(char) for char in path) + '"'
+
+
+def _quoted_char(char: str) -> str:
+    if char in _ESCAPES:
+        return "\\" + _ESCAPES[char]
+    if _ODD.match(char) and char != " ":
+        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+    return char
+
+
+def unquoted(name: str) -> str:
+    """The path that git's quoting stands for; anything else unchanged."""
+    if len(name) < 2 or not (name.startswith('"') and name.endswith('"')):
+        return name
+    out, at, body = bytearray(), 0, name[1:-1]
+    for escape in _ESCAPE.finditer(body):
+        out += body[at : escape.start()].encode("utf-8", "surrogateescape")
+        if escape[1]:
+            out.append(int(escape[1], 8) & 0xFF)
+        else:
+            out += _BACK.get(escape[2], escape[2]).encode("utf-8", "surrogateescape")
+        at = escape.end()
+    out += body[at:].encode("utf-8", "surrogateescape")
+    return out.decode("utf-8", "surrogateescape")

@@ -1,0 +1,276 @@
+"""From the JSON of a review to a `Review`: strict where it decides, tolerant where it does not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.core.finding import Category, Remark, Severity
+from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
+from burnish.review.names import unquoted
+
+MOST = 2000
+
+_KNOWN = frozenset(
+    {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"}
+    | {"number"}
+)
+_KNOWN_FINDING = frozenset(
+    {"category", "severity", "title", "description", "suggestion", "file", "line", "end_line", "quote"}
+    | {"rule", "confidence"}
+)
+_VERDICTS = {word.value: word for word in Verdict}
+_RULINGS = {word.value: word for word in RulingState}
+_SCALES = {
+    "error": "error critical high blocker blocking major severe fatal p0 p1 must must-fix bug",
+    "warning": "warning warn medium moderate minor p2 should",
+    "info": "info information informational low trivial nit nitpick note suggestion p3 p4 could style",
+}
+_SEVERITIES = {word: Severity(name) for name, words in _SCALES.items() for word in words.split()}
+_CATEGORIES = {word.value: word for word in Category} | {
+    "quality": Category.CODE,
+    "codequality": Category.CODE,
+    "bug": Category.CODE,
+    "correctness": Category.CODE,
+    "tests": Category.TEST,
+    "testing": Category.TEST,
+    "testcoverage": Category.TEST,
+    "design": Category.ARCHITECTURE,
+    "perf": Category.PERFORMANCE,
+    "requirements": Category.COMPLIANCE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What this review was asked about, so that what is missing is noticed."""
+
+    cycle: int = 1
+    # ids of earlier findings that must be ruled on
+    prior_ids: tuple[str, ...] = ()
+    # acceptance criteria and checklist items
+    criteria: tuple[str, ...] = ()
+    # who is speaking: becomes `Remark.source`
+    source: str = ""
+
+
+class _Wrong(Exception):
+    """The object breaks the contract; the text says how."""
+
+
+def review_of(value: Any, reply: str, expect: Expect) -> Review | Unreadable:
+    """Never raises."""
+    notes: list[str] = []
+    try:
+        return _review(value, expect, notes)
+    except _Wrong as why:
+        return Unreadable(str(why), reply)
+
+
+def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
+    top = _mapping(value, "the block")
+    _note_extra(top, _KNOWN, "", notes)
+    verdict = _verdict(_text(top, "verdict"), notes)
+    blocking = top.get("blocking")
+    if blocking is not None and not isinstance(blocking, bool):
+        raise _Wrong("`blocking` is neither true nor false")
+    return Review(
+        verdict=verdict,
+        summary=_text(top, "summary"),
+        inspected=tuple(_inspected(top)),
+        rulings=_rulings(top, expect, notes),
+        compliance=_compliance(top, expect, notes),
+        remarks=tuple(remark(entry, expect.source, notes) for entry in _list(top, "findings")),
+        blocking=bool(blocking),
+        rejection_reason=_optional(top, "rejection_reason", notes),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _verdict(word: str, notes: list[str]) -> Verdict:
+    if word in _VERDICTS:
+        return _VERDICTS[word]
+    plain = re.sub(r"[\s-]+", "_", word.strip().lower())
+    # another spelling may ask for changes, but never approve
+    if plain in _VERDICTS and plain != Verdict.APPROVED:
+        notes.append(f"verdict written as {word[:40]!r}")
+        return _VERDICTS[plain]
+    raise _Wrong(f"unknown verdict {word[:40]!r}")
+
+
+def _inspected(top: dict[str, Any]) -> list[str]:
+    paths = _list(top, "inspected", most=100_000)
+    if not all(isinstance(path, str) for path in paths):
+        raise _Wrong("`inspected` must hold paths only")
+    return paths
+
+
+def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Ruling, ...]:
+    if top.get("prior") is None:
+        if expect.prior_ids:
+            raise _Wrong("`prior` is missing, and there are earlier findings to rule on")
+        return ()
+    found: dict[str, Ruling] = {}
+    for entry in _list(top, "prior"):
+        one = _mapping(entry, "an entry of `prior`")
+        id_, word = _text(one, "id").strip(), _text(one, "state").strip().lower()
+        if id_ not in expect.prior_ids:
+            notes.append(f"prior names an unknown finding {id_[:20]!r}")
+            continue
+        if word not in _RULINGS:
+            notes.append(f"{id_}: unknown state {word[:20]!r} counts as open")
+        ruling = Ruling(id_, _RULINGS.get(word, RulingState.OPEN), _optional(one, "note", notes))
+        if id_ in found and found[id_].state != ruling.state:
+            notes.append(f"{id_} was ruled on twice, differently: it counts as open")
+            ruling = Ruling(id_, RulingState.OPEN, ruling.note)
+        found[id_] = ruling
+    return tuple(found.values())
+
+
+def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Compliance, ...]:
+    if top.get("compliance") is None:
+        if expect.criteria:
+            raise _Wrong("`compliance` is missing, and there are criteria to judge")
+        return ()
+    asked = {plain(item): item for item in expect.criteria}
+    judged: dict[str, Compliance] = {}
+    for entry in _list(top, "compliance"):
+        one = _mapping(entry, "an entry of `compliance`")
+        met = one.get("met")
+        if met is not None and not isinstance(met, bool):
+            raise _Wrong("`met` is neither true nor false")
+        item = _text(one, "item")
+        key = plain(item)
+        if key in judged and judged[key].met is False:
+            continue
+        judged[key] = Compliance(asked.get(key, item), met, _optional(one, "note", notes))
+    for key, item in asked.items():
+        if key not in judged:
+            notes.append(f"not judged: {item[:80]}")
+            judged[key] = Compliance(item, None, "")
+    return tuple(judged.values())
+
+
+def remark(entry: Any, source: str, notes: list[str]) -> Remark:
+    """One finding of a review."""
+    one = _mapping(entry, "a finding")
+    _note_extra(one, _KNOWN_FINDING, "finding: ", notes)
+    title, description = _text(one, "title").strip(), _text(one, "description").strip()
+    title = title or description.split("\n")[0][:120]
+    if not title:
+        raise _Wrong("a finding has neither title nor description")
+    line, end_line = _lines(one, notes)
+    return Remark(
+        category=category(_text(one, "category"), notes),
+        severity=severity(_text(one, "severity"), notes),
+        title=" ".join(title.split()),
+        description=description,
+        suggestion=_optional(one, "suggestion", notes),
+        file=unquoted(_optional(one, "file", notes).strip()) or None,
+        line=line,
+        end_line=end_line,
+        quote=_optional(one, "quote", notes),
+        rule=_optional(one, "rule", notes),
+        confidence=_confidence(one, notes),
+        source=source,
+    )
+
+
+def severity(word: str, notes: list[str]) -> Severity:
+    """Our scale, or another one mapped to it; what nobody knows is an error."""
+    plain_word = re.sub(r"[^a-z0-9-]", "", word.strip().lower())
+    mapped = _SEVERITIES.get(plain_word, Severity.ERROR)
+    if plain_word != mapped:
+        notes.append(f"severity {word[:40]!r} counts as {mapped}")
+    return mapped
+
+
+def category(word: str, notes: list[str]) -> Category:
+    plain_word = re.sub(r"[^a-z]", "", word.lower())
+    mapped = _CATEGORIES.get(plain_word, Category.CODE)
+    if plain_word != mapped:
+        notes.append(f"category {word[:40]!r} counts as {mapped}")
+    return mapped
+
+
+def _lines(one: dict[str, Any], notes: list[str]) -> tuple[int | None, int | None]:
+    line = one.get("line")
+    if isinstance(line, str) and (span := re.fullmatch(r"\s*L?(\d{1,7})\s*[-–:]\s*L?(\d{1,7})\s*", line)):
+        one = {**one, "line": int(span[1]), "end_line": int(span[2])}
+    start, end = (_line(one, key, notes) for key in ("line", "end_line"))
+    if start is None or (end is not None and end < start):
+        end = None
+    return start, end
+
+
+def _line(one: dict[str, Any], key: str, notes: list[str]) -> int | None:
+    value = one.get(key)
+    if isinstance(value, str) and re.fullmatch(r"\s*L?[0-9]{1,7}\s*", value):
+        value = int(value.strip().lstrip("L"))
+    if isinstance(value, float) and value.is_integer() and abs(value) < 10**7:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**7:
+        return value
+    if value not in (None, 0, ""):
+        notes.append(f"finding: `{key}` is no line number")
+    return None
+
+
+def _confidence(one: dict[str, Any], notes: list[str]) -> float | None:
+    value = one.get("confidence")
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    notes.append("finding: `confidence` is not between 0 and 1")
+    return None
+
+
+def plain(text: str) -> str:
+    """Text with everything taken off in which two copies of the same words may differ."""
+    return re.sub(r"[\W_]+", " ", text.casefold()).strip()
+
+
+def clean(text: str) -> str:
+    """Text that can be stored and shown: no lone surrogates, no control characters but newline and tab."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", re.sub(r"\r\n?", "\n", whole))
+
+
+def _note_extra(one: dict[str, Any], known: frozenset[str], where: str, notes: list[str]) -> None:
+    extra = [clean(key)[:40] for key in one if key not in known][:10]
+    if extra:
+        notes.append(f"{where}unknown keys ignored: {', '.join(extra)}")
+
+
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Wrong(f"{what} is not a JSON object")
+    return value
+
+
+def _list(one: dict[str, Any], key: str, *, most: int = MOST) -> list[Any]:
+    value = one.get(key)
+    if not isinstance(value, list):
+        raise _Wrong(f"`{key}` is missing or not a list")
+    if len(value) > most:
+        raise _Wrong(f"`{key}` has more than {most:,} entries")
+    return value
+
+
+def _text(one: dict[str, Any], key: str) -> str:
+    value = one.get(key)
+    if not isinstance(value, str):
+        raise _Wrong(f"`{key}` is missing or not text")
+    return clean(value)
+
+
+def _optional(one: dict[str, Any], key: str, notes: list[str]) -> str:
+    value = one.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        notes.append(f"`{key}` is not text and was ignored")
+        return ""
+    return clean(value)

@@ -1,0 +1,57 @@
+"""JSON from strangers: no duplicate keys, no NaN, no bottomless nesting, no surprises as exceptions."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+DEEPEST = 16
+LONGEST = 1_000_000
+
+_TOKEN = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
+
+
+class BadJson(ValueError):
+    """Why the text is not the JSON we asked for."""
+
+
+def loads(text: str) -> Any:
+    """The value, or `BadJson`; nothing else is ever raised."""
+    if len(text) > LONGEST:
+        raise BadJson(f"the JSON is longer than {LONGEST:,} characters")
+    if _depth(text) > DEEPEST:
+        raise BadJson(f"the JSON is nested deeper than {DEEPEST}")
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except BadJson:
+        raise
+    except (ValueError, RecursionError) as why:
+        raise BadJson(f"the JSON cannot be read: {why}") from None
+
+
+def _depth(text: str) -> int:
+    deepest = here = 0
+    in_string = False
+    for token in _TOKEN.finditer(text):
+        if token[0] == '"':
+            in_string = not in_string
+        elif not in_string and token[0] in ("[", "{"):
+            here += 1
+            deepest = max(deepest, here)
+        elif not in_string and token[0] in ("]", "}"):
+            here -= 1
+    return deepest
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise BadJson(f"the key {key[:40]!r} occurs twice")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise BadJson(f"{name} is not JSON")
