@@ -39,12 +39,10 @@ class Layer:
     def has(self, key: Where) -> bool:
         here: Any = self.data
         for part in key:
-            if (isinstance(here, Mapping) and part in here) or (
-                isinstance(here, list) and isinstance(part, int) and part < len(here)
-            ):
-                here = here[part]
-            else:
+            keys: Any = range(len(here)) if isinstance(here, list) else here
+            if not isinstance(here, Mapping | list) or part not in keys:
                 return False
+            here = here[part]  # type: ignore[index]
         return True
 
 

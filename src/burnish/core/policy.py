@@ -38,6 +38,16 @@ class ReviewerSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class StepSpec:
+    """One step of the pipeline: a review of its own after approval."""
+
+    name: str
+    reviewers: tuple[ReviewerSpec, ...]
+    prompt: str | None = None
+    quorum: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     diff_kb: int = 30
     test_kb: int = 2
@@ -86,3 +96,11 @@ class Policy:
     task_tokens: int | None = None
     # hash of everything that judges: check commands, reviewers, block_on, quorum, pipeline, own prompts
     judge: str = ""
+    # who improves; None = who implements
+    improve_agent: str | None = None
+    improve_model: str | None = None
+    pipeline: tuple[StepSpec, ...] = ()
+    # thinning, judge, tooling → error, warning, off
+    guard: tuple[tuple[str, str], ...] = ()
+    # what a person should hear about these settings
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,159 @@
+"""How one task is to be run: the settings and the task's own wishes, resolved to plain values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from burnish.config.cast import Cast
+from burnish.core.finding import Severity
+from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
+from burnish.core.task import Spec
+
+if TYPE_CHECKING:
+    from burnish.config.sections import TaskKind
+    from burnish.config.settings import Config
+    from burnish.config.values import CheckEntry
+
+
+def policy_for(
+    config: Config,
+    spec: Spec,
+    *,
+    installed: Callable[[str], bool],
+    detected: tuple[CheckSpec, ...],
+    prompts: Mapping[str, str] | None = None,
+) -> Policy:
+    """The policy of one task; `detected` is what the repository has, `prompts` the user's own texts by name."""
+    cast = Cast(config, spec, installed)
+    kind: TaskKind = getattr(config.task_types, spec.type.value)
+    agent, model = cast.worker("implement")
+    improver, improver_model = cast.worker("improve")
+    policy = Policy(
+        agent=agent,
+        model=model,
+        improve_agent=improver,
+        improve_model=improver_model,
+        reviewers=cast.panel(config.review.agents),
+        checks=checks_for(config, detected, skip_tests=spec.skip_tests),
+        pipeline=tuple(
+            StepSpec(step.name, cast.panel(step.agents), step.prompt, step.quorum) for step in config.pipeline
+        ),
+        max_cycles=spec.max_cycles or kind.max_cycles or config.review.max_cycles,
+        auto_review=auto_review(config, spec),
+        implement_timeout=kind.timeout_minutes * 60,
+        improve_timeout=kind.improve_timeout_minutes * 60,
+        base_ref=spec.base_ref or config.workspace.base,
+        # without tests only a person can vouch for it
+        approval="required" if spec.skip_tests else config.approval,
+        **_review_values(config),
+        **_other_values(config),
+    )
+    return replace(policy, judge=judge_hash(policy, prompts or {}))
+
+
+def _review_values(config: Config) -> dict[str, Any]:
+    review = config.review
+    parse = config.roles.get("parse")
+    return {
+        "review_required": review.required,
+        "review_enabled": review.enabled or review.required,
+        "block_on": Severity(review.block_on),
+        "quorum": review.quorum,
+        "trigger": review.trigger,
+        "may_fix": review.may_fix,
+        "accept_unsigned": review.accept_unsigned,
+        "parse_agent": parse.agent if parse else None,
+        "parse_model": parse.model if parse else None,
+        "context": frozenset(
+            name for name in type(review.context).model_fields if getattr(review.context, name)
+        ),
+        "limits": Limits(**review.limits.model_dump()),
+        "notes": _notes(config),
+    }
+
+
+def _other_values(config: Config) -> dict[str, Any]:
+    return {
+        "lint_fix": config.checks.lint_fix,
+        "on_failure": config.checks.on_failure,
+        "checks_where": config.checks.where,
+        "guard": tuple(config.checks.guard.model_dump().items()),
+        "fix_history": config.fix.history,
+        "hitl": config.hitl_review or "off",
+        "setup": config.workspace.setup,
+        "copy": config.workspace.copies,
+        "artifacts": config.workspace.artifacts,
+        "commit_message": config.commit.message,
+        "isolation": config.isolation.strategy,
+        "isolation_env": tuple(config.isolation.env.items()),
+        "task_usd": config.budget.task_usd,
+        "task_tokens": config.budget.task_tokens,
+    }
+
+
+def _notes(config: Config) -> tuple[str, ...]:
+    if config.review.required and not config.review.enabled:
+        where = config.origin("review.enabled")
+        return (f"review.enabled: false ({where}) has no effect while review.required is true.",)
+    return ()
+
+
+def auto_review(config: Config, spec: Spec) -> bool:
+    """The task's own word > its type's, where somebody wrote it > `defaults.auto_review` > the type's."""
+    name = spec.type.value
+    of_type: bool | None = getattr(config.task_types, name).auto_review
+    written = config.origin(f"task_types.{name}.auto_review") != "default"
+    order = (of_type, config.defaults.auto_review) if written else (config.defaults.auto_review, of_type)
+    answers = (spec.auto_review, *order, name == "implement")
+    return next(answer for answer in answers if answer is not None)
+
+
+def checks_for(config: Config, detected: tuple[CheckSpec, ...], *, skip_tests: bool) -> tuple[CheckSpec, ...]:
+    """Test, lint and extra checks, as configured or as found."""
+    found = {spec.name: spec for spec in detected}
+    entries = {"test": config.checks.test, "lint": config.checks.lint, **config.checks.extra}
+    specs = [
+        check_spec(name, entry, found.get(name), config.checks.timeout_minutes)
+        for name, entry in entries.items()
+        if entry is not None and not (skip_tests and name == "test")
+    ]
+    return tuple(spec for spec in specs if spec)
+
+
+def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: float) -> CheckSpec | None:
+    """One check; None where it is to be looked for and nothing was found."""
+    command = entry.command
+    seconds = (entry.timeout_minutes or minutes) * 60
+    if command == "auto":
+        return replace(found, blocking=entry.blocking, timeout_seconds=seconds) if found else None
+    files = (("junit", entry.junit), ("sarif", entry.sarif), ("tap", entry.tap))
+    report, file = next(((kind, file) for kind, file in files if file), (None, None))
+    return CheckSpec(name, command, entry.blocking, seconds, report, file)
+
+
+def judge_hash(policy: Policy, prompts: Mapping[str, str]) -> str:
+    """Names everything that judges, so that an approval cannot outlive a change of it."""
+    what = {
+        "checks": [
+            [check.name, check.command, check.blocking, check.report, check.report_file]
+            for check in policy.checks
+        ],
+        "reviewers": [_reviewer(one) for one in policy.reviewers],
+        "block_on": policy.block_on.value,
+        "quorum": policy.quorum,
+        "pipeline": [
+            [step.name, step.prompt, step.quorum, [_reviewer(one) for one in step.reviewers]]
+            for step in policy.pipeline
+        ],
+        "prompts": dict(prompts),
+    }
+    text = json.dumps(what, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _reviewer(one: ReviewerSpec) -> list[Any]:
+    return [one.agent, one.model, one.prompt, one.categories]
