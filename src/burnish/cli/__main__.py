@@ -1,0 +1,5 @@
+"""python -m burnish.cli"""
+
+from burnish.cli.main import run
+
+run()

@@ -1,0 +1,133 @@
+"""burnish add"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from burnish.cli.paint import say, say_json
+from burnish.cli.session import AsJson, open_app
+from burnish.cli.text import one_line
+from burnish.core.task import Item, Spec, TaskType, task_id
+from burnish.errors import BadInput
+
+
+def add(
+    title: Annotated[
+        str, typer.Argument(metavar="TITLE", help="What is to be done, in a line.", show_default=False)
+    ],
+    stdin: Annotated[
+        str | None, typer.Argument(metavar="-", help="`-` reads the description from stdin.")
+    ] = None,
+    description: Annotated[
+        str | None, typer.Option("-d", "--description", metavar="TEXT", help="More words.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", metavar="F", help="Description from a file.")] = None,
+    kind: Annotated[TaskType, typer.Option("-t", "--type", help="What kind of task.")] = TaskType.IMPLEMENT,
+    auto_review: Annotated[
+        bool | None,
+        typer.Option(
+            "-a/-A",
+            "--auto-review/--no-auto-review",
+            help="Review and improve by itself.",
+            show_default=False,
+        ),
+    ] = None,
+    max_cycles: Annotated[
+        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Rounds at most.")
+    ] = None,
+    scope: Annotated[
+        str, typer.Option("--scope", metavar="TEXT", help="What belongs to it and what does not.")
+    ] = "",
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", metavar="TEXT", help="An acceptance criterion; repeat for more."),
+    ] = None,
+    item: Annotated[
+        list[str] | None, typer.Option("--item", metavar="TEXT", help="A checklist item; repeat for more.")
+    ] = None,
+    depends_on: Annotated[
+        list[str] | None,
+        typer.Option("--depends-on", metavar="ID", help="A task that comes first; repeat for more."),
+    ] = None,
+    priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher is run earlier.")] = 0,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="Who does it.")] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="With which model.")] = None,
+    base: Annotated[str | None, typer.Option("--base", metavar="REF", help="Where it starts from.")] = None,
+    spec: Annotated[
+        Path | None, typer.Option("--spec", metavar="FILE", help="A plan or specification.")
+    ] = None,
+    skip_tests: Annotated[
+        bool, typer.Option("--skip-tests", help="No test check; a person must approve.")
+    ] = False,
+    of: Annotated[
+        str | None, typer.Option("--of", metavar="ID", help="The task that an improve continues.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a task."""
+    wanted = Spec(
+        title=_title(title),
+        description=_description(stdin, description, file),
+        type=kind,
+        scope=scope,
+        criteria=tuple(accept or ()),
+        checklist=tuple(Item(text) for text in item or ()),
+        plan=read_text(spec) if spec else "",
+        depends_on=tuple(dict.fromkeys(task_id(text) for text in depends_on or ())),
+        priority=priority,
+        agent=agent,
+        model=model,
+        base_ref=base,
+        skip_tests=skip_tests,
+        of=task_id(of) if of else None,
+        auto_review=auto_review,
+        max_cycles=max_cycles,
+    )
+    _check(wanted)
+    task = open_app().add(wanted)
+    if as_json:
+        from burnish.views import task_json
+
+        say_json(task_json(task))
+    else:
+        say(f"Added task {task.id}: {one_line(task.spec.title)}")
+        say(f"Run it: burnish run {task.id}")
+
+
+def _title(text: str) -> str:
+    title = " ".join(text.split())
+    if not title:
+        raise BadInput(
+            "The title is empty.", hint='Say what is to be done: burnish add "Refuse empty passwords"'
+        )
+    return title
+
+
+def _description(stdin: str | None, description: str | None, file: Path | None) -> str:
+    if sum(source is not None for source in (stdin, description, file)) > 1:
+        raise BadInput("The description is given twice.", hint="Use one of -d TEXT, --file F and -.")
+    if stdin is not None:
+        if stdin != "-":
+            raise BadInput(
+                f"There is no use for {stdin!r}.", hint='Put the title in quotes: burnish add "Two words"'
+            )
+        return sys.stdin.buffer.read().decode(errors="replace")
+    return read_text(file) if file else description or ""
+
+
+def _check(spec: Spec) -> None:
+    if spec.type is TaskType.IMPROVE and spec.of is None:
+        raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
+    if spec.of is not None and spec.type is not TaskType.IMPROVE:
+        raise BadInput("--of belongs to an improve task.", hint="Add -t improve, or leave --of out.")
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError as error:
+        raise BadInput(f"Cannot read {path}: {error.strerror}.", hint="Name a file that exists.") from error

@@ -1,0 +1,146 @@
+"""burnish edit, rm, cancel, done"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import say, say_json
+from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.cli.text import count, one_line
+from burnish.core.task import Item, Task, task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring import App
+
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")]
+
+
+def edit(
+    task: TaskId,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT")] = None,
+    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", metavar="TEXT")] = None,
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", metavar="TEXT", help="All criteria anew; repeat for more.")
+    ] = None,
+    item: Annotated[
+        list[str] | None, typer.Option("--item", metavar="TEXT", help="The checklist anew; repeat for more.")
+    ] = None,
+    tick: Annotated[
+        list[int] | None, typer.Option("--tick", metavar="N", help="Checklist item N is done.")
+    ] = None,
+    untick: Annotated[list[int] | None, typer.Option("--untick", metavar="N", help="It is not.")] = None,
+    priority: Annotated[int | None, typer.Option("--priority", metavar="N")] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="A", help="`default` = as the settings say.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help="`default` = as the settings say.")
+    ] = None,
+    max_cycles: Annotated[int | None, typer.Option("--max-cycles", min=1, metavar="N")] = None,
+    depends_on: Annotated[
+        list[str] | None,
+        typer.Option("--depends-on", metavar="ID", help="All dependencies anew; `none` clears."),
+    ] = None,
+    status: Annotated[str | None, typer.Option("--status", metavar="backlog", help="Put it back.")] = None,
+    verdict: Annotated[
+        str | None, typer.Option("--verdict", metavar="V", help="Override the review.")
+    ] = None,
+    reason: Reason = "",
+    as_json: AsJson = False,
+) -> None:
+    """Change a task, put it back, or override its verdict."""
+    if verdict is not None:
+        _person_decides()
+        if not reason.strip():
+            raise BadInput("An override needs a reason.", hint='Add --reason "why the review is wrong".')
+    number = task_id(task)
+    app = open_app()
+    changes: dict[str, Any] = {
+        "title": title,
+        "description": description,
+        "scope": scope,
+        "criteria": None if accept is None else tuple(accept),
+        "checklist": _checklist(app, number, item, tick or [], untick or []),
+        "priority": priority,
+        "max_cycles": max_cycles,
+        "depends_on": None if depends_on is None else _ids(depends_on),
+    }
+    changes = {key: value for key, value in changes.items() if value is not None}
+    changes |= {
+        key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None
+    }
+    if not changes and status is None and verdict is None:
+        raise BadInput(
+            "Nothing to change was named.", hint="`burnish edit --help` shows what can be changed."
+        )
+    _report(app.edit(number, changes, status=status, verdict=verdict, reason=reason), "Changed", as_json)
+
+
+def rm(task: TaskId, as_json: AsJson = False) -> None:
+    """Remove a task from the lists; its story and its work are kept."""
+    _report(open_app().remove(task_id(task)), "Removed", as_json)
+
+
+def cancel(task: TaskId, as_json: AsJson = False) -> None:
+    """Give a task up; `burnish edit ID --status backlog` puts it back."""
+    _report(open_app().cancel(task_id(task)), "Cancelled", as_json)
+
+
+def done(task: TaskId, reason: Reason = "", as_json: AsJson = False) -> None:
+    """Close a task by hand.
+
+    On a task that is not approved this is an override and needs a reason.
+    """
+    _person_decides()
+    _report(open_app().done(task_id(task), reason=reason), "Closed", as_json)
+
+
+def _person_decides() -> None:
+    """An agent may not decide on its own work."""
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
+
+
+def _report(task: Task, what: str, as_json: bool) -> None:
+    if as_json:
+        from burnish.views import task_json
+
+        say_json(task_json(task))
+    else:
+        say(f"{what} task {task.id}: {one_line(task.spec.title)} ({task.status})")
+
+
+def _checklist(
+    app: App, number: int, items: list[str] | None, tick: Sequence[int], untick: Sequence[int]
+) -> tuple[Item, ...] | None:
+    if items is None and not tick and not untick:
+        return None
+    checklist = app.task(number).spec.checklist if items is None else tuple(Item(text) for text in items)
+    return ticked(checklist, tick, untick)
+
+
+def ticked(checklist: tuple[Item, ...], tick: Sequence[int], untick: Sequence[int]) -> tuple[Item, ...]:
+    """The list with items ticked and unticked; they count from 1."""
+    for number in (*tick, *untick):
+        if not 1 <= number <= len(checklist):
+            raise BadInput(
+                f"There is no checklist item {number}.", hint=f"It has {count(len(checklist), 'item')}."
+            )
+    return tuple(
+        Item(item.text, done=(item.done or number in tick) and number not in untick)
+        for number, item in enumerate(checklist, 1)
+    )
+
+
+def _ids(words: list[str]) -> tuple[int, ...]:
+    return () if words == ["none"] else tuple(dict.fromkeys(task_id(word) for word in words))
+
+
+def _or_default(name: str) -> str | None:
+    return None if name in ("", "default") else name

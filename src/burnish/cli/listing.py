@@ -1,0 +1,70 @@
+"""burnish status, burnish list"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from burnish.cli.paint import coloured, columns, say, say_json
+from burnish.cli.session import AsJson, open_reader
+
+if TYPE_CHECKING:
+    from burnish.core.task import Task
+
+NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
+
+
+def status(as_json: AsJson = False) -> None:
+    """Show every task on one line, and what to do next."""
+    tasks = _tasks()
+    if as_json:
+        _say_tasks(tasks)
+        return
+    from burnish.cli.board import board, summary
+
+    if not tasks:
+        say(NO_TASKS)
+        return
+    on = coloured(sys.stdout)
+    for line in board(tasks, room=columns(sys.stdout), colour=on):
+        say(line)
+    say("")
+    say(summary(tasks))
+
+
+def list_tasks(
+    wanted: Annotated[
+        list[str] | None, typer.Option("--status", metavar="STATUS", help="Only these; may be repeated.")
+    ] = None,
+    ready: Annotated[bool, typer.Option("--ready", help="Only what `run` would start now.")] = False,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Only what needs a person.")] = False,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="A", help="Only tasks of this agent.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List tasks, all or some."""
+    from burnish.cli.board import board, pick
+
+    everything = _tasks()
+    tasks = pick(everything, statuses=wanted or [], ready=ready, blocked=blocked, agent=agent)
+    if as_json:
+        _say_tasks(tasks)
+    elif tasks:
+        for line in board(tasks, room=columns(sys.stdout), colour=coloured(sys.stdout), among=everything):
+            say(line)
+    else:
+        say("No task is like that. `burnish list` shows all." if everything else NO_TASKS)
+
+
+def _tasks() -> list[Task]:
+    reader = open_reader()
+    return list(reader.store.tasks(reader.project.key)) if reader.project else []
+
+
+def _say_tasks(tasks: list[Task]) -> None:
+    from burnish.views import task_json
+
+    say_json({"tasks": [task_json(task) for task in tasks]})

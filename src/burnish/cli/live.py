@@ -1,0 +1,88 @@
+"""Progress on a terminal: what has happened, and below it one line per running task, kept up to date."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+from rich.console import Console, Group
+from rich.live import Live as Screen
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from burnish.cli import story
+from burnish.cli.progress import Plain
+from burnish.cli.text import cut, duration, one_line
+from burnish.core.event import Recorded
+from burnish.core.flow import RUNNING
+from burnish.core.task import Task
+
+
+@dataclass(slots=True)
+class Row:
+    """A task at work."""
+
+    task: Task
+    words: str
+    since: float
+    spinner: Spinner
+    said: str = ""
+
+
+class Live(Plain):
+    """The same lines as `Plain`, and below them what runs now, with a spinner and the time it has taken."""
+
+    def __init__(self, *, several: bool) -> None:
+        super().__init__(several=several, verbose=False)
+        self.rows: dict[int, Row] = {}
+        self.console = Console(file=sys.stderr, highlight=False)
+        self.screen = Screen(
+            get_renderable=self.draw,
+            console=self.console,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,
+        )
+        self.screen.start()
+
+    def event(self, task: Task, event: Recorded) -> None:
+        with self.lock:
+            if task.status not in RUNNING:
+                self.rows.pop(task.id, None)
+            elif event.type == "phase.started":
+                words = story.STARTS.get(str(event.data.get("phase", "")), "Working…")
+                counter = f"[{max(event.cycle, 1)}/{task.max_cycles}]"
+                self.rows[task.id] = Row(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
+            elif event.type in ("phase.finished", "phase.failed"):
+                self.rows.pop(task.id, None)
+        if event.type == "phase.started":
+            return  # the live line says it
+        super().event(task, event)
+
+    def output(self, task_id: int, line: str) -> None:
+        said = one_line(line)
+        row = self.rows.get(task_id)
+        if row and said:
+            row.said = said
+
+    def write(self, text: str) -> None:
+        self.console.print(Text.from_ansi(text))
+
+    def close(self) -> None:
+        self.screen.stop()
+
+    def draw(self) -> Group:
+        # Called from the screen's own thread; a copy, so that no lock is held while drawing.
+        return Group(*(self._draw_row(row) for row in list(self.rows.values())))
+
+    def _draw_row(self, row: Row) -> Table:
+        room = self.console.width
+        title = cut(one_line(row.task.spec.title), max(10, room // 3))
+        words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}"
+        grid = Table.grid(padding=(0, 1))
+        left = room - len(words) - 8
+        tail = Text(cut(row.said, left), style="dim") if left > 12 else Text("")
+        grid.add_row(row.spinner, Text(words, no_wrap=True, overflow="ellipsis"), tail)
+        return grid

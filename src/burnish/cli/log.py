@@ -1,0 +1,136 @@
+"""burnish log, burnish events"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import say, say_json, tell
+from burnish.cli.session import AsJson, TaskId, open_app, open_reader
+from burnish.cli.text import clean, one_line
+from burnish.core.flow import RUNNING
+from burnish.core.task import task_id
+
+if TYPE_CHECKING:
+    from burnish.core.event import Recorded
+    from burnish.wiring import App, LogFile
+
+Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more comes.")]
+_PAUSE = 0.3
+# An agent may print a gigabyte without a newline: never hold more than this of a line.
+_LONGEST = 64 * 1024
+
+
+def log(
+    task: TaskId,
+    follow: Follow = False,
+    phase: Annotated[
+        str | None, typer.Option("--phase", metavar="P", help="implement, improve, check or review.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what agents and checks printed."""
+    number = task_id(task)
+    app = open_app()
+    if as_json:
+        say_json({"logs": [_log_json(file) for file in _files(app, number, phase)]})
+        return
+    read: dict[Path, int] = {}
+    while True:
+        running = app.task(number).status in RUNNING
+        for file in _files(app, number, phase):
+            _print_more(file, read)
+        if not (follow and running):
+            break
+        time.sleep(_PAUSE)
+    if not read:
+        tell(f"Nothing was printed yet. Run it: burnish run {number}")
+
+
+def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
+    return [file for file in app.logs(number) if phase is None or file.phase == phase]
+
+
+def _log_json(file: LogFile) -> dict[str, Any]:
+    size = file.path.stat().st_size if file.path.exists() else 0
+    return {
+        "run": file.run,
+        "cycle": file.cycle,
+        "phase": file.phase,
+        "attempt": file.attempt,
+        "kind": file.kind,
+        "path": str(file.path),
+        "bytes": size,
+    }
+
+
+def _print_more(file: LogFile, read: dict[Path, int]) -> None:
+    """What the file has gained since we last looked."""
+    if not file.path.exists():
+        return
+    if file.path not in read:
+        read[file.path] = 0
+        say(f"── cycle {file.cycle} {file.phase}, attempt {file.attempt}, {file.kind} ──")
+    for line in _lines_from(file.path, read):
+        say(clean(line))
+
+
+def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:
+    with path.open("rb") as file:
+        file.seek(read[path])
+        while line := file.readline(_LONGEST):
+            yield line.decode(errors="replace").rstrip("\r\n")
+        read[path] = file.tell()
+
+
+def events(
+    task: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="Only of this task.", show_default=False)
+    ] = None,
+    follow: Follow = False,
+    after: Annotated[int, typer.Option("--since", metavar="ID", help="Only what came after this event.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened, in order.
+
+    With -f and --json: one JSON object a line.
+    """
+    from burnish.core.codec import encode
+
+    number = task_id(task) if task else None
+    reader = open_reader()
+    if reader.project is None:
+        say_json({"events": []}) if as_json else tell("Nothing has happened here yet.")
+        return
+    found = reader.store.events(reader.project.key, task=number, since=after)
+    if as_json and not follow:
+        say_json({"events": [encode(event) for event in found]})
+        return
+    while True:
+        for event in found:
+            _say_event(event, as_json)
+            after = event.id
+        if not follow:
+            return
+        time.sleep(_PAUSE)
+        found = reader.store.events(reader.project.key, task=number, since=after)
+
+
+def _say_event(event: Recorded, as_json: bool) -> None:
+    import sys
+
+    from burnish.cli.story import brief
+    from burnish.core.codec import encode
+
+    if as_json:
+        import json
+
+        say(json.dumps(encode(event)))
+    else:
+        whose = f"T{event.task}" if event.task else "-"
+        say(f"{event.id:>6}  {event.ts[:19]}  {whose:<5} {event.type:<18} {one_line(brief(event))}".rstrip())
+    sys.stdout.flush()

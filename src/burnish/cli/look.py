@@ -1,0 +1,50 @@
+"""burnish diff, burnish path"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.cli.text import clean
+from burnish.core.task import task_id
+
+
+def diff(
+    task: TaskId,
+    since_review: Annotated[
+        bool, typer.Option("--since-review", help="Only what came after the last review.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the change of a task, base to its newest commit."""
+    patch = open_app().diff(task_id(task), since_review=since_review)
+    if as_json:
+        say_json({"id": str(task_id(task)), "diff": patch.decode(errors="surrogateescape")})
+    elif not patch:
+        tell("No change yet.")
+    elif sys.stdout.isatty():
+        _show(patch)
+    else:
+        # Byte for byte: `burnish diff 29 | git apply` must work.
+        sys.stdout.buffer.write(patch)
+
+
+def _show(patch: bytes) -> None:
+    on = coloured(sys.stdout)
+    tones = {"+": "green", "-": "red", "@": "cyan", "d": "bold"}
+    for line in patch.decode(errors="replace").split("\n"):
+        text = clean(line)
+        say(paint(text, tones[text[0]], on=on) if text[:1] in tones else text)
+
+
+def path(task: TaskId, as_json: AsJson = False) -> None:
+    """Show where a task's workspace is."""
+    where = open_app().path(task_id(task))
+    if as_json:
+        say_json({"id": str(task_id(task)), "path": str(where)})
+    else:
+        say(str(where))

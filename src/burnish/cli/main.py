@@ -1,0 +1,147 @@
+"""The entry point: find the verb, load it, and turn every outcome into words and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import typer
+
+from burnish.cli.paint import coloured, paint, tell
+from burnish.cli.session import SESSION, SHARED, options
+from burnish.errors import BurnishError
+
+# verb → where it is; only the one that was typed is loaded
+VERBS = {
+    "add": "burnish.cli.add:add",
+    "list": "burnish.cli.listing:list_tasks",
+    "status": "burnish.cli.listing:status",
+    "show": "burnish.cli.show:show",
+    "edit": "burnish.cli.edit:edit",
+    "rm": "burnish.cli.edit:rm",
+    "run": "burnish.cli.run:run",
+    "work": "burnish.cli.run:run",
+    "retry": "burnish.cli.run:retry",
+    "cancel": "burnish.cli.edit:cancel",
+    "done": "burnish.cli.edit:done",
+    "diff": "burnish.cli.look:diff",
+    "path": "burnish.cli.look:path",
+    "log": "burnish.cli.log:log",
+    "events": "burnish.cli.log:events",
+    "version": "burnish.cli.version:version",
+}
+ALIASES = frozenset({"work"})
+
+# typer brings its own copy of click in newer versions: take the class from what it hands out.
+_UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+
+
+def run() -> NoReturn:
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line; the exit code of SPEC §16."""
+    SESSION.reset()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a ✓ must not be the death of a Latin-1 terminal
+    try:
+        code = _call(argv)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _pipe_closed()
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("Interrupted.", "`burnish run` goes on where this stopped.")
+        return 130
+    except BurnishError as error:
+        if SESSION.debug:
+            _traceback()
+        _complain(error.what, error.hint)
+        return error.exit_code
+    except Exception as error:
+        return _bug(error)
+
+
+def _call(argv: Sequence[str]) -> int:
+    group = build(_verb(argv))
+    if "_BURNISH_COMPLETE" in os.environ:
+        group.main(prog_name="burnish")
+    try:
+        with group.make_context("burnish", list(argv)) as context:
+            code = group.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    except _UsageError as error:
+        where = error.ctx.command_path if error.ctx else "burnish"
+        _complain(error.format_message(), f"`{where} --help` shows what it takes.")
+        return 2
+    return code if isinstance(code, int) else 0
+
+
+def build(only: str | None = None) -> Any:
+    """The command group: with every verb, or with the one that is wanted."""
+    app = typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback(invoke_without_command=True)(options)
+    for name in [only] if only in VERBS else VERBS:
+        module, function = VERBS[str(name)].split(":")
+        app.command(name, hidden=name in ALIASES)(getattr(import_module(module), function))
+    group: Any = typer.main.get_command(app)
+    shared = [option for option in group.params if option.name in SHARED]
+    for command in group.commands.values():
+        taken = {word for param in command.params for word in param.opts}
+        command.params += [option for option in shared if not taken & set(option.opts)]
+    return group
+
+
+def _verb(argv: Sequence[str]) -> str | None:
+    if "_BURNISH_COMPLETE" in os.environ:
+        return None
+    words = iter(argv)
+    for word in words:
+        if word == "-C":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+def _complain(what: str, hint: str) -> None:
+    from burnish.cli.text import clean
+
+    on = coloured(sys.stderr)
+    tell(paint("error: ", "red", on=on) + clean(what))
+    if hint:
+        tell(paint("   do: ", "dim", on=on) + clean(hint))
+
+
+def _bug(error: Exception) -> int:
+    if SESSION.debug:
+        _traceback()
+    words = str(error).partition("\n")[0][:200]
+    _complain(
+        f"This is a bug in burnish: {type(error).__name__}{': ' if words else ''}{words}",
+        "Run the same command with --debug and report what it prints; nothing that was recorded is lost.",
+    )
+    return 3
+
+
+def _traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _pipe_closed() -> int:
+    """Whoever read our output has seen enough. Not worth a word."""
+    # Python flushes stdout once more at exit, and would complain then.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,165 @@
+"""The story of one task on a terminal, from the same values that `show --json` prints."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from burnish.cli.board import MARKS
+from burnish.cli.paint import BY_SEVERITY, BY_STATUS, paint
+from burnish.cli.text import clean, count, cut, money, one_line, pad, width
+from burnish.core.status import Status
+
+Story = Mapping[str, Any]
+
+
+def page(story: Story, *, room: int, colour: bool) -> list[str]:
+    parts = [
+        list(_header(story, room, colour)),
+        list(_wanted(story, room)),
+        list(_cycles(story, room, colour)),
+        list(_findings(story, room, colour)),
+        [_next(story)],
+    ]
+    return [line for part in parts if any(part) for line in (*part, "")][:-1]
+
+
+def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
+    status = story["status"]
+    tone = BY_STATUS[status]
+    title = cut(one_line(story["title"]), room - 10)
+    name = paint(f"T{story['id']} {title}", "bold", on=colour)
+    yield f"{paint(MARKS[Status(status)], tone, on=colour)} {name}"
+    outcome = " ".join(str(story[key]) for key in ("final_verdict", "reason", "error") if story.get(key))
+    cycles = f"cycle {story['cycle']}/{story['max_cycles']}" if story.get("cycle") else "not started"
+    yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
+    if story.get("note"):
+        yield from _wrap(story["note"], room, "  ")
+    facts = {
+        "branch": story.get("branch"),
+        "base": (story.get("base") or "")[:12],
+        "commit": (story.get("commit") or "")[:12],
+        "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
+        "cost": "  ".join(x for x in (money(story.get("cost_usd")), _tokens(story.get("tokens"))) if x),
+        "after": ", ".join(story.get("depends_on") or ()),
+        "overrides": str(story["overrides"]) if story.get("overrides") else "",
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"  {paint(f'{name:<9}', 'dim', on=colour)} {cut(one_line(value), room - 12)}"
+
+
+def _tokens(tokens: int | None) -> str:
+    return f"{tokens:,} tokens" if tokens else ""
+
+
+def _wanted(story: Story, room: int) -> Iterator[str]:
+    for name in ("description", "scope"):
+        if story.get(name):
+            yield from _wrap(story[name], room, "  ", lines=8)
+    for criterion in story.get("criteria") or ():
+        yield from _wrap(f"must: {criterion}", room, "  ")
+    for item in story.get("checklist") or ():
+        mark, text = ("x", item["text"]) if item.get("done") else (" ", item["text"])
+        yield from _wrap(f"[{mark}] {text}", room, "  ")
+
+
+def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
+    for cycle in story.get("cycles") or ():
+        verdict = str(cycle.get("verdict") or "").upper()
+        review = f"review: {cycle['review_status']}" if cycle.get("review_status") else ""
+        head = "  ".join(
+            x for x in (f"Cycle {cycle['number']}", verdict, review, (cycle.get("commit") or "")[:12]) if x
+        )
+        yield paint(head, "bold", on=colour)
+        for phase in cycle.get("phases") or ():
+            yield cut(f"  {_phase(phase)}", room)
+        for check in cycle.get("checks") or ():
+            yield cut(f"  {_check(check)}", room)
+        if cycle.get("summary"):
+            yield from _wrap(cycle["summary"], room, "  > ", lines=6)
+        if cycle.get("artifact"):
+            yield cut(f"  burnish show {one_line(str(cycle['artifact']))}", room)
+
+
+def _phase(phase: Mapping[str, Any]) -> str:
+    name = phase.get("phase") or phase.get("name") or "phase"
+    words = [f"{name:<9} {phase.get('state', '')}"]
+    if (phase.get("attempt") or 1) > 1:
+        words.append(f"attempt {phase['attempt']}")
+    words.append(money(phase.get("cost_usd")))
+    if phase.get("error"):
+        words.append(one_line(str(phase["error"])))
+    return "  ".join(word for word in words if word)
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    counts = check.get("counts") or check
+    numbers = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
+    new = check.get("new")
+    if new:
+        numbers.append(f"{len(new) if isinstance(new, list) else new} new")
+    return one_line(f"check {check.get('name', '')}: {check.get('status', '')} {', '.join(numbers)}")
+
+
+def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
+    findings: Sequence[Mapping[str, Any]] = story.get("findings") or ()
+    if not findings:
+        return
+    alive = sum(f["state"] in ("open", "reopened", "disputed") for f in findings)
+    yield paint(f"{count(len(findings), 'finding')}, {alive} open", "bold", on=colour)
+    rows = [(f["id"], f["state"], f["severity"], _place(f), one_line(f["title"])) for f in findings]
+    sizes = [min(max(width(row[i]) for row in rows), room // 3) for i in range(4)]
+    for row, finding in zip(rows, findings, strict=True):
+        cells = [pad(cut(text, size), size) for text, size in zip(row[:4], sizes, strict=True)]
+        cells[2] = paint(cells[2], BY_SEVERITY.get(finding["severity"], "dim"), on=colour)
+        left = room - sum(sizes) - 2 * 5
+        yield "  " + "  ".join([*cells, cut(row[4], max(left, 10))])
+        waiver = finding.get("waiver")
+        if waiver:
+            yield cut(f"      waived by {one_line(waiver['by'])}: {one_line(waiver['reason'])}", room)
+
+
+def _place(finding: Mapping[str, Any]) -> str:
+    if not finding.get("file"):
+        return "-"
+    line = f":{finding['line']}" if finding.get("line") else ""
+    return one_line(finding["file"]) + line
+
+
+def _next(story: Story) -> str:
+    number = story["id"]
+    match Status(story["status"]):
+        case Status.BACKLOG:
+            return f"Next: burnish run {number}"
+        case Status.IN_PROGRESS | Status.CODE_REVIEW:
+            return f"Next: burnish log {number} -f to watch it, burnish run {number} if nobody runs it"
+        case Status.FAILED:
+            return f"Next: burnish log {number}, then burnish retry {number}"
+        case Status.BLOCKED:
+            return f"Next: burnish retry {number}, or to accept it: {_accept(number)}"
+        case Status.WAITING_APPROVAL:
+            return f"Next: burnish diff {number}, and to accept it: {_accept(number)}"
+        case Status.VERIFIED:
+            branch = one_line(story.get("branch") or "its branch")
+            return f"Next: burnish diff {number}, merge {branch}, then burnish done {number}"
+        case Status.CANCELLED:
+            return f"Next: burnish edit {number} --status backlog puts it back"
+    return ""
+
+
+def _accept(number: str) -> str:
+    return f'burnish edit {number} --verdict APPROVED --reason "…"'
+
+
+def _wrap(text: str, room: int, indent: str, *, lines: int = 4) -> list[str]:
+    wrapped = [
+        piece
+        for line in clean(text).strip().splitlines()
+        for piece in textwrap.wrap(line, room, initial_indent=indent, subsequent_indent=" " * len(indent))
+        or [""]
+    ]
+    if len(wrapped) > lines:
+        return [*wrapped[:lines], " " * len(indent) + "…"]
+    return wrapped

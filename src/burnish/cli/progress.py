@@ -1,0 +1,85 @@
+"""Progress as plain lines: for logs, pipes and terminals that cannot do more."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from burnish.cli import story
+from burnish.cli.paint import BY_STATUS, coloured, paint, tell
+from burnish.cli.text import clean
+from burnish.core.event import Recorded
+from burnish.core.flow import RUNNING
+from burnish.core.status import Status
+from burnish.core.task import Task
+
+
+class Plain:
+    """Lines on stderr. `several` puts the task's number before each."""
+
+    def __init__(self, *, several: bool, verbose: bool) -> None:
+        self.several = several
+        self.verbose = verbose
+        self.lock = threading.Lock()
+        self.rested: set[int] = set()
+        self.colour = coloured(sys.stderr)
+
+    def event(self, task: Task, event: Recorded) -> None:
+        with self.lock:
+            words = story.line(task, event)
+            if words and event.type == "run.started":
+                self.write(words)
+            elif words:
+                self.write(f"{self._whose(task.id)}{words}")
+            self._rest(task)
+
+    def output(self, task_id: int, line: str) -> None:
+        if self.verbose:
+            with self.lock:
+                self.write(f"{self._whose(task_id)}  │ {clean(line.rstrip())}")
+
+    def note(self, text: str) -> None:
+        with self.lock:
+            self.write(clean(text))
+
+    def close(self) -> None:
+        """Nothing is left on the screen to take back."""
+
+    def write(self, text: str) -> None:
+        tell(text)
+
+    def _whose(self, task_id: int) -> str:
+        return f"T{task_id} " if self.several else "  "
+
+    def _rest(self, task: Task) -> None:
+        """Say once, as it happens, how a task ended: with many, the end of the run may be far."""
+        if task.status in RUNNING or task.status is Status.BACKLOG:
+            self.rested.discard(task.id)
+        elif self.several and task.id not in self.rested:
+            self.rested.add(task.id)
+            self.write(paint(story.result(task), BY_STATUS[task.status], on=self.colour))
+
+
+class Quiet(Plain):
+    """-q: nothing but what went wrong."""
+
+    def event(self, task: Task, event: Recorded) -> None:
+        """Not told."""
+
+    def output(self, task_id: int, line: str) -> None:
+        """Not told."""
+
+    def note(self, text: str) -> None:
+        """Not told."""
+
+
+def watcher(*, several: bool, quiet: bool, verbose: bool) -> Plain:
+    """The progress that suits where stderr goes."""
+    if quiet:
+        return Quiet(several=several, verbose=False)
+    # -v prints every line of output: a line that redraws itself below would only flicker.
+    if sys.stderr.isatty() and not verbose:
+        from burnish.cli.live import Live
+
+        return Live(several=several)
+    return Plain(several=several, verbose=verbose)

@@ -1,0 +1,160 @@
+"""burnish run, burnish retry"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import BY_STATUS, coloured, paint, say, say_json, tell
+from burnish.cli.session import SESSION, AsJson, TaskId, open_app
+from burnish.core.status import Status
+from burnish.core.task import Task, task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring import App, RunReport, RunRequest
+
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 where it ran but was not approved.")]
+
+
+def run(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="TASK", help="The tasks to run.", show_default=False)
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every task that is ready or becomes ready.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("-j", "--parallel", min=1, metavar="N", help="So many at once.")] = 1,
+    hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask a person after every review.")] = False,
+    no_review: Annotated[
+        bool, typer.Option("--no-review", help="Skip the review, where settings allow.")
+    ] = False,
+    tui: Annotated[bool, typer.Option("--tui", hidden=True)] = False,
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=0, metavar="USD", help="Spend no more.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, run nothing.")] = False,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run tasks until approved, or until a person is needed.
+
+    Without ids: the next one that is ready.
+    """
+    from burnish.wiring import RunRequest
+
+    if tui:
+        raise BadInput("--tui is not built yet.", hint="Run without it: progress is shown on the terminal.")
+    if ids and everything:
+        raise BadInput("Tasks are named and --all is given.", hint="Use one of the two.")
+    request = RunRequest(
+        ids=tuple(dict.fromkeys(task_id(text) for text in ids or ())),
+        everything=everything,
+        jobs=jobs,
+        no_review=no_review,
+        budget=budget,
+        hitl="every" if hitl else None,
+        dry_run=dry_run,
+    )
+    return _carry_out(open_app(), request, exit_zero=exit_zero, as_json=as_json)
+
+
+def retry(
+    task: TaskId,
+    restart: Annotated[bool, typer.Option("--restart", help="Begin anew from the base.")] = False,
+    later: Annotated[
+        bool, typer.Option("--later", help="Only make it ready; `run` goes on with it.")
+    ] = False,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> int:
+    """Go on with a task that failed or is blocked."""
+    from burnish.wiring import RunRequest
+
+    app = open_app()
+    moved = app.retry(task_id(task), restart=restart)
+    if later:
+        say_json(_tasks_json([moved])) if as_json else say(
+            f"Task {moved.id} is {moved.status}: burnish run {moved.id}"
+        )
+        return 0
+    request = RunRequest(
+        ids=(moved.id,), everything=False, jobs=1, no_review=False, budget=None, hitl=None, dry_run=False
+    )
+    return _carry_out(app, request, exit_zero=exit_zero, as_json=as_json)
+
+
+def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:
+    from burnish.cli.progress import watcher
+
+    if threading.current_thread() is threading.main_thread():
+        # A service manager's TERM is the same wish as Ctrl-C: stop cleanly, go on later.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    several = request.jobs > 1 or request.everything or len(request.ids) > 1
+    progress = watcher(several=several, quiet=SESSION.quiet or request.dry_run, verbose=SESSION.verbose)
+    try:
+        report = app.run(request, progress=progress)
+    finally:
+        progress.close()
+    if as_json:
+        say_json(_report_json(report, request))
+    else:
+        _say_report(report, request)
+    return exit_code(
+        report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero
+    )
+
+
+def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_zero: bool) -> int:
+    """The highest of 3 > 1 > 0; `--exit-zero` turns only 1 into 0."""
+    if interrupted:
+        return 130
+    states = {task.status for task in tasks}
+    if Status.FAILED in states:
+        return 3
+    if (states - {Status.VERIFIED, Status.COMPLETED} or waiting) and not exit_zero:
+        return 1
+    return 0
+
+
+def _say_report(report: RunReport, request: RunRequest) -> None:
+    from burnish.cli.story import advice, result
+
+    on = coloured(sys.stdout)
+    for text in report.notes:
+        tell(text)
+    if request.dry_run:
+        for task in report.planned:
+            say(f"Would run task {task.id}: {task.spec.title}")
+    for task in report.tasks:
+        say(paint(result(task), BY_STATUS[task.status], on=on))
+        words = advice(task)
+        if words and not SESSION.quiet:
+            tell(f"  {words}")
+    for task, why in report.waiting:
+        say(f"· Task {task.id} waits: {why}")
+    if not (report.tasks or report.waiting or report.planned):
+        tell('Nothing is ready to run. Add a task: burnish add "What is to be done"')
+    if report.interrupted:
+        tell("Interrupted. `burnish run` goes on where this stopped.")
+
+
+def _report_json(report: RunReport, request: RunRequest) -> dict[str, Any]:
+    out = _tasks_json(report.tasks)
+    out["waiting"] = [{"id": str(task.id), "why": why} for task, why in report.waiting]
+    out["notes"] = list(report.notes)
+    out["interrupted"] = report.interrupted
+    if request.dry_run:
+        out["planned"] = [str(task.id) for task in report.planned]
+    return out
+
+
+def _tasks_json(tasks: Iterable[Task]) -> dict[str, Any]:
+    from burnish.views import task_json
+
+    return {"tasks": [task_json(task) for task in tasks]}

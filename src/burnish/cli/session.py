@@ -1,0 +1,120 @@
+"""The options that every verb takes, and the way to the project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring import App, Reader
+
+
+@dataclass(slots=True)
+class Session:
+    """What was said before or after the verb. One per call of `main`."""
+
+    start: Path | None = None
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+    def reset(self) -> None:
+        self.start, self.quiet, self.verbose, self.debug = None, False, False, False
+
+
+SESSION = Session()
+
+
+def _note(name: str) -> Callable[[Any], Any]:
+    # Only what was said is kept: the same option stands before and after the verb, and silence is no "no".
+    def keep(value: Any) -> Any:
+        if value:
+            setattr(SESSION, name, value)
+        return value
+
+    return keep
+
+
+def _version(value: bool) -> None:
+    if value:
+        from burnish.cli.version import version
+
+        version(as_json=False)
+        raise typer.Exit
+
+
+def options(
+    context: typer.Context,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "-C",
+            metavar="DIR",
+            help="Work as if started in DIR.",
+            callback=_note("start"),
+            expose_value=False,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("-q", "--quiet", help="No progress.", callback=_note("quiet"), expose_value=False),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v",
+            "--verbose",
+            help="Show agents' output as it comes.",
+            callback=_note("verbose"),
+            expose_value=False,
+        ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", help="Show the traceback of an error.", callback=_note("debug"), expose_value=False
+        ),
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version.", callback=_version, is_eager=True, expose_value=False
+        ),
+    ] = False,
+) -> None:
+    """Coding tasks, done by agents, tested, reviewed and fixed until approved or until a person is needed."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+SHARED = ("start", "quiet", "verbose", "debug")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False)]
+
+
+def start_dir() -> Path:
+    start = SESSION.start or Path.cwd()
+    if not start.is_dir():
+        raise BadInput(f"There is no directory {start}.", hint="Name an existing one after -C.")
+    return start
+
+
+def open_reader() -> Reader:
+    """What a reading command needs: the store and the project, nothing heavy."""
+    from burnish import wiring
+
+    return wiring.open_reader(start_dir())
+
+
+def open_app() -> App:
+    """Everything: settings, git, agents."""
+    from burnish import wiring
+
+    return wiring.open_app(start_dir())

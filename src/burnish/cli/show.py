@@ -1,0 +1,61 @@
+"""burnish show"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from burnish.cli.paint import coloured, columns, say, say_json
+from burnish.cli.session import AsJson, open_app, open_reader
+from burnish.cli.text import clean
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+_POINTER = re.compile(r"review-cycle://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+def show(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK", help="A task, or review-cycle://29/review-cycle-2.md.", show_default=False
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Tell the story of a task, or print one of its artifacts."""
+    if "://" in task:
+        _artifact(task, as_json)
+        return
+    from burnish.views import show_json
+
+    number = task_id(task)
+    reader = open_reader()
+    if reader.project is None:
+        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
+    story = show_json(reader.store, reader.project.key, number)
+    if as_json:
+        say_json(story)
+        return
+    from burnish.cli.page import page
+
+    for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        say(line)
+
+
+def _artifact(pointer: str, as_json: bool) -> None:
+    match = _POINTER.fullmatch(pointer)
+    if not match:
+        raise BadInput(
+            f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md"
+        )
+    data = open_app().artifact(task_id(match[1]), match[2])
+    if as_json:
+        say_json({"ref": pointer, "text": data.decode(errors="replace")})
+    elif sys.stdout.isatty():
+        say(clean(data.decode(errors="replace")).rstrip("\n"))
+    else:
+        sys.stdout.buffer.write(data)

@@ -1,0 +1,121 @@
+"""What happens to a task, in the words of a progress line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from burnish.cli.board import MARKS, MET
+from burnish.cli.text import count, one_line
+from burnish.core.event import Recorded
+from burnish.core.status import Status
+from burnish.core.task import Task
+
+STARTS = {
+    "implement": "Implementing…",
+    "improve": "Improving…",
+    "check": "Running checks…",
+    "review": "Running review…",
+    "gate": "Waiting for a person…",
+}
+ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}
+_LONGEST = 160
+
+
+def line(task: Task, event: Recorded) -> str | None:
+    """`[1/3] Review: CHANGES_REQUESTED - one error`, or None where there is nothing to tell."""
+    words = _words(task, event)
+    if words is None:
+        return None
+    if event.type == "run.started":
+        return words
+    return f"[{max(event.cycle, 1)}/{task.max_cycles}] {words}"
+
+
+def _words(task: Task, event: Recorded) -> str | None:
+    data = event.data
+    phase = str(data.get("phase", ""))
+    match event.type:
+        case "run.started":
+            return f"Running task {task.id}: {one_line(task.spec.title)}"
+        case "phase.started":
+            return STARTS.get(phase)
+        case "phase.finished":
+            return ENDS.get(phase)
+        case "phase.failed":
+            why = data.get("error") or data.get("what") or data.get("code")
+            return f"{phase.capitalize()} failed: {_short(why)}"
+        case "phase.rescued":
+            return f"What the cut {phase or 'phase'} left was saved to {data.get('ref', 'a rescue ref')}"
+        case "check.finished":
+            return _check(event)
+        case "review.completed":
+            return _review(event)
+        case "review.failed":
+            return f"Review failed: {_short(data.get('why') or data.get('error'))}"
+        case "approval.voided":
+            return f"The approval is void: {_short(data.get('why'))}"
+        case "budget.warned" | "budget.reached":
+            return f"Budget: {_short(data.get('why') or event.type)}"
+        case "guard.breach":
+            return f"Guard: {_short(data.get('what') or data.get('why'))}"
+        case "lock.taken_over":
+            return "Taken over from a runner that died"
+    return None
+
+
+def _check(event: Recorded) -> str:
+    data = event.data
+    inner = data.get("report")
+    report: Mapping[str, Any] = inner if isinstance(inner, Mapping) else data
+    name = data.get("name") or report.get("name") or "check"
+    status = data.get("status") or report.get("status") or "done"
+    counts = report.get("counts") or {}
+    passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
+    failed = f", {counts['failed']} failed" if counts.get("failed") else ""
+    return f"Check {one_line(str(name))}: {status}{passed}{failed}"
+
+
+def _review(event: Recorded) -> str:
+    verdict = event.data.get("verdict")
+    summary = _short(event.data.get("summary"))
+    name = str(verdict).upper() if verdict else "UNREADABLE"
+    if name == "APPROVED" or not summary:
+        return f"Review: {name}"
+    return f"Review: {name} - {summary}"
+
+
+def _short(value: object) -> str:
+    text = one_line(str(value or ""))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def result(task: Task) -> str:
+    """`✓ Task 29 verified (APPROVED after 2 cycles)`"""
+    outcome = task.final_verdict or task.reason or task.error
+    after = f" after {count(task.cycle, 'cycle')}" if task.cycle else ""
+    inside = f"{outcome}{after}" if outcome else after.strip()
+    words = f"{MARKS[task.status]} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
+    note = one_line(task.note)
+    return words if task.status in MET or not note else f"{words}: {note}"
+
+
+def advice(task: Task) -> str | None:
+    """What to type next about a task that has come to rest."""
+    if task.status is Status.VERIFIED:
+        return f"See the change: burnish diff {task.id}"
+    if task.status is Status.FAILED:
+        return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
+    if task.status in (Status.BLOCKED, Status.WAITING_APPROVAL):
+        return f"Look: burnish show {task.id}"
+    return None
+
+
+def brief(event: Recorded) -> str:
+    """The data of an event, for a list: short values only."""
+    shown = [
+        f"{key}={value}"
+        for key, value in event.data.items()
+        if isinstance(value, str | int | float | bool) and value != ""
+    ]
+    return _short(" ".join(shown))

@@ -1,0 +1,91 @@
+"""Text for a terminal: made harmless, measured in columns, cut to fit."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+
+# What a terminal would obey instead of show: OSC/DCS/APC/PM strings, CSI, any other escape.
+_ESCAPES = re.compile(
+    r"(?:\x1b[\]P_^X]|[\x9d\x90\x9f\x9e\x98])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+# Controls (newline and tab aside), what turns the reading direction, invisible letters, tag characters.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """The text without anything that a terminal would obey, or that hides what it says. Lines stay lines."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _SURROGATES.sub("\ufffd", _HIDDEN.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n"))))
+
+
+def one_line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def width(text: str) -> int:
+    """Columns on a terminal: wide characters take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, room: int) -> str:
+    """At most `room` columns, with … where something was left out."""
+    if width(text) <= room:
+        return text
+    kept, used = [], 0
+    for char in text:
+        used += _columns(char)
+        if used > room - 1:
+            break
+        kept.append(char)
+    return "".join(kept).rstrip() + "…" if room > 0 else ""
+
+
+def pad(text: str, room: int) -> str:
+    return text + " " * (room - width(text))
+
+
+def count(number: int, word: str) -> str:
+    """`1 cycle`, `2 cycles`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def duration(seconds: float) -> str:
+    """`9s`, `1m12s`, `3h05m`."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
+
+
+def since(moment: str | None, now: datetime | None = None) -> float | None:
+    """Seconds since an ISO time; None if there is none or it cannot be read."""
+    if not moment:
+        return None
+    try:
+        then = datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return ((now or datetime.now(UTC)) - then).total_seconds()
+
+
+def money(usd: float | None) -> str:
+    """`$0.42`, `$0.0042`; nothing where nobody said what it cost."""
+    if usd is None:
+        return ""
+    return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"
