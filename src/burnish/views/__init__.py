@@ -1,0 +1,17 @@
+"""What a screen needs to know, built once for all of them."""
+
+from burnish.views.status import StatusLine, StatusView, Summary, status_line, status_rows, summary
+from burnish.views.task import event_json, finding_json, show_json, task_json
+
+__all__ = [
+    "StatusLine",
+    "StatusView",
+    "Summary",
+    "event_json",
+    "finding_json",
+    "show_json",
+    "status_line",
+    "status_rows",
+    "summary",
+    "task_json",
+]

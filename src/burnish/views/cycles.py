@@ -1,0 +1,71 @@
+"""The cycles of one run, from the phase journal and the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burnish.core.history import DecisionRecord, PhaseRecord
+
+# what a journal's result tells about who did it, and what went wrong
+_TOLD = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue")
+
+
+def cycles(phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
+    """One entry a cycle, in order. `phases` and `decisions` are of one run, oldest first."""
+    numbers = sorted({phase.cycle for phase in phases} | {decision.cycle for decision in decisions})
+    return [
+        _cycle(number, [p for p in phases if p.cycle == number], [d for d in decisions if d.cycle == number])
+        for number in numbers
+    ]
+
+
+def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecord]) -> dict[str, Any]:
+    standing = [p.result for p in phases if p.state == "finished" and not p.superseded]
+    work = _last(standing, "commit")
+    review = _last([r for r in standing if r.get("phase") == "review"], "phase")
+    check = _last([r for r in standing if r.get("phase") == "check"], "phase")
+    return {
+        "number": number,
+        "phases": [_phase(phase) for phase in phases],
+        "commit": work.get("commit"),
+        "tree": _last(standing, "tree").get("tree"),
+        "review_status": _review_status(review, decisions),
+        "verdict": review.get("verdict"),
+        "summary": review.get("summary"),
+        "reviewers": review.get("reviewers") or [],
+        "checks": check.get("checks") or [],
+        "artifact": review.get("artifact"),
+        "decision": dict(decisions[-1].data) if decisions else None,
+    }
+
+
+def _last(results: Sequence[Any], key: str) -> dict[str, Any]:
+    return next((dict(result) for result in reversed(results) if result.get(key)), {})
+
+
+def _review_status(review: dict[str, Any], decisions: list[DecisionRecord]) -> str | None:
+    """A decision has the last word: a person may have skipped or rejected."""
+    if decisions and decisions[-1].action == "again":
+        decisions = []
+    for decision in reversed(decisions):
+        if said := decision.data.get("review_status"):
+            return str(said)
+    if said := review.get("review_status"):
+        return str(said)
+    # sent back before anyone reviewed: the checks did it
+    return "failed" if not review and decisions and decisions[-1].action == "revise" else None
+
+
+def _phase(phase: PhaseRecord) -> dict[str, Any]:
+    return {
+        "phase": phase.phase,
+        "attempt": phase.attempt,
+        "state": phase.state,
+        "superseded": phase.superseded,
+        "started_at": phase.started_at,
+        "finished_at": phase.finished_at,
+        "cost_usd": phase.cost_usd,
+        "tokens": phase.tokens,
+        **{key: phase.result.get(key) for key in _TOLD},
+    }

@@ -1,0 +1,172 @@
+"""One line per task, in pieces, and the sum of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from burnish.core.status import ErrorCode, Reason, Status
+from burnish.core.task import Task
+from burnish.store import Store
+
+MARKS: Mapping[Status, str] = {
+    Status.BACKLOG: "·",
+    Status.IN_PROGRESS: "→",
+    Status.CODE_REVIEW: "→",
+    Status.WAITING_APPROVAL: "!",
+    Status.VERIFIED: "✓",
+    Status.COMPLETED: "✓",
+    Status.BLOCKED: "!",
+    Status.FAILED: "✗",
+    Status.CANCELLED: "✗",
+}
+
+_DOING = {
+    "implement": "implementing",
+    "improve": "improving",
+    "check": "checking",
+    "review": "reviewing",
+    "gate": "at the gate",
+}
+
+_UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
+# reasons that the final verdict says already
+_SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
+_NEEDS_A_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
+
+GOES_ON = "interrupted: `burnish run` goes on"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLine:
+    """The pieces of one line; an empty piece is not shown."""
+
+    mark: str
+    id: str
+    title: str
+    status: str
+    # "APPROVED (3 cycles)", "(cycle 2/3, improving 1m12s)" or why it stands still
+    detail: str = ""
+    review: str = ""
+    open: str = ""
+    cost: str = ""
+
+    @property
+    def after_status(self) -> tuple[str, ...]:
+        return tuple(piece for piece in (self.detail, self.review, self.open, self.cost) if piece)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How many stand where, what they cost, how many wait for a person."""
+
+    counts: Mapping[Status, int]
+    cost_usd: float | None
+    tokens: int
+    need_a_person: int
+
+    @property
+    def words(self) -> str:
+        total = sum(self.counts.values())
+        parts = ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        line = f"{_many(total, 'task')}: {parts}" if total else "no tasks"
+        if self.cost_usd:
+            line += f"; {dollars(self.cost_usd)}"
+        if self.need_a_person:
+            line += f"; {self.need_a_person} for you: `burnish inbox`"
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    tasks: tuple[Task, ...]
+    lines: tuple[StatusLine, ...]
+    summary: Summary
+
+
+def status_rows(
+    store: Store, project: str | None, now: datetime, *, alive: Callable[[str], bool] | None = None
+) -> StatusView:
+    """Every task of a project (or of all), by one query."""
+    tasks = tuple(store.tasks(project, brief=True))
+    lines = tuple(status_line(task, now, alive=alive) for task in tasks)
+    return StatusView(tasks, lines, summary(tasks))
+
+
+def status_line(task: Task, now: datetime, *, alive: Callable[[str], bool] | None = None) -> StatusLine:
+    """`alive` tells whether a runner still lives; without it, whoever holds the task is believed to."""
+    running = task.runner is not None and (alive is None or alive(task.runner))
+    return StatusLine(
+        mark=MARKS[task.status],
+        id=str(task.id),
+        title=task.spec.title,
+        status=task.status.value,
+        detail=_detail(task, now, running=running),
+        review=f"review: {task.review_status}"
+        if task.review_status and task.status not in _UNDER_WAY
+        else "",
+        open=f"{task.open_findings} open" if task.open_findings else "",
+        cost=dollars(task.cost_usd) if task.cost_usd else "",
+    )
+
+
+def summary(tasks: Iterable[Task]) -> Summary:
+    everything = list(tasks)
+    counts = {status: sum(task.status is status for task in everything) for status in Status}
+    costs = [task.cost_usd for task in everything if task.cost_usd is not None]
+    return Summary(
+        counts={status: count for status, count in counts.items() if count},
+        cost_usd=sum(costs) if costs else None,
+        tokens=sum(task.tokens for task in everything),
+        need_a_person=sum(task.status in _NEEDS_A_PERSON for task in everything),
+    )
+
+
+def _detail(task: Task, now: datetime, *, running: bool) -> str:
+    if task.status in _UNDER_WAY:
+        return _progress(task, now, running=running)
+    if task.status is Status.BACKLOG:
+        return ""
+    unsaid = task.reason if task.reason not in _SAID or task.final_verdict is None else None
+    why = ", ".join(word for word in (task.final_verdict, unsaid or task.error) if word)
+    cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""
+    return f"{why} {cycles}".strip() if why else ""
+
+
+def _progress(task: Task, now: datetime, *, running: bool) -> str:
+    parts = [_cycles(task)] if task.cycle else []
+    cut = task.status is Status.IN_PROGRESS or task.phase or task.error is ErrorCode.INTERRUPTED
+    if not running and cut:
+        parts.append(GOES_ON)
+    elif task.phase:
+        doing = _DOING.get(task.phase, task.phase)
+        parts.append(f"{doing} {elapsed(task.phase_started, now)}".rstrip())
+    return f"({', '.join(parts)})" if parts else ""
+
+
+def _cycles(task: Task) -> str:
+    if task.cycle > task.max_cycles:
+        return f"cycle {task.cycle} (max {task.max_cycles})"
+    return f"cycle {task.cycle}/{task.max_cycles}"
+
+
+def elapsed(since: str | None, now: datetime) -> str:
+    """`12s`, `1m12s`, `2h05m`."""
+    if not since:
+        return ""
+    # a clock that was put back must not show a negative time
+    seconds = max(0, int((now - datetime.fromisoformat(since)).total_seconds()))
+    if seconds < 60:
+        return f"{seconds}s"
+    if seconds < 3600:
+        return f"{seconds // 60}m{seconds % 60:02d}s"
+    return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
+
+
+def dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.01 else "<$0.01"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,127 @@
+"""A task as JSON: the keys that SPEC promises to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burnish.core.codec import encode
+from burnish.core.event import Recorded
+from burnish.core.finding import Finding
+from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.task import Task
+from burnish.store import Store
+from burnish.views.cycles import cycles
+
+
+def task_json(task: Task) -> dict[str, Any]:
+    """One entry of `status --json`."""
+    return {
+        "id": str(task.id),
+        "project": task.project,
+        "title": task.spec.title,
+        "type": task.spec.type.value,
+        "status": task.status.value,
+        "reason": task.reason.value if task.reason else None,
+        "error": task.error.value if task.error else None,
+        "final_verdict": task.final_verdict.value if task.final_verdict else None,
+        "cycle": task.cycle,
+        "max_cycles": task.max_cycles,
+        "review_status": task.review_status.value if task.review_status else None,
+        "open_findings": task.open_findings,
+        "branch": task.branch,
+        "base": task.base,
+        "commit": task.commit,
+        "agent": task.agent or task.spec.agent,
+        "model": task.model or task.spec.model,
+        "auto_review": task.auto_review,
+        "priority": task.spec.priority,
+        "cost_usd": task.cost_usd,
+        "tokens": task.tokens,
+        "depends_on": [str(other) for other in task.spec.depends_on],
+        "overrides": task.overrides,
+        "created_at": task.created_at,
+        "updated_at": task.updated_at,
+    }
+
+
+def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
+    """What `show --json` prints: the task with its cycles, findings and events."""
+    task = store.task(project, id)
+    phases, decisions = store.phases(project, id), store.decisions(project, id)
+    approval = store.approval(project, id)
+    return {
+        **task_json(task),
+        **_asked(task),
+        "approval": encode(approval),
+        "cycles": _cycles_of(task.run, phases, decisions),
+        "earlier_runs": [
+            {"run": run, "cycles": _cycles_of(run, phases, decisions)}
+            for run in sorted({phase.run for phase in phases} - {task.run})
+        ],
+        "findings": [finding_json(finding) for finding in store.findings(project, id)],
+        "events": [event_json(event) for event in store.events(project, task=id)],
+    }
+
+
+def _asked(task: Task) -> dict[str, Any]:
+    """What `status` leaves out because it is long."""
+    spec = task.spec
+    return {
+        "description": spec.description,
+        "scope": spec.scope,
+        "criteria": list(spec.criteria),
+        "checklist": encode(spec.checklist),
+        "plan": spec.plan,
+        "skip_tests": spec.skip_tests,
+        "of": None if spec.of is None else str(spec.of),
+        "note": task.note,
+        "target": task.target,
+        "run": task.run,
+        "phase": task.phase,
+        "phase_started": task.phase_started,
+    }
+
+
+def _cycles_of(
+    run: int, phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]
+) -> list[dict[str, Any]]:
+    own = [phase for phase in phases if phase.run == run]
+    return cycles(own, [decision for decision in decisions if decision.run == run])
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    remark = finding.remark
+    return {
+        "id": finding.id,
+        "state": finding.state.value,
+        "category": remark.category.value,
+        "severity": remark.severity.value,
+        "title": remark.title,
+        "description": remark.description,
+        "suggestion": remark.suggestion,
+        "file": remark.file,
+        "line": remark.line,
+        "end_line": remark.end_line,
+        "quote": remark.quote,
+        "rule": remark.rule,
+        "confidence": remark.confidence,
+        "first_cycle": finding.first_cycle,
+        "last_cycle": finding.last_cycle,
+        "reviewers": list(finding.reviewers),
+        "waiver": encode(finding.waiver),
+    }
+
+
+def event_json(event: Recorded) -> dict[str, Any]:
+    """The envelope. The event's own number stays a number: it is what `--since` counts by."""
+    return {
+        "id": event.id,
+        "ts": event.ts,
+        "project": event.project,
+        "task": None if event.task is None else str(event.task),
+        "run": event.run,
+        "cycle": event.cycle,
+        "type": event.type,
+        "data": event.data,
+    }
