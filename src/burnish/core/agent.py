@@ -43,3 +43,5 @@ class AgentReply:
     session: str | None = None
     # the argv as a person would read it, without the prompt
     command: str = ""
+    # where everything it printed lies in the burnish home
+    transcript: str = ""

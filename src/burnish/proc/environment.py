@@ -13,7 +13,7 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 def listed_environment(
     source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Iterable[str] = ()
 ) -> dict[str, str]:
-    """PATH, words about language, terminal, user and proxy, and the `extra` names; `.venv` of `places` first."""
+    """PATH (the `.venv` of `places` first), language, terminal, user, proxy, and the `extra` names."""
     names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *extra}
     chosen = {name: value for name, value in source.items() if name in names or name.startswith("LC_")}
     venvs = (str(place / ".venv" / "bin") for place in places if (place / ".venv" / "bin").is_dir())

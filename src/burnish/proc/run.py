@@ -56,7 +56,7 @@ class Lost(BurnishError):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One program to run. `call_dir` is there and ours alone: `stdout`, `stderr`, `outcome.json` go into it."""
+    """One program. `call_dir` is there and ours alone: stdout, stderr and outcome.json go into it."""
 
     argv: tuple[str, ...]
     cwd: Path

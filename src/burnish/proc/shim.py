@@ -5,7 +5,7 @@ Started as `python -I -S shim.py`. The order comes on stdin, then single letters
 there means that burnish is gone. Words for burnish go to stdout. One file and only cheap imports (no pathlib,
 contextlib, json, typing): this is paid on every call.
 """
-# ruff: noqa: PTH, SIM105
+# ruff: noqa: PTH104, PTH118, PTH123, PTH208, SIM105
 
 from __future__ import annotations
 

@@ -1,0 +1,105 @@
+"""What an agent is to burnish: a name and two pure methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from burnish.core.agent import AgentReply, AgentRequest
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """One entry under `agents:`."""
+
+    name: str
+    kind: str
+    # `command` only
+    argv: tuple[str, ...] = ()
+    # names of variables it may see, beside the listed ones and its own keys
+    env: tuple[str, ...] = ()
+    model: str | None = None
+    max_parallel: int = 4
+    fallback: str | None = None
+    reads_files: bool = True
+    resume: bool = False
+    budget_usd: float | None = None
+    # `scripted` only: the file to replay
+    script: str | None = None
+
+    def placed(self, checkout: Path) -> AgentSettings:
+        """With relative paths taken from the project's checkout; a bare program name stays for PATH."""
+        argv = self.argv
+        if argv and "/" in argv[0]:
+            argv = (str(checkout / argv[0]), *argv[1:])
+        return replace(self, argv=argv, script=str(checkout / self.script) if self.script else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What to start. `{prompt_file}` and the like are already filled in."""
+
+    argv: tuple[str, ...]
+    # None = nothing; the prompt goes here, never into argv (Linux refuses one argument over 128 KiB)
+    stdin: str | None = None
+    # set as they are, beside the listed environment
+    env: Mapping[str, str] = field(default_factory=dict)
+    # name → text, laid into the request's call_dir first: schemas and settings for the program to read
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A call that is over: how it ended and what was said. Head and tail only, if it was very much."""
+
+    exit_code: int | None
+    signal: int | None
+    ended: str
+    stdout: str
+    stderr: str
+    role: str = ""
+    seconds: float = 0.0
+    # what the program left in call_dir under the names the adapter asks for in `keeps`
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def how(self) -> str:
+        """`exit code 3`, `signal 9`: for messages."""
+        return f"signal {self.signal}" if self.signal is not None else f"exit code {self.exit_code}"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFailure:
+    """It did not do its job. `retryable`: the same call may well succeed in a minute."""
+
+    what: str
+    retryable: bool = False
+    hint: str = ""
+
+
+class Agent(Protocol):
+    """Describes; never does. All files, processes and clocks are the runner's."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def verified(self) -> bool:
+        """Was it tried against the real program?"""
+        ...
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The variables that hold its own keys and addresses."""
+        ...
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """Files the program writes into call_dir and `read` wants to see."""
+        ...
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure: ...

@@ -1,0 +1,59 @@
+"""Any program: the prompt on its stdin, the reply on its stdout."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.transient import looks_transient
+from burnish.core.agent import AgentReply, AgentRequest
+
+_NAMES = re.compile(r"\{(prompt_file|workspace|task|cycle|phase|model)\}")
+# These two change files; what they say is a courtesy. A review that says nothing has not happened.
+_MAY_BE_SILENT = ("implement", "improve")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAgent:
+    """`{prompt_file} {workspace} {task} {cycle} {phase} {model}` in its argv are filled in."""
+
+    name: str = "command"
+    verified: bool = True
+    keys: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        values = {
+            "prompt_file": str(request.call_dir / "prompt.md"),
+            "workspace": str(request.cwd),
+            "task": str(request.task),
+            "cycle": str(request.cycle),
+            "phase": request.phase,
+            "model": request.model or "",
+        }
+        # In one pass: a value that happens to hold braces is not looked into.
+        argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)
+        return Call(argv=argv, stdin=request.prompt)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        if done.exit_code != 0:
+            return failed_exit("The command", done)
+        text = done.stdout.strip()
+        if not text and done.role not in _MAY_BE_SILENT:
+            return AgentFailure(
+                "The command said nothing.", hint="Its reply is what it prints on stdout; see `burnish log`."
+            )
+        return AgentReply(text=text or "(no output)", seconds=done.seconds)
+
+
+def failed_exit(who: str, done: Spoken) -> AgentFailure:
+    """A program that ended badly, in its own last words."""
+    last = next(
+        (line for line in reversed((done.stderr.strip() or done.stdout).splitlines()) if line.strip()), ""
+    )
+    return AgentFailure(
+        f"{who} failed with {done.how}{': ' + last.strip()[:300] if last else '.'}",
+        retryable=looks_transient(done.stdout, done.stderr),
+        hint="Everything it printed: `burnish log`.",
+    )

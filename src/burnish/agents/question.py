@@ -1,0 +1,102 @@
+"""One request put to one agent: its folders on disk, and whether it was answered already."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Spoken
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.proc.run import Done, finished_call, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One agent and one request; each attempt leaves a folder of its own, `try-N`, in the call's."""
+
+    request: AgentRequest
+    entry: AgentSettings
+    agent: Agent
+
+    def folders(self) -> list[Path]:
+        """Earlier attempts, oldest first."""
+        found = [path for path in self.request.call_dir.glob("try-*") if path.name[4:].isdigit()]
+        return sorted(found, key=lambda path: int(path.name[4:]))
+
+    def new_folder(self) -> Path:
+        folders = self.folders()
+        number = int(folders[-1].name[4:]) + 1 if folders else 1
+        folder = self.request.call_dir / f"try-{number}"
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def describe(self, folder: Path) -> Call:
+        """Lay down all that the program will read, and what would prove later that it was the same call."""
+        request = replace(self.request, call_dir=folder)
+        call = self.agent.call(request, self.entry)
+        for name, text in {**call.files, "prompt.md": request.prompt, "agent": self._mark()}.items():
+            write_private(folder / name, text)
+        if call.stdin is not None and call.stdin != request.prompt:
+            write_private(folder / "stdin", call.stdin)
+        write_private(folder / "command", shlex.join(call.argv))
+        return call
+
+    def stdin(self, call: Call, folder: Path) -> Path | None:
+        if call.stdin is None:
+            return None
+        return folder / ("prompt.md" if call.stdin == self.request.prompt else "stdin")
+
+    def _mark(self) -> str:
+        return json.dumps([self.entry.name, self.request.model, self.request.role])
+
+    def answered(self) -> AgentReply | None:
+        """The reply of an attempt that had ended when burnish was killed: it is paid for already."""
+        for folder in reversed(self.folders()):
+            done = finished_call(folder)
+            if done is None or _text(folder / "agent") != self._mark():
+                continue
+            if _text(folder / "prompt.md") != self.request.prompt:
+                continue
+            reply = self.read(folder, done)
+            if isinstance(reply, AgentReply):
+                return reply
+        return None
+
+    def read(self, folder: Path, done: Done) -> AgentReply | AgentFailure:
+        spoken = Spoken(
+            exit_code=done.exit_code,
+            signal=done.signal,
+            ended=done.ended,
+            stdout=read_text(done.stdout),
+            stderr=read_text(done.stderr),
+            role=self.request.role,
+            seconds=done.seconds,
+            files={name: read_text(folder / name) for name in self.agent.keeps},
+        )
+        answer = self.agent.read(spoken)
+        if isinstance(answer, AgentFailure):
+            return answer
+        return replace(
+            answer,
+            model=answer.model or self.request.model,
+            seconds=done.seconds,
+            command=answer.command or _text(folder / "command"),
+            transcript=str(done.stdout),
+        )
+
+
+def write_private(path: Path, text: str) -> None:
+    data = text.encode("utf-8", "surrogateescape")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""

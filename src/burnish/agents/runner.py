@@ -1,0 +1,213 @@
+"""The one place that calls agents: prompt to disk, process, transcript on disk, reply; again if that helps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call
+from burnish.agents.env import agent_environment
+from burnish.agents.question import Question, write_private
+from burnish.agents.registry import AGENTS
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+from burnish.proc.run import (
+    Command,
+    DiskFull,
+    Lost,
+    ProgramMissing,
+    Stop,
+    Stopped,
+    run,
+)
+from burnish.proc.slots import slot
+
+OnOutput = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often, and how long to wait in between: base, twice that, four times that, up to `most`."""
+
+    attempts: int = 4
+    base_seconds: float = 5.0
+    most_seconds: float = 60.0
+
+    def pause(self, attempt: int) -> float:
+        return float(min(self.most_seconds, self.base_seconds * 2 ** (attempt - 1)))
+
+
+class Runner:
+    """Calls the agents of one project. Safe to share between threads."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, AgentSettings],
+        *,
+        checkout: Path,
+        lock_dir: Path,
+        cap_bytes: int = 64 * 1024 * 1024,
+        stop: Stop | None = None,
+        retry: Retry | None = None,
+        agents: Mapping[str, Agent] = AGENTS,
+    ) -> None:
+        self._settings = {name: entry.placed(checkout) for name, entry in settings.items()}
+        self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
+        self._stop, self._retry, self._agents = stop or Stop(), retry or Retry(), agents
+
+    def call(
+        self,
+        request: AgentRequest,
+        *,
+        on_output: OnOutput | None = None,
+        lock_file: Path | None = None,
+    ) -> AgentReply:
+        """What the agent said, from an earlier call that was cut off after it had ended if there is one."""
+        with _as_phase_failures():
+            write_private(request.call_dir / "prompt.md", request.prompt)
+        asked: list[str] = []
+        while True:
+            entry = self._entry(request.agent)
+            asked.append(entry.name)
+            try:
+                with _as_phase_failures():
+                    return self._ask(request, entry, on_output, lock_file)
+            except PhaseFailed as failure:
+                # Out of time means a half-done workspace: the engine must see to that first.
+                if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in asked:
+                    raise
+                request = replace(request, agent=entry.fallback, model=None)
+
+    def _ask(
+        self,
+        request: AgentRequest,
+        entry: AgentSettings,
+        on_output: OnOutput | None,
+        lock_file: Path | None,
+    ) -> AgentReply:
+        """One agent, as often as it makes sense."""
+        question = Question(replace(request, model=request.model or entry.model), entry, self._agent(entry))
+        if (reply := question.answered()) is not None:
+            return reply
+        for attempt in count(1):
+            with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
+                answer = self._once(question, on_output, lock_file)
+            if isinstance(answer, AgentReply):
+                return answer
+            if not answer.retryable or attempt >= self._retry.attempts:
+                raise PhaseFailed(
+                    ErrorCode.AGENT_FAILED,
+                    f"{entry.name}: {answer.what}",
+                    hint=answer.hint,
+                    retryable=answer.retryable,
+                )
+            if self._stop.wait(self._retry.pause(attempt)):
+                break
+        raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
+
+    def _once(
+        self, question: Question, on_output: OnOutput | None, lock_file: Path | None
+    ) -> AgentReply | AgentFailure:
+        folder = question.new_folder()
+        call = question.describe(folder)
+        command = self._command(question, call, folder, lock_file)
+        done = run(command, stop=self._stop, on_output=on_output)
+        if done.ended == "timeout":
+            raise PhaseFailed(
+                ErrorCode.TIMEOUT,
+                f"{question.entry.name} was still working after {_minutes(question.request.timeout_seconds)}.",
+                hint="Raise timeout_minutes in the settings, or make the task smaller.",
+                retryable=True,
+            )
+        if done.ended != "exit":
+            raise Stopped(f"{question.entry.name} was stopped.")
+        return question.read(folder, done)
+
+    def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Command:
+        request = question.request
+        env = agent_environment(
+            os.environ, request, question.entry, keys=question.agent.keys, checkout=self._checkout
+        )
+        return Command(
+            argv=(_program(call.argv), *call.argv[1:]),
+            cwd=request.cwd,
+            env={**env, **call.env},
+            call_dir=folder,
+            stdin=question.stdin(call, folder),
+            timeout_seconds=request.timeout_seconds,
+            cap_bytes=self._cap,
+            lock_file=lock_file,
+        )
+
+    def _entry(self, name: str) -> AgentSettings:
+        if name not in self._settings:
+            raise PhaseFailed(
+                ErrorCode.AGENT_MISSING,
+                f"There is no agent called {name!r} in the settings.",
+                hint=f"Known: {', '.join(sorted(self._settings)) or 'none'}; see `agents:` in burnish.yaml.",
+            )
+        return self._settings[name]
+
+    def _agent(self, entry: AgentSettings) -> Agent:
+        if entry.kind not in self._agents:
+            raise PhaseFailed(
+                ErrorCode.AGENT_MISSING,
+                f"The agent {entry.name!r} is of the unknown kind {entry.kind!r}.",
+                hint=f"Known kinds: {', '.join(sorted(self._agents))}.",
+            )
+        return self._agents[entry.kind]
+
+
+_FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)
+
+
+def _program(argv: tuple[str, ...]) -> str:
+    """The program's full path, by the user's own PATH: a workspace cannot put another in its place."""
+    if not argv:
+        raise ProgramMissing(
+            "The agent has no command.", hint="Give it `argv: [program, …]` in the settings."
+        )
+    found = argv[0] if "/" in argv[0] else shutil.which(argv[0])
+    if found is None:
+        raise ProgramMissing(
+            f"There is no program called {argv[0]} on your PATH.",
+            hint=f"Install {argv[0]}, or choose another agent; `burnish doctor` shows what is there.",
+        )
+    return str(Path(found).absolute())
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:g} minutes" if seconds >= 120 else f"{seconds:g} seconds"
+
+
+@contextmanager
+def _as_phase_failures() -> Iterator[None]:
+    """Every way a call can fail, in the words of SPEC §3."""
+    try:
+        yield
+    except ProgramMissing as missing:
+        raise PhaseFailed(ErrorCode.AGENT_MISSING, missing.what, hint=missing.hint) from missing
+    except Stopped as stopped:
+        raise PhaseFailed(
+            ErrorCode.INTERRUPTED, stopped.what, hint="`burnish run` goes on from here.", retryable=True
+        ) from stopped
+    except DiskFull as full:
+        raise PhaseFailed(ErrorCode.DISK_FULL, full.what, hint=full.hint, retryable=True) from full
+    except Lost as lost:
+        raise PhaseFailed(ErrorCode.AGENT_FAILED, lost.what, hint=lost.hint, retryable=True) from lost
+    except OSError as problem:
+        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise PhaseFailed(
+            ErrorCode.DISK_FULL,
+            f"No room left: {problem}.",
+            hint="Free some space, then retry.",
+            retryable=True,
+        ) from problem

@@ -1,0 +1,28 @@
+"""Replays a script instead of thinking: for the demo and for tests. The format is told in `scripted_main`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.command import CommandAgent
+from burnish.core.agent import AgentReply, AgentRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAgent:
+    """A real process like every other agent, so that nothing on the way to it goes untested."""
+
+    name: str = "scripted"
+    verified: bool = True
+    keys: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        # -I: a module of the workspace that is called like one of ours must not be taken for it
+        program = (sys.executable, "-I", "-m", "burnish.agents.scripted_main")
+        return Call(argv=(*program, settings.script or "", request.role), stdin=request.prompt)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        return CommandAgent().read(done)

@@ -1,0 +1,184 @@
+"""The program behind the `scripted` agent: do what a script says, as an agent would.
+
+A script is a list of steps (YAML, or JSON with the ending .json). The first step that fits is played:
+
+    - on: implement              # the role: implement, improve, review, parse; a list of them; left out = any
+      cycle: 1                   # left out = any
+      task: Add login            # words that the prompt must hold, or a task's number; left out = any
+      files:
+        src/login.py: |          # a text: the whole file
+          def login(): ...
+        src/old.py: null         # deleted
+        README.md: {append: "Now with login.\\n"}
+        src/app.py: {replace: {"pass": "login()", "x = 1": "x = 2"}}
+      say: I have added the login.
+
+    - on: review
+      cycle: 1
+      verdict: changes_requested
+      summary: The empty password gets in.
+      findings:
+        - {category: code, severity: error, title: No check, description: "…", file: src/login.py, line: 1}
+
+    - on: review
+      verdict: approved
+
+Also: `sleep: 2` (seconds, before anything else), `exit: 1`, `stderr: text`, `disputes: [{id: F1, evidence: "…"}]`.
+
+A verdict is signed with the number found in the prompt. What it leaves out is filled in from the prompt: `inspected`
+with the paths of the diff, `prior` with a ruling on each earlier finding (`resolved` if approved, else `open`; write
+`prior: resolved` for all, or a list), `compliance` with every criterion and checklist item (met if approved).
+`raw: text` is said as it is, `{number}` in it replaced: for replies that no honest reviewer would give.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Step = Mapping[str, Any]
+
+
+def load(path: Path) -> list[Step]:
+    text = path.read_text("utf-8")
+    if path.suffix == ".json":
+        steps = json.loads(text)
+    else:
+        from ruamel.yaml import YAML
+
+        steps = YAML(typ="safe", pure=True).load(text)
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        raise SystemExit(f"{path} is not a list of steps")
+    return steps
+
+
+def choose(steps: list[Step], *, role: str, cycle: int, task: int, prompt: str) -> Step | None:
+    """The first step that fits."""
+    for step in steps:
+        roles = step.get("on", role)
+        if role not in (roles if isinstance(roles, list) else [roles]):
+            continue
+        wanted = step.get("task")
+        named = wanted is None or (wanted == task if isinstance(wanted, int) else str(wanted) in prompt)
+        if named and step.get("cycle", cycle) == cycle:
+            return step
+    return None
+
+
+def change_files(root: Path, files: Mapping[str, Any]) -> None:
+    for name, what in files.items():
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SystemExit(f"{name} is outside the workspace")
+        change_file(root / name, what)
+
+
+def change_file(path: Path, what: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match what:
+        case None | {"delete": True}:
+            path.unlink(missing_ok=True)
+        case str():
+            path.write_text(what, "utf-8")
+        case {"write": str(text)}:
+            path.write_text(text, "utf-8")
+        case {"append": str(text)}:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(text)
+        case {"replace": dict(pairs)}:
+            text = path.read_text("utf-8")
+            for old, new in pairs.items():
+                if old not in text:
+                    raise SystemExit(f"{path} does not hold {old!r}")
+                text = text.replace(old, new)
+            path.write_text(text, "utf-8")
+        case _:
+            raise SystemExit(f"{path}: {what!r} is neither a text, null, append, replace nor delete")
+
+
+def reply(step: Step, prompt: str) -> str:
+    """Everything the step says, the blocks signed."""
+    parts = [str(step["say"])] if "say" in step else []
+    if "verdict" in step:
+        parts.append(block("burnish-verdict", number_in(prompt, "burnish-verdict"), verdict(step, prompt)))
+    if "disputes" in step:
+        parts.append(block("burnish-disputes", number_in(prompt, "burnish-disputes"), step["disputes"]))
+    if "raw" in step:
+        parts.append(str(step["raw"]).replace("{number}", number_in(prompt, "burnish-verdict")))
+    return "\n\n".join(parts)
+
+
+def block(name: str, number: str, value: object) -> str:
+    return f"```{name} {number}\n{json.dumps(value, indent=1, ensure_ascii=False)}\n```"
+
+
+def number_in(prompt: str, name: str) -> str:
+    """The last one: what is quoted from the repository stands before the contract."""
+    found = re.findall(re.escape(name) + r"\s+([0-9A-Za-z]+)", prompt)
+    return str(found[-1]) if found else "none"
+
+
+def verdict(step: Step, prompt: str) -> dict[str, Any]:
+    said = step["verdict"]
+    given = dict(said) if isinstance(said, Mapping) else {"verdict": said}
+    for key in ("summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"):
+        if key in step:
+            given[key] = step[key]
+    approved = given["verdict"] == "approved"
+    given.setdefault("summary", str(step.get("say", "As the script says.")))
+    given.setdefault("inspected", paths_in(prompt))
+    given.setdefault("findings", [])
+    if not isinstance(given.get("prior"), list):
+        state = given.get("prior") or ("resolved" if approved else "open")
+        given["prior"] = [{"id": id_, "state": state, "note": ""} for id_ in earlier_ids(prompt)]
+    if not isinstance(given.get("compliance"), list):
+        met = given.get("compliance", "met" if approved else "unmet") == "met"
+        given["compliance"] = [{"item": item, "met": met, "note": ""} for item in items_in(prompt)]
+    return given
+
+
+def paths_in(prompt: str) -> list[str]:
+    found = re.findall(r"^diff --git (?:a/.*?|\"a/.*?\") (\"b/.*\"|b/.*)$", prompt, re.MULTILINE)
+    plain = [f'"{path[3:]}' if path.startswith('"') else path[2:] for path in found]
+    return list(dict.fromkeys(plain))
+
+
+def section(prompt: str, heading: str) -> str:
+    """The lines under a heading of SPEC §8, up to the next of them."""
+    found = re.search(rf"^#+ {re.escape(heading)}\s*$(.*?)(?=^#+ [A-Z]|\Z)", prompt, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def earlier_ids(prompt: str) -> list[str]:
+    ids = re.findall(r"\bF[1-9][0-9]*\b", section(prompt, "Earlier Findings"))
+    return list(dict.fromkeys(ids))
+
+
+def items_in(prompt: str) -> list[str]:
+    lines = section(prompt, "Acceptance Criteria") + section(prompt, "Task Checklist")
+    found = re.findall(r"^\s*(?:[-*]|[0-9]+\.)\s+(?:\[[ xX]\]\s+)?(.+?)\s*$", lines, re.MULTILINE)
+    return list(dict.fromkeys(found))
+
+
+def main() -> int:
+    script, role = sys.argv[1:3]
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    cycle, task = int(os.environ.get("BURNISH_CYCLE", "1")), int(os.environ.get("BURNISH_TASK", "0"))
+    step = choose(load(Path(script)), role=role, cycle=cycle, task=task, prompt=prompt)
+    if step is None:
+        print(f"{script} has no step for {role} in cycle {cycle} of task {task}", file=sys.stderr)
+        return 3
+    time.sleep(float(step.get("sleep", 0)))
+    change_files(Path.cwd(), step.get("files") or {})
+    sys.stderr.write(str(step.get("stderr", "")))
+    sys.stdout.buffer.write((reply(step, prompt) + "\n").encode("utf-8", "replace"))
+    return int(step.get("exit", 0))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

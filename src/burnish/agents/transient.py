@@ -1,0 +1,26 @@
+"""Does a failed call look as if waiting would help? Few words, and only of calls that failed."""
+
+from __future__ import annotations
+
+import re
+
+# Looked for first: an account without money also says "429".
+_PERMANENT = re.compile(
+    r"\b40[013]\b|unauthori[sz]ed|invalid.{0,10}api.?key|authentication|not logged in|permission denied"
+    r"|insufficient_quota|billing|credit balance|model.{0,40}(?:not found|does not exist)",
+    re.IGNORECASE,
+)
+_TRANSIENT = re.compile(
+    r"\b(?:429|502|503|504|529)\b|rate.?limit|too many requests|overloaded"
+    r"|(?:temporarily|service) unavailable"
+    r"|gateway time.?out|connection (?:reset|refused|aborted|timed out|error)|network is unreachable"
+    r"|temporary failure in name resolution|\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)\b",
+    re.IGNORECASE,
+)
+# Programs say at the end why they stop; what an agent printed an hour before is about something else.
+_LAST = 4000
+
+
+def looks_transient(*texts: str) -> bool:
+    said = "\n".join(text[-_LAST:] for text in texts)
+    return not _PERMANENT.search(said) and bool(_TRANSIENT.search(said))
