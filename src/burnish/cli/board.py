@@ -1,44 +1,27 @@
-"""One line per task, as people like to see them under each other, and what to type next."""
+"""One line per task, laid out under each other to fit the terminal, and what to type next."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from burnish.cli.paint import BY_STATUS, paint
-from burnish.cli.text import count, cut, duration, money, one_line, pad, since, width
-from burnish.core.status import Reason, Status
+from burnish.cli.text import count, cut, one_line, pad, width
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput
+from burnish.views import status_line, summary
+from burnish.views.status import dollars
 
-MARKS = {
-    Status.BACKLOG: "·",
-    Status.IN_PROGRESS: "→",
-    Status.CODE_REVIEW: "→",
-    Status.WAITING_APPROVAL: "?",
-    Status.VERIFIED: "✓",
-    Status.COMPLETED: "✓",
-    Status.BLOCKED: "!",
-    Status.FAILED: "✗",
-    Status.CANCELLED: "-",
-}
-DOING = {
-    "implement": "implementing",
-    "improve": "improving",
-    "check": "checking",
-    "review": "reviewing",
-    "gate": "at the gate",
-}
 MET = (Status.VERIFIED, Status.COMPLETED)
-# reasons that the final verdict says already
-_SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
 _LEAST_TITLE = 12
+
+Alive = Callable[[str], bool] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Row:
     mark: str
     id: str
     title: str
@@ -47,80 +30,51 @@ class Line:
 
 
 def board(
-    tasks: Sequence[Task], *, room: int, colour: bool, now: datetime | None = None, among: Sequence[Task] = ()
+    tasks: Sequence[Task],
+    *,
+    room: int,
+    colour: bool,
+    among: Sequence[Task] = (),
+    now: datetime | None = None,
+    alive: Alive = None,
 ) -> list[str]:
     """The tasks as aligned lines of at most `room` columns. `among` holds the tasks they may depend on."""
     unmet = _unmet(among or tasks)
-    lines = [_line(task, unmet(task), now) for task in tasks]
-    ids = max((len(line.id) for line in lines), default=1)
+    moment = now or datetime.now(UTC)
+    rows = [_row(task, unmet(task), moment, alive) for task in tasks]
+    ids = max((len(row.id) for row in rows), default=1)
     # A status followed by brackets stands outside the column: "in_progress (cycle 2/3 …" needs no alignment.
-    states = max([10, *(len(line.status) for line in lines if line.details[:1] not in ("", "("))])
-    tails = [f"{line.status:<{states}} {line.details}".rstrip() for line in lines]
+    states = max([10, *(len(row.status) for row in rows if row.details[:1] not in ("", "("))])
+    tails = [f"{row.status:<{states}} {row.details}".rstrip() for row in rows]
     left = room - (2 + 2 + ids + 1 + 3)
     titles = min(
-        max((width(line.title) for line in lines), default=0),
-        max(_LEAST_TITLE, left - max((width(tail) for tail in tails), default=0)),
+        max((width(row.title) for row in rows), default=0),
+        max(_LEAST_TITLE, left - max(map(width, tails), default=0)),
     )
     return [
-        _join(line, cut(tail, left - titles), ids=ids, titles=titles, colour=colour)
-        for line, tail in zip(lines, tails, strict=True)
+        _join(row, cut(tail, left - titles), ids=ids, titles=titles, colour=colour)
+        for row, tail in zip(rows, tails, strict=True)
     ]
 
 
-def _join(line: Line, tail: str, *, ids: int, titles: int, colour: bool) -> str:
-    tone = BY_STATUS[line.status]
-    title = pad(cut(line.title, titles), titles)
-    rest = tail[len(line.status) :]
-    painted = paint(tail[: len(line.status)], tone, on=colour) + rest
-    return f"  {paint(line.mark, tone, on=colour)} {line.id:>{ids}} {title}   {painted}"
+def _join(row: Row, tail: str, *, ids: int, titles: int, colour: bool) -> str:
+    tone = BY_STATUS[row.status]
+    title = pad(cut(row.title, titles), titles)
+    split = len(row.status)
+    painted = paint(tail[:split], tone, on=colour) + tail[split:]
+    return f"  {paint(row.mark, tone, on=colour)} {row.id:>{ids}} {title}   {painted}"
 
 
-def _line(task: Task, unmet: list[int], now: datetime | None) -> Line:
-    words = [word for word in _details(task, unmet, now) if word]
-    return Line(
-        MARKS[task.status], str(task.id), one_line(task.spec.title), task.status.value, "  ".join(words)
-    )
-
-
-def _details(task: Task, unmet: list[int], now: datetime | None) -> list[str]:
+def _row(task: Task, unmet: list[int], now: datetime, alive: Alive) -> Row:
+    line = status_line(task, now, alive=alive)
+    details = "  ".join(line.after_status[:-1] if line.cost else line.after_status)
     if task.status is Status.BACKLOG:
-        return [f"waits for {', '.join(map(str, unmet))}" if unmet else "ready"]
-    if task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
-        return [f"({_at(task, now)})", _override(task)]
-    if task.status is Status.FAILED:
-        return [f"{task.error or 'failed'} ({_at(task, None)})", money(task.cost_usd)]
-    if task.status is Status.CANCELLED:
-        return []
-    cycles = f" ({count(task.cycle, 'cycle')})" if task.cycle else ""
-    outcome = f"{task.final_verdict or task.reason or ''}{cycles}".strip()
-    reason = task.reason if task.final_verdict and task.reason and task.reason not in _SAID else ""
-    review = (
-        f"review: {task.review_status}" if task.review_status and task.status is not Status.BLOCKED else ""
-    )
-    still = f"{task.open_findings} open" if task.open_findings else ""
-    cost = money(task.cost_usd)
-    return [outcome, str(reason), review, still, _override(task), f" {cost}" if cost else ""]
-
-
-def _at(task: Task, now: datetime | None) -> str:
-    """`cycle 2/3, improving 1m12s`"""
-    cycle = max(task.cycle, 1)
-    where = (
-        f"cycle {cycle}/{task.max_cycles}"
-        if cycle <= task.max_cycles
-        else f"cycle {cycle} (max {task.max_cycles})"
-    )
-    if not task.phase:
-        return where
-    if task.status is Status.FAILED:
-        return f"{where}, {task.phase}"
-    seconds = since(task.phase_started, now)
-    spent = "" if seconds is None else f" {duration(seconds)}"
-    return f"{where}, {DOING.get(task.phase, task.phase)}{spent}"
-
-
-def _override(task: Task) -> str:
-    return count(task.overrides, "override") if task.overrides else ""
+        details = f"waits for {', '.join(map(str, unmet))}" if unmet else "ready"
+    if task.overrides:
+        details += f"  {count(task.overrides, 'override')}"
+    if line.cost:
+        details += f"   {line.cost}"
+    return Row(line.mark, line.id, one_line(line.title), line.status, details.strip())
 
 
 def _unmet(tasks: Sequence[Task]) -> Callable[[Task], list[int]]:
@@ -143,16 +97,15 @@ def pick(
         if (not statuses or task.status in statuses)
         and (not ready or (task.status is Status.BACKLOG and not unmet(task)))
         and (not blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
-        and (agent is None or task.spec.agent == agent)
+        and (agent is None or agent == (task.agent or task.spec.agent))
     ]
 
 
-def summary(tasks: Sequence[Task]) -> str:
-    """`3 tasks: 1 verified, 1 blocked, 1 in progress. Next: burnish show 30`"""
-    counts = Counter(task.status for task in tasks)
-    parts = ", ".join(f"{counts[s]} {s.replace('_', ' ')}" for s in Status if counts[s])
-    spent = sum(task.cost_usd or 0 for task in tasks)
-    cost = f", {money(spent)} spent" if spent else ""
+def closing_line(tasks: Sequence[Task]) -> str:
+    """`3 tasks: 1 verified, 1 blocked, 1 in progress; $0.42. Next: burnish show 30`"""
+    total = summary(tasks)
+    parts = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in total.counts.items())
+    cost = f"; {dollars(total.cost_usd)}" if total.cost_usd else ""
     return f"{count(len(tasks), 'task')}: {parts}{cost}. {next_step(tasks)}".rstrip()
 
 

@@ -22,7 +22,7 @@ def status(as_json: AsJson = False) -> None:
     if as_json:
         _say_tasks(tasks)
         return
-    from burnish.cli.board import board, summary
+    from burnish.cli.board import board, closing_line
 
     if not tasks:
         say(NO_TASKS)
@@ -31,7 +31,7 @@ def status(as_json: AsJson = False) -> None:
     for line in board(tasks, room=columns(sys.stdout), colour=on):
         say(line)
     say("")
-    say(summary(tasks))
+    say(closing_line(tasks))
 
 
 def list_tasks(
@@ -61,7 +61,7 @@ def list_tasks(
 
 def _tasks() -> list[Task]:
     reader = open_reader()
-    return list(reader.store.tasks(reader.project.key)) if reader.project else []
+    return reader.store.tasks(reader.project.key, brief=True) if reader.project else []
 
 
 def _say_tasks(tasks: list[Task]) -> None:

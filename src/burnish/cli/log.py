@@ -99,7 +99,7 @@ def events(
 
     With -f and --json: one JSON object a line.
     """
-    from burnish.core.codec import encode
+    from burnish.views import event_json
 
     number = task_id(task) if task else None
     reader = open_reader()
@@ -108,7 +108,7 @@ def events(
         return
     found = reader.store.events(reader.project.key, task=number, since=after)
     if as_json and not follow:
-        say_json({"events": [encode(event) for event in found]})
+        say_json({"events": [event_json(event) for event in found]})
         return
     while True:
         for event in found:
@@ -124,12 +124,12 @@ def _say_event(event: Recorded, as_json: bool) -> None:
     import sys
 
     from burnish.cli.story import brief
-    from burnish.core.codec import encode
+    from burnish.views import event_json
 
     if as_json:
         import json
 
-        say(json.dumps(encode(event)))
+        say(json.dumps(event_json(event)))
     else:
         whose = f"T{event.task}" if event.task else "-"
         say(f"{event.id:>6}  {event.ts[:19]}  {whose:<5} {event.type:<18} {one_line(brief(event))}".rstrip())

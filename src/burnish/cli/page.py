@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from burnish.cli.board import MARKS
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, paint
 from burnish.cli.text import clean, count, cut, money, one_line, pad, width
 from burnish.core.status import Status
+from burnish.views.status import MARKS
 
 Story = Mapping[str, Any]
 

@@ -21,15 +21,17 @@ class Plain:
         self.several = several
         self.verbose = verbose
         self.lock = threading.Lock()
+        self.met: set[int] = set()
         self.rested: set[int] = set()
         self.colour = coloured(sys.stderr)
 
     def event(self, task: Task, event: Recorded) -> None:
         with self.lock:
+            if task.id not in self.met:
+                self.met.add(task.id)
+                self.write(story.opening(task))
             words = story.line(task, event)
-            if words and event.type == "run.started":
-                self.write(words)
-            elif words:
+            if words:
                 self.write(f"{self._whose(task.id)}{words}")
             self._rest(task)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from burnish.cli.board import MARKS, MET
 from burnish.cli.text import count, one_line
 from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
+from burnish.views.status import MARKS
 
 STARTS = {
     "implement": "Implementing…",
@@ -24,26 +24,26 @@ _LONGEST = 160
 
 def line(task: Task, event: Recorded) -> str | None:
     """`[1/3] Review: CHANGES_REQUESTED - one error`, or None where there is nothing to tell."""
-    words = _words(task, event)
+    words = _words(event)
     if words is None:
         return None
-    if event.type == "run.started":
-        return words
     return f"[{max(event.cycle, 1)}/{task.max_cycles}] {words}"
 
 
-def _words(task: Task, event: Recorded) -> str | None:
+def opening(task: Task) -> str:
+    return f"Running task {task.id}: {one_line(task.spec.title)}"
+
+
+def _words(event: Recorded) -> str | None:
     data = event.data
     phase = str(data.get("phase", ""))
     match event.type:
-        case "run.started":
-            return f"Running task {task.id}: {one_line(task.spec.title)}"
         case "phase.started":
             return STARTS.get(phase)
         case "phase.finished":
             return ENDS.get(phase)
         case "phase.failed":
-            why = data.get("error") or data.get("what") or data.get("code")
+            why = data.get("what") or data.get("error")
             return f"{phase.capitalize()} failed: {_short(why)}"
         case "phase.rescued":
             return f"What the cut {phase or 'phase'} left was saved to {data.get('ref', 'a rescue ref')}"
@@ -97,7 +97,7 @@ def result(task: Task) -> str:
     inside = f"{outcome}{after}" if outcome else after.strip()
     words = f"{MARKS[task.status]} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
     note = one_line(task.note)
-    return words if task.status in MET or not note else f"{words}: {note}"
+    return words if task.status in (Status.VERIFIED, Status.COMPLETED) or not note else f"{words}: {note}"
 
 
 def advice(task: Task) -> str | None:

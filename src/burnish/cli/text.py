@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import UTC, datetime
 
-# What a terminal would obey instead of show: OSC/DCS/APC/PM strings, CSI, any other escape.
-_ESCAPES = re.compile(
-    r"(?:\x1b[\]P_^X]|[\x9d\x90\x9f\x9e\x98])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
-    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    r"|\x1b[ -/]*[0-~]?"
-)
-# Controls (newline and tab aside), what turns the reading direction, invisible letters, tag characters.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
-_SURROGATES = re.compile("[\ud800-\udfff]")
+from burnish.proc.text import clean_text
+
+# Half characters of names that are not UTF-8, and letters that no screen shows but a model reads.
+_UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
 
 
 def clean(text: str) -> str:
     """The text without anything that a terminal would obey, or that hides what it says. Lines stay lines."""
     if text.isascii() and text.isprintable():
         return text
-    return _SURROGATES.sub("\ufffd", _HIDDEN.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n"))))
+    return _UNSEEN.sub("\ufffd", clean_text(text))
 
 
 def one_line(text: str) -> str:
@@ -70,18 +62,6 @@ def duration(seconds: float) -> str:
         return f"{whole}s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
-
-
-def since(moment: str | None, now: datetime | None = None) -> float | None:
-    """Seconds since an ISO time; None if there is none or it cannot be read."""
-    if not moment:
-        return None
-    try:
-        then = datetime.fromisoformat(moment.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return ((now or datetime.now(UTC)) - then).total_seconds()
 
 
 def money(usd: float | None) -> str:
