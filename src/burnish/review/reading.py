@@ -53,6 +53,8 @@ class Expect:
     criteria: tuple[str, ...] = ()
     # who is speaking: becomes `Remark.source`
     source: str = ""
+    # earlier findings that are closed: they may be ruled on, and so reopened
+    closed_ids: tuple[str, ...] = ()
 
 
 class _Wrong(Exception):
@@ -115,7 +117,7 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
     for entry in _list(top, "prior"):
         one = _mapping(entry, "an entry of `prior`")
         id_, word = _text(one, "id").strip(), _text(one, "state").strip().lower()
-        if id_ not in expect.prior_ids:
+        if id_ not in expect.prior_ids and id_ not in expect.closed_ids:
             notes.append(f"prior names an unknown finding {id_[:20]!r}")
             continue
         if word not in _RULINGS:

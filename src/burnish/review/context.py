@@ -1,0 +1,183 @@
+"""The review prompt: everything a reviewer is given, under the headings people rely on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from burnish.core.change import Change
+from burnish.core.check import Comparison
+from burnish.core.finding import Finding
+from burnish.core.policy import Limits
+from burnish.core.task import Spec
+from burnish.review import sections
+from burnish.review.contract import Expect, ask, preface
+from burnish.review.fence import cut_text
+from burnish.review.names import unquoted
+from burnish.review.packing import Packed, pack
+from burnish.review.templates import render
+
+SWITCHES = frozenset(
+    {"task_definition", "checklist", "plan", "git_diff", "delta", "test_results", "baseline", "lint_results"}
+    | {"last_error", "prior_findings", "project_context"}
+)
+OFF = "Not given.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewContext:
+    """What is known when a review begins."""
+
+    task: Spec
+    number: str
+    change: Change
+    cycle: int = 1
+    max_cycles: int = 3
+    # since the last review; None in cycle 1
+    delta: Change | None = None
+    # earlier findings, whatever their state
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Comparison, ...] = ()
+    auto_fixed: int | None = None
+    # plan text of dependencies; the task's own is in `task.plan`
+    plan: str = ""
+    project_context: tuple[tuple[str, str], ...] = ()
+    previous_error: str = ""
+    session_log: str = ""
+    limits: Limits = field(default_factory=Limits)
+    switches: frozenset[str] = SWITCHES
+    # the user's own texts; a reviewer's own `prompt` takes the place of `review.system`
+    system: str | None = None
+    template: str | None = None
+    reviewer_prompt: str | None = None
+    # look only at these, if any
+    categories: tuple[str, ...] = ()
+    reads_files: bool = True
+    # part n of m, where a long change is reviewed in several passes
+    part: tuple[int, int] = (1, 1)
+    # random; marks what is data
+    tag: str = ""
+
+    @property
+    def open_ids(self) -> tuple[str, ...]:
+        """The earlier findings that this review must rule on."""
+        return tuple(f.id for f in self.findings if f.alive) if "prior_findings" in self.switches else ()
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Criteria and checklist items, in one list."""
+        return (*self.task.criteria, *(item.text for item in self.task.checklist))
+
+    def expect(self, source: str = "") -> Expect:
+        """What the reader of the answer must look for."""
+        closed = tuple(finding.id for finding in self.findings if finding.id not in self.open_ids)
+        return Expect(self.cycle, self.open_ids, self.judged, source, closed)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPrompt:
+    """The prompt, and what a reviewer has seen who read no more than that."""
+
+    text: str
+    shown: tuple[str, ...]
+    not_shown: tuple[str, ...]
+    covered_by_summary: tuple[str, ...]
+
+
+def build_review_prompt(context: ReviewContext) -> ReviewPrompt:
+    tag = context.tag or hashlib.sha256(context.number.encode()).hexdigest()[:8]
+    packed = _packed(context, tag)
+    output = ask(context.number, prior_ids=context.open_ids, criteria=context.judged)
+    variables = _variables(context, packed, tag) | {"output": output}
+    own = context.reviewer_prompt if context.reviewer_prompt is not None else context.system
+    system = render("review.system", variables, own)
+    body = render("review.template", variables, context.template)
+    parts = [preface(context.number), system, _focus(context), body]
+    said = "\n".join(parts)
+    # a template of the user's may leave things out; these two it may not
+    if packed.text not in said:
+        parts.append(f"## Code Changes (git diff)\n\n{packed.text}")
+    if output not in said:
+        parts.append(output)
+    text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
+    return ReviewPrompt(text, packed.shown, packed.not_shown, packed.covered_by_summary)
+
+
+def _packed(context: ReviewContext, tag: str) -> Packed:
+    limit = context.limits.diff_kb * 1024 if "git_diff" in context.switches else 0
+    return pack(context.change, limit, tag=tag, reads_files=context.reads_files)
+
+
+def _focus(context: ReviewContext) -> str:
+    lines = []
+    if context.categories:
+        lines.append(
+            f"You are asked about these only: {', '.join(context.categories)}. Others judge the rest."
+        )
+    if context.part[1] > 1:
+        lines.append(
+            f"This is part {context.part[0]} of {context.part[1]} of a long change."
+            " Judge the files listed here; the other parts are reviewed separately."
+        )
+    return "\n".join(lines)
+
+
+def _variables(context: ReviewContext, packed: Packed, tag: str) -> dict[str, object]:
+    task = context.task
+    plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
+    found = {name: text if on else OFF for name, (on, text) in _parts(context, plan, tag).items()}
+    return {
+        **found,
+        "cycle": context.cycle,
+        "max_cycles": context.max_cycles,
+        "title": task.title,
+        "description": task.description,
+        "acceptance_criteria": sections.criteria_text(task),
+        "code_changes": packed.text,
+        "git_diff": packed.text,
+        "featureTitle": task.title,
+        "featureDescription": task.description,
+        "gitDiff": packed.text,
+        "featureSpec": plan or task.description,
+    }
+
+
+def _parts(context: ReviewContext, plan: str, tag: str) -> dict[str, tuple[bool, str]]:
+    """Every section that a switch governs: is it on, and its text."""
+    task, limits, checks, on = context.task, context.limits, context.checks, context.switches
+    files, test_bytes = context.project_context, limits.test_kb * 1024
+    error = cut_text(context.previous_error, limits.error_kb * 1024)
+    log = cut_text(context.session_log, 8192, keep="tail")
+    return {
+        "task": ("task_definition" in on, sections.task_text(task, tag)),
+        "scope": ("task_definition" in on, sections.scope_text(task, tag)),
+        "task_checklist": ("checklist" in on, sections.checklist_text(task)),
+        "plan": ("plan" in on, sections.data_text(plan, tag)),
+        "project_context": (
+            "project_context" in on,
+            sections.project_context_text(files, limits.context_chars, tag),
+        ),
+        "earlier_findings": ("prior_findings" in on, sections.earlier_findings_text(context.findings, tag)),
+        "changes_since_last_review": ("delta" in on, _delta(context, tag)),
+        "test_results": ("test_results" in on, sections.test_results_text(checks, test_bytes, tag)),
+        "baseline_context": ("baseline" in on, sections.baseline_text(checks, test_bytes, tag)),
+        "lint_status": (
+            "lint_results" in on,
+            sections.lint_text(checks, context.auto_fixed, limits.lint_chars, tag),
+        ),
+        "previous_errors": ("last_error" in on, sections.data_text(error, tag)),
+        "session_log": ("session_log" in on, sections.data_text(log, tag)),
+    }
+
+
+def _delta(context: ReviewContext, tag: str) -> str:
+    if context.delta is None:
+        return "None: this is the first review.\n"
+    return pack(context.delta, context.limits.diff_kb * 1024, tag=tag, reads_files=context.reads_files).text
+
+
+def coverage(change: Change, prompt: ReviewPrompt, inspected: Sequence[str]) -> tuple[str, ...]:
+    """The changed paths that nobody can claim to have seen."""
+    seen = {*prompt.shown, *prompt.covered_by_summary, *inspected, *(unquoted(name) for name in inspected)}
+    return tuple(path for path in change.paths if path not in seen)

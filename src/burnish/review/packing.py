@@ -1,0 +1,218 @@
+"""What of a change fits into a prompt: whole hunks, the important first, and nothing left out silently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from burnish.core.change import Change, ChangedFile, Hunk
+from burnish.review.fence import fenced
+from burnish.review.names import quoted
+
+SOURCE, TEST, DOCS, GENERATED = range(4)
+
+_LOCKS = frozenset(
+    {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"}
+    | {"poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock", "Cargo.lock", "composer.lock", "Gemfile.lock"}
+    | {"go.sum", "flake.lock", "mix.lock", "pubspec.lock", "Podfile.lock", "packages.lock.json", "deno.lock"}
+)
+_GENERATED = re.compile(
+    r"(\.min\.(js|css)|\.(js|css)\.map|_pb2(_grpc)?\.pyi?|\.pb\.(go|cc|h)|\.g\.dart|\.generated\.\w+)$"
+    r"|(^|/)(node_modules|__generated__)/"
+)
+_TEST = re.compile(
+    r"(^|/)(tests?|__tests__|specs?|testing)/|(^|/)test_[^/]*$|[._-](test|spec)s?\.[^/]+$|(^|/)conftest\.py$"
+)
+_DOCS = re.compile(r"\.(md|rst|txt|adoc)$|(^|/)docs?/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The text of a change for a prompt, and which path went where: each is in exactly one list."""
+
+    text: str
+    shown: tuple[str, ...]
+    not_shown: tuple[str, ...]
+    covered_by_summary: tuple[str, ...]
+
+
+def kind(path: str) -> int:
+    """What a path is, by its name: source, test, docs or generated."""
+    if PurePosixPath(path).name in _LOCKS or _GENERATED.search(path):
+        return GENERATED
+    if _TEST.search(path):
+        return TEST
+    return DOCS if _DOCS.search(path) else SOURCE
+
+
+def pack(change: Change, limit: int, *, tag: str = "", reads_files: bool = True) -> Packed:
+    """At most `limit` bytes of hunks; the rest is named."""
+    summarised = [file for file in change.files if _folded(file)]
+    rest = sorted((file for file in change.files if not _folded(file)), key=lambda file: kind(file.path))
+    whole, part = _choose(rest, limit)
+    left_out = [file for file in rest if file.path not in whole]
+    diff = "".join(
+        _diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part
+    )
+    blocks = [
+        fenced(diff, "diff", tag=tag) if diff else "",
+        _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
+        _names("Summarised, nothing more to see", [_summary(file) for file in summarised], tag),
+        _names(_left_out_words(reads_files), [_left(file, part.get(file.path)) for file in left_out], tag),
+    ]
+    return Packed(
+        text="\n".join(block for block in blocks if block) or "Nothing was changed.\n",
+        shown=tuple(file.path for file in rest if file.path in whole),
+        not_shown=tuple(file.path for file in left_out),
+        covered_by_summary=tuple(file.path for file in summarised),
+    )
+
+
+def batches(change: Change, *, files: int = 200) -> tuple[Change, ...]:
+    """The change in parts of at most `files` paths."""
+    parts = [change.files[at : at + files] for at in range(0, len(change.files), files)]
+    return tuple(replace(change, files=part) for part in parts) or (change,)
+
+
+def passes(change: Change, limit: int, *, files: int = 200) -> tuple[Change, ...]:
+    """The change in parts that each fit, for an agent that cannot read files. Too long hunks are divided."""
+    done: list[Change] = []
+    now: list[ChangedFile] = []
+    room = limit
+    for file in sorted(change.files, key=lambda file: kind(file.path)):
+        for piece in [file] if _folded(file) else _pieces(file, limit):
+            size = 0 if _folded(piece) else _size(piece)
+            if now and (size > room or len(now) >= files):
+                done.append(replace(change, files=tuple(now)))
+                now, room = [], limit
+            now.append(piece)
+            room -= size
+    return (*done, replace(change, files=tuple(now)))
+
+
+def only(change: Change, paths: Iterable[str]) -> Change:
+    """The part of the change that touches these paths."""
+    wanted = set(paths)
+    return replace(change, files=tuple(file for file in change.files if file.path in wanted))
+
+
+def _folded(file: ChangedFile) -> bool:
+    """One line says it all: gone, moved as it was, not text, or written by a program."""
+    if file.is_symlink or file.is_submodule:
+        return False
+    moved = file.status == "R" and not file.hunks and file.old_mode == file.new_mode
+    return file.status == "D" or moved or file.binary or kind(file.path) == GENERATED
+
+
+def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[str, int]]:
+    """Paths shown whole, and for others how many of their first hunks."""
+    whole: set[str] = set()
+    part: dict[str, int] = {}
+    room = limit
+    for file in files:
+        if (size := _size(file)) <= room:
+            whole.add(file.path)
+            room -= size
+    for file in files:
+        if file.path in whole or room < limit // 20:
+            continue
+        count, used = 0, len(_header(file))
+        for hunk in file.hunks:
+            if used + _bytes(hunk.text) > room:
+                break
+            count, used = count + 1, used + _bytes(hunk.text)
+        if count:
+            part[file.path] = count
+            room -= used
+    return whole, part
+
+
+def _pieces(file: ChangedFile, limit: int) -> list[ChangedFile]:
+    """The file as several, each with as many hunks as fit."""
+    if _size(file) <= limit:
+        return [file]
+    room = max(limit - len(_header(file)), 400)
+    groups: list[list[Hunk]] = [[]]
+    used = 0
+    for hunk in (part for long in file.hunks for part in _divide(long, room)):
+        if groups[-1] and used + _bytes(hunk.text) > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(hunk)
+        used += _bytes(hunk.text)
+    return [replace(file, hunks=tuple(group)) for group in groups]
+
+
+def _divide(hunk: Hunk, room: int) -> list[Hunk]:
+    if _bytes(hunk.text) <= room:
+        return [hunk]
+    done: list[Hunk] = []
+    old, new = hunk.old_start, hunk.new_start
+    lines: list[str] = []
+    used = 0
+    for line in [*hunk.text.split("\n")[1:], None]:
+        # 60 bytes for the heading of each part
+        if lines and (line is None or used + _bytes(line) + 61 > room):
+            olds, news = (sum(text[:1] in (" ", mark) for text in lines) for mark in "-+")
+            heading = f"@@ -{old},{olds} +{new},{news} @@ part of a longer hunk\n"
+            done.append(Hunk(old, olds, new, news, heading + "\n".join(lines) + "\n"))
+            old, new, lines, used = old + olds, new + news, [], 0
+        if line:
+            lines.append(line)
+            used += _bytes(line) + 1
+    return done
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _size(file: ChangedFile) -> int:
+    return len(_header(file)) + sum(_bytes(hunk.text) for hunk in file.hunks)
+
+
+def _header(file: ChangedFile) -> str:
+    return (
+        file.header
+        or f"diff --git {quoted('a/' + (file.old_path or file.path))} {quoted('b/' + file.path)}\n"
+    )
+
+
+def _diff(file: ChangedFile, hunks: int | None) -> str:
+    shown = file.hunks if hunks is None else file.hunks[:hunks]
+    return _header(file) + "".join(hunk.text for hunk in shown)
+
+
+def _names(title: str, lines: list[str], tag: str) -> str:
+    listing = fenced("\n".join(lines), tag=tag)
+    return f"{title} ({len(lines)}):\n\n{listing}" if lines else ""
+
+
+def _left_out_words(reads_files: bool) -> str:
+    if reads_files:
+        return "NOT shown whole: read each of these files yourself and list it in `inspected`"
+    return "NOT shown whole here: say nothing about these"
+
+
+def _count(file: ChangedFile) -> str:
+    return f"+{file.added} -{file.removed}  {quoted(file.path)}"
+
+
+def _left(file: ChangedFile, hunks: int | None) -> str:
+    seen = f"(only {hunks} of {len(file.hunks)} hunks above) " if hunks else ""
+    return seen + _count(file)
+
+
+def _summary(file: ChangedFile) -> str:
+    moved = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
+    if file.status == "D":
+        what = f"deleted, {file.removed} lines"
+    elif file.binary:
+        what = "binary"
+    elif kind(file.path) == GENERATED:
+        what = f"generated or lock file, +{file.added} -{file.removed}"
+    else:
+        what = "renamed unchanged"
+    return f"{what}{moved}: {quoted(file.path)}"

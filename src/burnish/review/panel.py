@@ -1,0 +1,150 @@
+"""Several voices, one result. Nobody who failed is averaged away, and nothing that was said is dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from burnish.core.finding import Category, Remark, Severity
+from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Unreadable, Verdict, Voice
+from burnish.review.reading import plain
+
+NEAR = 3
+
+
+def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
+    """What the voices come to. Coverage (`uncovered`) and contradictions are judged later."""
+    names = _names(voices)
+    heard = [(n, v.reading) for n, v in zip(names, voices, strict=True) if isinstance(v.reading, Review)]
+    verdict, why = _verdict(voices, [review for _, review in heard], quorum, configured)
+    reviews = [(name, _with_remark(review)) for name, review in heard]
+    reasons = [(name, review.rejection_reason) for name, review in reviews if review.rejection_reason]
+    return Panel(
+        voices=tuple(voices),
+        verdict=verdict,
+        summary=_joined([(name, review.summary) for name, review in reviews]),
+        why=why,
+        blocking=any(review.blocking for _, review in reviews),
+        rejection_reason=_joined(reasons),
+        compliance=_compliance(review for _, review in reviews),
+        rulings=_rulings(reviews),
+        remarks=_remarks(reviews),
+        signed=all(review.signed for _, review in reviews),
+        notes=tuple(f"{name}: {note}" for name, review in reviews for note in review.notes),
+    )
+
+
+def _verdict(
+    voices: Sequence[Voice], reviews: list[Review], quorum: str, configured: int
+) -> tuple[Verdict | None, str]:
+    said = [review.verdict for review in reviews]
+    for stop in (Verdict.REJECTED, Verdict.NEEDS_DISCUSSION):
+        if stop in said:
+            return stop, ""
+    lost = [f"{v.agent}: {v.reading.why}" for v in voices if isinstance(v.reading, Unreadable)]
+    if len(voices) < configured:
+        lost.append(f"{configured - len(voices)} of {configured} reviewers did not answer")
+    approvals = sum(review.verdict == Verdict.APPROVED and not review.blocking for review in reviews)
+    needed = {"any": 1, "majority": configured // 2 + 1}.get(quorum, max(configured, 1))
+    if lost and quorum not in ("any", "majority"):
+        return None, "; ".join(lost)
+    if approvals >= needed:
+        return Verdict.APPROVED, ""
+    if len(reviews) > approvals:
+        return Verdict.CHANGES_REQUESTED, ""
+    return None, "; ".join(lost) or f"{approvals} of {needed} approvals"
+
+
+def _names(voices: Sequence[Voice]) -> list[str]:
+    """What to call each: the agent, and where two are the same, the model or a count."""
+    agents = [voice.agent for voice in voices]
+    long = [f"{v.agent}/{v.model}" if v.model and agents.count(v.agent) > 1 else v.agent for v in voices]
+    return [name if long.count(name) == 1 else f"{name}#{at + 1}" for at, name in enumerate(long)]
+
+
+def _joined(said: list[tuple[str, str]]) -> str:
+    return said[0][1] if len(said) == 1 else "\n".join(f"{name}: {text}" for name, text in said)
+
+
+def _with_remark(review: Review) -> Review:
+    """Changes requested without a finding: the prose becomes one, so that it can be fixed and followed."""
+    still_open = any(ruling.state == RulingState.OPEN for ruling in review.rulings)
+    unmet = any(entry.met is False for entry in review.compliance)
+    if review.verdict != Verdict.CHANGES_REQUESTED or review.remarks or still_open or unmet:
+        return review
+    prose = (review.rejection_reason or review.summary).strip() or "Changes were requested without a reason."
+    title = re.split(r"(?<=[.!?])\s|\n", prose, maxsplit=1)[0][:120]
+    return replace(review, remarks=(Remark(Category.CODE, Severity.ERROR, title, prose),))
+
+
+def _compliance(reviews: Iterable[Review]) -> tuple[Compliance, ...]:
+    """Unmet if anyone says so; met if anyone does and nobody objects."""
+    merged: dict[str, Compliance] = {}
+    for entry in (entry for review in reviews for entry in review.compliance):
+        before = merged.get(plain(entry.item))
+        if before is None or entry.met is False or (before.met is None and entry.met is not None):
+            merged[plain(entry.item)] = entry
+    return tuple(merged.values())
+
+
+def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:
+    """Open if anyone says so."""
+    order = (RulingState.OPEN, RulingState.INVALID, RulingState.RESOLVED)
+    merged: dict[str, Ruling] = {}
+    for name, review in reviews:
+        for ruling in review.rulings:
+            named = (
+                replace(ruling, note=f"{name}: {ruling.note}") if len(reviews) > 1 and ruling.note else ruling
+            )
+            before = merged.get(ruling.id)
+            if before is None or order.index(named.state) < order.index(before.state):
+                merged[ruling.id] = named
+    return tuple(merged.values())
+
+
+def _remarks(reviews: list[tuple[str, Review]]) -> tuple[Remark, ...]:
+    """The same remark from two voices is one, with both as its source (`claude, codex`)."""
+    merged: list[Remark] = []
+    for name, review in reviews:
+        # only what others said is compared: one voice's two remarks are two
+        others = len(merged)
+        for remark in (replace(remark, source=name) for remark in review.remarks):
+            twin = next((at for at in range(others) if same_remark(merged[at], remark)), None)
+            if twin is None:
+                merged.append(remark)
+            else:
+                merged[twin] = _merge(merged[twin], remark)
+    return tuple(merged)
+
+
+def same_remark(one: Remark, other: Remark) -> bool:
+    """Same file, near line, similar words."""
+    if one.file != other.file:
+        return False
+    if one.line and other.line and abs(one.line - other.line) > NEAR:
+        return False
+    first, second = plain(one.title), plain(other.title)
+    if first == second:
+        return True
+    words, others = set(first.split()), set(second.split())
+    alike = len(words & others) / max(1, len(words | others))
+    return alike >= 0.5 or SequenceMatcher(None, first, second).ratio() >= 0.75
+
+
+def _merge(one: Remark, other: Remark) -> Remark:
+    worse = min(one.severity, other.severity, key=lambda severity: severity.rank)
+    longer = max(one.description, other.description, key=len)
+    sources = dict.fromkeys([*one.source.split(", "), other.source])
+    return replace(
+        one,
+        severity=worse,
+        description=longer,
+        suggestion=one.suggestion or other.suggestion,
+        line=one.line or other.line,
+        end_line=one.end_line if one.line else other.end_line,
+        quote=one.quote or other.quote,
+        rule=one.rule or other.rule,
+        source=", ".join(sources),
+    )

@@ -1,0 +1,164 @@
+"""The parts that several prompts share: task, criteria, findings, checks. Each ends in a newline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
+from burnish.core.finding import Finding, Remark, State, worst_first
+from burnish.core.task import Spec
+from burnish.review.fence import cut_text, fenced, one_line
+from burnish.review.names import quoted
+
+NONE = "None.\n"
+
+
+def task_text(task: Spec, tag: str) -> str:
+    return f"Title: {one_line(task.title)}\n" + (
+        f"\n{fenced(task.description, tag=tag)}" if task.description else ""
+    )
+
+
+def scope_text(task: Spec, tag: str) -> str:
+    return fenced(task.scope, tag=tag) if task.scope else "Not limited beyond the task itself.\n"
+
+
+def criteria_text(task: Spec) -> str:
+    return "".join(f"- {one_line(item, longest=2000)}\n" for item in task.criteria) or NONE
+
+
+def checklist_text(task: Spec) -> str:
+    ticks = (
+        f"- [{'x' if item.done else ' '}] {one_line(item.text, longest=2000)}\n" for item in task.checklist
+    )
+    return "".join(ticks) or NONE
+
+
+def data_text(text: str, tag: str) -> str:
+    return fenced(text, tag=tag) if text.strip() else NONE
+
+
+def project_context_text(context: Sequence[tuple[str, str]], limit: int, tag: str) -> str:
+    parts = [
+        f"{quoted(name)}:\n\n{fenced(_chars(text, limit), tag=tag)}" for name, text in context if text.strip()
+    ]
+    return "\n".join(parts) or NONE
+
+
+def _chars(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text) - limit:,} characters left out …]"
+
+
+def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
+    """One finding, verbatim and fenced: its words come from an agent."""
+    remark = finding.remark
+    head = f"### {finding.id} [{remark.severity}] {remark.category} ({finding.state})"
+    words = remark_words(remark) if full else f"{one_line(remark.title)}{place(remark)}"
+    notes = [f"Disputed by the author: {finding.evidence}"] if finding.state == State.DISPUTED else []
+    if finding.waiver:
+        notes.append(f"Waived by {finding.waiver.by}: {finding.waiver.reason}")
+    if finding.state == State.REOPENED and finding.note:
+        notes.append(f"Reopened: {finding.note}")
+    body = fenced("\n".join([words, *notes]), tag=tag)
+    return f"{head}\n\n{body}\n"
+
+
+def remark_words(remark: Remark) -> str:
+    lines = [f"{one_line(remark.title)}{place(remark)}"]
+    if remark.description and remark.description != remark.title:
+        lines.append(remark.description)
+    if remark.suggestion:
+        lines.append(f"Suggestion: {remark.suggestion}")
+    if remark.quote:
+        lines.append(f"Quote: {remark.quote}")
+    return "\n".join(lines)
+
+
+def place(remark: Remark) -> str:
+    if not remark.file:
+        return ""
+    line = f":{remark.line}" if remark.line else ""
+    return f" ({quoted(remark.file)}{line}{f'-{remark.end_line}' if line and remark.end_line else ''})"
+
+
+def earlier_findings_text(findings: Sequence[Finding], tag: str) -> str:
+    """Open ones in full, the others by title, worst first."""
+    parts = [finding_text(finding, tag, full=finding.alive) for finding in worst_first(tuple(findings))]
+    return "".join(parts) or NONE
+
+
+def failure_line(failure: TestFailure) -> str:
+    where = f" ({quoted(failure.file)}{f':{failure.line}' if failure.line else ''})" if failure.file else ""
+    return f"{failure.status}: {failure.name}{where}" + (f": {failure.message}" if failure.message else "")
+
+
+def test_results_text(checks: Sequence[Comparison], limit: int, tag: str) -> str:
+    parts = [_result(check.report, limit, tag) for check in checks if check.report.name != "lint"]
+    return "".join(parts) or "No test check is configured: nothing is known about tests.\n"
+
+
+def _result(report: CheckReport, limit: int, tag: str) -> str:
+    head = f"{report.name}: {_outcome(report)}\n"
+    words = "\n".join(failure_line(failure) for failure in report.failures) or report.tail
+    if not words.strip() or (report.status == CheckStatus.PASSED and report.counts):
+        return head
+    # what a runner prints matters most at its end
+    shown = cut_text(words, limit, keep="head" if report.failures else "tail")
+    return f"{head}\n{fenced(shown, tag=tag)}\n"
+
+
+def _outcome(report: CheckReport) -> str:
+    if report.status == CheckStatus.ERROR:
+        return f"could not be run, the result is unknown ({one_line(report.error) or 'no reason given'})"
+    counts = report.counts
+    if counts is None:
+        return f"{report.status} (exit code {report.exit_code}; no single cases reported)"
+    return f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
+
+
+def baseline_text(checks: Sequence[Comparison], limit: int, tag: str) -> str:
+    parts = [_against_base(check, limit, tag) for check in checks if check.report.name != "lint"]
+    return "".join(parts) or "Unknown: no test check is configured.\n"
+
+
+def _against_base(check: Comparison, limit: int, tag: str) -> str:
+    name = check.report.name
+    base = check.baseline
+    if base is None or base.status == CheckStatus.ERROR:
+        return f"{name}: unknown how it was before this task (the baseline could not be run).\n"
+    if check.report.status == CheckStatus.ERROR:
+        return f"{name}: unknown, it could not be run now.\n"
+    if base.counts is None and check.report.counts is None:
+        return f"{name}: {base.status} before this task, {check.report.status} now (exit code alone).\n"
+    head = (
+        f"{name}: {_failures(len(check.old))} existed before this task, {_are(len(check.new))} new,"
+        f" {len(check.fixed)} fixed.\n"
+    )
+    rows = [f"before: {failure_line(one)}" for one in check.old] + [
+        f"new: {failure_line(one)}" for one in check.new
+    ]
+    listing = fenced(cut_text("\n".join(rows), limit), tag=tag)
+    return f"{head}\n{listing}\n" if rows else head
+
+
+def _failures(count: int) -> str:
+    return f"{count} failure{'' if count == 1 else 's'}"
+
+
+def _are(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
+
+
+def lint_text(checks: Sequence[Comparison], auto_fixed: int | None, limit: int, tag: str) -> str:
+    fixed = f"auto-fixed {auto_fixed} issue{'' if auto_fixed == 1 else 's'}" if auto_fixed else ""
+    lint = next((check for check in checks if check.report.name == "lint"), None)
+    if lint is None:
+        return f"{fixed or 'Unknown: no lint check is configured'}.\n"
+    if lint.report.status == CheckStatus.ERROR:
+        return f"Unknown: lint could not be run ({one_line(lint.report.error) or 'no reason given'}).\n"
+    if lint.report.status == CheckStatus.PASSED:
+        return f"{fixed or 'Clean'}\n"
+    output = lint.report.tail or "\n".join(f"{one_line(r.title)}{place(r)}" for r in lint.report.remarks)
+    known = " Nothing of it is new." if lint.clean else ""
+    head = f"Failed (exit code {lint.report.exit_code}).{known} {fixed}".rstrip()
+    return f"{head}\n\n{fenced(_chars(output, limit), tag=tag)}"

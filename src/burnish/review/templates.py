@@ -1,0 +1,80 @@
+"""Shipped prompts, and the user's own in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+NAMES = ("review.system", "review.template", "fix.template", "implement.template", "plan.template")
+
+# what the code in a template can do wrong
+_MISTAKES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+# automaker's spelling, with one brace: {featureTitle} {featureDescription} {gitDiff} {featureSpec}
+_ONE_BRACE = re.compile(r"(?<!\{)\{((?:feature|git)[A-Z]\w*)\}(?!\})")
+
+
+def shipped(name: str) -> str:
+    """The default text of a prompt."""
+    if name not in NAMES:
+        raise BadInput(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
+    return (files("burnish.review") / "prompts" / f"{name}.md.j2").read_text(encoding="utf-8")
+
+
+def render(name: str, variables: Mapping[str, object], override: str | None = None) -> str:
+    """The prompt with its variables filled in; `override` is the user's own text for it."""
+    text = shipped(name) if override is None else _two_braces(override)
+    whose = f"the prompt {name}" if override is None else f"your own prompt {name}"
+    from jinja2 import TemplateError, meta
+
+    environment = _environment()
+    try:
+        unknown = meta.find_undeclared_variables(environment.parse(text)) - set(variables)
+        if unknown:
+            raise _unknown(whose, sorted(unknown), variables)
+        return environment.from_string(text).render(dict(variables))
+    except (
+        TemplateError,
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as why:
+        raise BadInput(
+            f"Cannot render {whose}: {why}", hint=f"`burnish prompts reset {name}` brings the default back."
+        ) from None
+
+
+def _unknown(whose: str, names: list[str], variables: Mapping[str, object]) -> BadInput:
+    return BadInput(
+        f"Unknown variable {', '.join(names)} in {whose}.",
+        hint=f"Known variables: {', '.join(sorted(variables))}.",
+    )
+
+
+def _two_braces(text: str) -> str:
+    """`{gitDiff}` → `{{ gitDiff }}`; an unknown `{featureXyz}` then is refused like any other variable."""
+    return _ONE_BRACE.sub(r"{{ \1 }}", text)
+
+
+@cache
+def _environment() -> SandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    return SandboxedEnvironment(
+        undefined=StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
