@@ -1,0 +1,51 @@
+# Everything below needs only Python >= 3.11 (with venv), git and make.
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check bench torture agents
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+# Two at least: the suite must stand being run side by side.
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ "$$n" -ge 2 ] && echo "$$n" || echo 2)
+ARGS ?=
+
+help: ## show this
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+install: $(READY) ## make .venv and install burnish with what its tests need
+
+# The dev group is read from pyproject.toml here, because an old pip knows no --group.
+$(READY): pyproject.toml
+	@for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  command -v $$p >/dev/null 2>&1 || continue; \
+	  $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	  found=$$p; break; done; \
+	[ -x $(PY) ] || [ -n "$$found" ] || { echo "No Python >= 3.11 with venv was found."; \
+	  echo "Install one (on Debian: python3 and python3-venv) and run make again."; exit 2; }; \
+	[ -x $(PY) ] || $$found -m venv $(VENV)
+	@$(PY) -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"]))' \
+	  > $(VENV)/dev.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable . --requirement $(VENV)/dev.txt
+	@touch $(READY)
+
+demo: ## the main job on a sample repository, without any AI
+	@echo "make demo is not built yet."; echo "See README.md for a first task with an agent of your own."; exit 2
+
+test: $(READY) ## all tests, side by side
+	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+check: $(READY) ## lint, format, types, layers
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy --strict
+	$(VENV)/bin/lint-imports
+
+bench: $(READY) ## how fast it is, with figures
+	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }
+	$(PY) -m bench $(ARGS)
+
+torture: $(READY) ## the promises, counted: kills, races, forgeries
+	BURNISH_TORTURE=1 $(PY) -m pytest -n $(JOBS) $(ARGS) $$(grep -rl --include='test_*.py' BURNISH_TORTURE tests)
+
+agents: ## real agent programs against a model server on loopback
+	@echo "make agents is not built yet."; echo "Agents are tried with scripted commands in make test."; exit 2
