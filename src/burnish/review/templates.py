@@ -40,15 +40,7 @@ def render(name: str, variables: Mapping[str, object], override: str | None = No
         if unknown:
             raise _unknown(whose, sorted(unknown), variables)
         return environment.from_string(text).render(dict(variables))
-    except (
-        TemplateError,
-        ArithmeticError,
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-    ) as why:
+    except (TemplateError, *_MISTAKES) as why:
         raise BadInput(
             f"Cannot render {whose}: {why}", hint=f"`burnish prompts reset {name}` brings the default back."
         ) from None

@@ -1,0 +1,216 @@
+"""`review-cycle-N.md`: facts as front matter, a body that a person likes to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from burnish.core.review import Verdict
+from burnish.errors import BurnishError
+from burnish.review.frontmatter import emit, load
+from burnish.review.names import quoted, unquoted
+
+LIMIT = 10 * 1024
+SMALLEST_BODY = 2048
+# what a cycle may have come to, besides a verdict
+VERDICTS = frozenset({*(verdict.value for verdict in Verdict), "unreadable", "skipped"})
+
+_KEYS = [
+    "task",
+    "cycle",
+    "verdict",
+    "reviewers",
+    "commit",
+    "tree",
+    "base",
+    "diff",
+    "affected_files",
+    "reproduction_command",
+    "findings",
+    "arbiter_override",
+]
+
+
+class MalformedArtifact(BurnishError):
+    """An artifact that cannot be read; never an approval."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(
+            f"{name} is damaged: {why}.",
+            hint="The event log is the authority; `burnish show` has the cycle. Move the file away if it is not needed.",
+        )
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """One voice, as the front matter keeps it."""
+
+    agent: str
+    model: str | None = None
+    provider: str = ""
+    command: str = ""
+    reviewed_at: str = ""
+    verdict: str = "unreadable"
+    blocking: bool = False
+    summary: str = ""
+    raw_sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedFile:
+    path: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewArtifact:
+    """Everything that is in one `review-cycle-N.md`."""
+
+    task: str
+    cycle: int
+    verdict: str
+    reviewers: tuple[Reviewer, ...] = ()
+    commit: str = ""
+    tree: str = ""
+    base: str = ""
+    # where the reviewed diff is stored
+    diff: str = ""
+    affected_files: tuple[AffectedFile, ...] = ()
+    reproduction_command: str = ""
+    findings: tuple[str, ...] = ()
+    arbiter_override: Mapping[str, Any] | None = None
+    body: str = ""
+
+
+def file_name(cycle: int) -> str:
+    return f"review-cycle-{cycle}.md"
+
+
+def cycle_of(name: str) -> int | None:
+    """The cycle that a file name speaks of, if it is one of ours."""
+    match = re.fullmatch(r"review-cycle-([1-9][0-9]{0,5})\.md", name)
+    return int(match[1]) if match else None
+
+
+def render_artifact(artifact: ReviewArtifact, *, link: str = "", limit: int = LIMIT) -> str:
+    """The file's text; over the limit the body is cut, with a link to the whole."""
+    head = f"---\n{emit(_facts(artifact))}---\n\n"
+    body = _text(artifact.body)
+    room = max(SMALLEST_BODY, limit - len(head.encode()))
+    return head + (cut(body, room, link) if link else body)
+
+
+def _facts(artifact: ReviewArtifact) -> dict[str, Any]:
+    reviewers = [{name: getattr(one, name) for name in Reviewer.__slots__} for one in artifact.reviewers]
+    files = [{"path": quoted(f.path), "start": f.start, "end": f.end} for f in artifact.affected_files]
+    return {key: getattr(artifact, key) for key in _KEYS} | {"reviewers": reviewers, "affected_files": files}
+
+
+def _text(body: str) -> str:
+    """Text that is the same after any trip through a file."""
+    whole = re.sub(r"\r\n?", "\n", body.encode("utf-8", "replace").decode("utf-8"))
+    return whole if whole.endswith("\n") or not whole else whole + "\n"
+
+
+def cut(text: str, limit: int = LIMIT, link: str = "") -> str:
+    """At most `limit` bytes, ending in where the whole text is."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= limit:
+        return text
+    where = f"\n\n[Cut here: {len(raw):,} bytes in all. Full text: {link}]\n"
+    kept = raw[: max(0, limit - len(where.encode()))].decode("utf-8", "ignore")
+    return kept + where
+
+
+def parse_artifact(text: str, name: str) -> ReviewArtifact:
+    """The artifact again, or `MalformedArtifact`; `name` is the file to report."""
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    parts = re.match(r"---\n(.*?\n)---\n\n?(.*)", text, re.DOTALL)
+    if not parts:
+        raise MalformedArtifact(name, "it has no front matter")
+    try:
+        return _artifact(load(parts[1]), parts[2])
+    except ValueError as why:
+        raise MalformedArtifact(name, str(why)) from None
+
+
+def _artifact(facts: dict[str, Any], body: str) -> ReviewArtifact:
+    missing = [key for key in _KEYS if key not in facts]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} missing")
+    verdict = _string(facts, "verdict")
+    if verdict not in VERDICTS:
+        raise ValueError(f"unknown verdict {verdict[:40]!r}")
+    override = facts["arbiter_override"]
+    if override is not None and not isinstance(override, dict):
+        raise ValueError("arbiter_override is not a list of keys and values")
+    artifact = ReviewArtifact(
+        task=_string(facts, "task"),
+        cycle=_number(facts, "cycle"),
+        verdict=verdict,
+        reviewers=tuple(_reviewer(one) for one in _mappings(facts, "reviewers")),
+        affected_files=tuple(_affected(one) for one in _mappings(facts, "affected_files")),
+        findings=tuple(_findings(facts)),
+        arbiter_override={str(k): v if _flat(v) else str(v) for k, v in override.items()}
+        if override
+        else override,
+        body=body,
+    )
+    words = {key: _string(facts, key) for key in ("commit", "tree", "base", "diff", "reproduction_command")}
+    return replace(artifact, **words)
+
+
+def _reviewer(one: dict[str, Any]) -> Reviewer:
+    blocking = one.get("blocking", False)
+    if not isinstance(blocking, bool):
+        raise ValueError("a reviewer's blocking is neither true nor false")
+    verdict = _string(one, "verdict")
+    if verdict not in VERDICTS:
+        raise ValueError(f"unknown verdict {verdict[:40]!r} of a reviewer")
+    model = None if one.get("model") is None else _string(one, "model")
+    words = {
+        key: _string(one, key)
+        for key in ("agent", "provider", "command", "reviewed_at", "summary", "raw_sha256")
+    }
+    return Reviewer(model=model, verdict=verdict, blocking=blocking, **words)
+
+
+def _affected(one: dict[str, Any]) -> AffectedFile:
+    start, end = (None if one.get(key) is None else _number(one, key) for key in ("start", "end"))
+    return AffectedFile(unquoted(_string(one, "path")), start, end)
+
+
+def _findings(facts: dict[str, Any]) -> list[str]:
+    ids = facts["findings"]
+    if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
+        raise ValueError("findings is not a list of ids")
+    return ids
+
+
+def _mappings(facts: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    value = facts[key]
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ValueError(f"{key} is not a list of entries")
+    return value
+
+
+def _string(facts: dict[str, Any], key: str) -> str:
+    value = facts.get(key)
+    if not isinstance(value, str):
+        raise ValueError(f"{key} is not text")
+    return value
+
+
+def _number(facts: dict[str, Any], key: str) -> int:
+    value = facts.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{key} is not a number")
+    return value
+
+
+def _flat(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | bool)

@@ -1,0 +1,196 @@
+"""The part of a review artifact that people read: summary, compliance, findings, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from burnish.core.change import Change
+from burnish.core.finding import Category, Finding, Severity, blocks, worst_first
+from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict
+from burnish.review.artifact import AffectedFile, ReviewArtifact, Reviewer
+from burnish.review.fence import one_line
+from burnish.review.names import quoted
+
+_STATUS = {
+    "approved": "✅ APPROVED",
+    "changes_requested": "❌ CHANGES REQUESTED",
+    "needs_discussion": "💬 NEEDS DISCUSSION",
+    "rejected": "❌ REJECTED",
+    "unreadable": "❓ UNREADABLE",
+    "skipped": "⏭ SKIPPED",
+}
+_CATEGORY = {
+    Category.CODE: "Code Quality",
+    Category.TEST: "Test Coverage",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What one cycle's artifact is made of."""
+
+    task: str
+    title: str
+    cycle: int
+    max_cycles: int
+    panel: Panel | None
+    # findings that are open after this cycle
+    findings: tuple[Finding, ...] = ()
+    commit: str = ""
+    tree: str = ""
+    base: str = ""
+    diff: str = ""
+    reproduction_command: str = ""
+    change: Change | None = None
+    # the verdict after contradictions were weighed; else the panel's own
+    verdict: Verdict | None = None
+    block_on: Severity = Severity.ERROR
+
+
+def artifact_of(cycle: Cycle) -> ReviewArtifact:
+    """The artifact of a cycle, ready to be rendered."""
+    verdict = cycle.verdict or (cycle.panel.verdict if cycle.panel else None)
+    word = verdict.value if verdict else ("unreadable" if cycle.panel else "skipped")
+    return ReviewArtifact(
+        task=cycle.task,
+        cycle=cycle.cycle,
+        verdict=word,
+        reviewers=_reviewers(cycle.panel),
+        commit=cycle.commit,
+        tree=cycle.tree,
+        base=cycle.base,
+        diff=cycle.diff,
+        affected_files=_affected(cycle),
+        reproduction_command=cycle.reproduction_command,
+        findings=tuple(finding.id for finding in cycle.findings),
+        body=render_body(cycle, word),
+    )
+
+
+def _reviewers(panel: Panel | None) -> tuple[Reviewer, ...]:
+    found = []
+    for voice in panel.voices if panel else ():
+        reading = voice.reading
+        heard = isinstance(reading, Review)
+        found.append(
+            Reviewer(
+                agent=voice.agent,
+                model=voice.model,
+                provider=voice.provider,
+                command=voice.command,
+                reviewed_at=voice.reviewed_at,
+                verdict=reading.verdict.value if isinstance(reading, Review) else "unreadable",
+                blocking=reading.blocking if isinstance(reading, Review) else False,
+                summary=one_line(
+                    reading.summary if isinstance(reading, Review) else reading.why, longest=500
+                ),
+                raw_sha256=voice.raw_sha256,
+            )
+        )
+        assert heard or isinstance(reading, Unreadable)
+    return tuple(found)
+
+
+def _affected(cycle: Cycle) -> tuple[AffectedFile, ...]:
+    """The places the open findings speak of, each once."""
+    places = [
+        (f.remark.file, f.remark.line, f.remark.end_line or f.remark.line) for f in cycle.findings if f.alive
+    ]
+    return tuple(AffectedFile(path, start, end) for path, start, end in dict.fromkeys(places) if path)
+
+
+def render_body(cycle: Cycle, verdict: str) -> str:
+    parts = [
+        f"# Code Review: {one_line(cycle.title)}\n",
+        f"**Cycle {cycle.cycle} of {cycle.max_cycles}**\n",
+        f"**Status**: {_STATUS[verdict]}\n",
+        _by(cycle.panel),
+        f"## Overall Summary\n\n{_summary(cycle.panel)}\n",
+        _compliance(cycle.panel.compliance if cycle.panel else ()),
+        _findings(cycle.findings),
+        f"## Action Required\n\n{_action(cycle, verdict)}\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _by(panel: Panel | None) -> str:
+    rows = [
+        f"**Reviewed By**: {one_line(voice.agent)}{f' ({one_line(voice.model)})' if voice.model else ''},"
+        f" {one_line(voice.reviewed_at)}\n"
+        for voice in (panel.voices if panel else ())
+    ]
+    return "\n".join(rows)
+
+
+def _summary(panel: Panel | None) -> str:
+    if panel is None:
+        return "No review took place."
+    words = panel.summary.strip() or panel.why.strip() or "No summary was given."
+    left = [f"- `{quoted(path)}`" for path in panel.uncovered]
+    return words + ("\n\nNobody looked at:\n\n" + "\n".join(left) if left else "")
+
+
+def _compliance(entries: Sequence[Compliance]) -> str:
+    if not entries:
+        return ""
+    groups = (("✓ Compliant", True), ("❌ Non-Compliant / Incomplete", False), ("Not Judged", None))
+    parts = ["## Compliance Review\n"]
+    for title, met in groups:
+        rows = [f"- {one_line(e.item, longest=2000)}{_note(e.note)}\n" for e in entries if e.met is met]
+        if rows:
+            parts.append(f"### {title}\n\n{''.join(rows)}")
+    return "\n".join(parts)
+
+
+def _note(note: str) -> str:
+    return f" ({one_line(note, longest=1000)})" if note.strip() else ""
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "## Findings\n\nNone.\n"
+    return "## Findings\n\n" + "\n---\n\n".join(_finding(finding) for finding in worst_first(tuple(findings)))
+
+
+def _finding(finding: Finding) -> str:
+    remark = finding.remark
+    where = f" ({quoted(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
+    kind = _CATEGORY.get(remark.category, remark.category.value.capitalize())
+    rows = [f"### {finding.id} [{remark.severity.upper()}] {kind}: {one_line(remark.title)}{where}\n"]
+    rows.append(
+        f"**State**: {finding.state}. **Raised by**: {', '.join(finding.reviewers) or remark.source}\n"
+    )
+    if remark.file:
+        rows.append(
+            f"**File**: {quoted(remark.file)}"
+            + (f"  \n**Line**: {remark.line}" if remark.line else "")
+            + "\n"
+        )
+    if remark.description:
+        rows.append(f"{remark.description.strip()}\n")
+    if remark.quote:
+        ticks = _ticks(remark.quote)
+        rows.append(f"**Current Code**:\n\n{ticks}\n{remark.quote.rstrip()}\n{ticks}\n")
+    if remark.suggestion:
+        rows.append(f"**Suggestion**: {remark.suggestion.strip()}\n")
+    return "\n".join(rows)
+
+
+def _ticks(text: str) -> str:
+    ticks = "```"
+    while ticks in text:
+        ticks += "`"
+    return ticks
+
+
+def _action(cycle: Cycle, verdict: str) -> str:
+    blockers = [f.id for f in worst_first(cycle.findings) if blocks(f, cycle.block_on)]
+    reason = cycle.panel.rejection_reason.strip() if cycle.panel else ""
+    if verdict == "approved":
+        return "None."
+    if verdict in ("changes_requested", "rejected") and blockers:
+        return f"Fix {', '.join(blockers)} before the next review." + (f"\n\n{reason}" if reason else "")
+    if verdict == "unreadable":
+        return "The review could not be read: a person must look at the reviewer's text."
+    return reason or "A person must decide."

@@ -1,0 +1,126 @@
+"""`task.json` and `baseline-tests.json`, for people and other tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.core.check import CheckReport, CheckStatus
+from burnish.core.finding import Finding, Remark
+from burnish.core.review import Panel, Verdict
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.review.artifact import file_name
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One cycle's review, as `task.json` keeps it."""
+
+    cycle: int
+    commit: str
+    # where the stored diff lies, beside the file
+    diff: str
+    panel: Panel | None
+    findings: tuple[Finding, ...] = ()
+    # the verdict after contradictions were weighed; else the panel's own
+    verdict: Verdict | None = None
+
+
+def render_task_json(task: Task, iterations: Sequence[Iteration] = ()) -> str:
+    """The task and its reviews, with automaker's field names."""
+    spec = task.spec
+    facts: dict[str, Any] = {
+        "id": str(task.id),
+        "title": spec.title,
+        "description": spec.description,
+        "type": spec.type.value,
+        "status": task.status.value,
+        "branchName": task.branch,
+        "scope": spec.scope,
+        "criteria": list(spec.criteria),
+        "checklist": [{"text": item.text, "done": item.done} for item in spec.checklist],
+        "plan": spec.plan,
+        "dependencies": [str(id_) for id_ in spec.depends_on],
+        "priority": spec.priority,
+        "agent": spec.agent,
+        "model": spec.model,
+        "skipTests": spec.skip_tests,
+        "createdAt": task.created_at,
+        "codeReviewSpec": {
+            "status": _spec_status(task, iterations),
+            "currentIteration": max([task.cycle, *(one.cycle for one in iterations)]),
+            "maxIterations": task.max_cycles,
+            "iterations": [_iteration(one) for one in iterations],
+        },
+    }
+    return _json(facts)
+
+
+def _spec_status(task: Task, iterations: Sequence[Iteration]) -> str:
+    if task.status == Status.CODE_REVIEW:
+        return "reviewing"
+    return _status(iterations[-1]) if iterations else "pending"
+
+
+def _status(one: Iteration) -> str:
+    verdict = one.verdict or (one.panel.verdict if one.panel else None)
+    if verdict is None:
+        return "failed"
+    return "approved" if verdict == Verdict.APPROVED else "rejected"
+
+
+def _iteration(one: Iteration) -> dict[str, Any]:
+    voices = one.panel.voices if one.panel else ()
+    facts = {
+        "iterationNumber": one.cycle,
+        "reviewedAt": max((voice.reviewed_at for voice in voices), default=""),
+        "reviewedByModel": ", ".join(voice.model or voice.agent for voice in voices),
+        "reviewedByProvider": ", ".join(dict.fromkeys(voice.provider or voice.agent for voice in voices)),
+        "status": _status(one),
+        "gitCommitHash": one.commit,
+        "gitDiff": one.diff,
+        "findings": [{"id": finding.id, **_finding(finding.remark)} for finding in one.findings],
+        "overallSummary": one.panel.summary if one.panel else "",
+        "reviewFile": file_name(one.cycle),
+    }
+    if one.panel and one.panel.rejection_reason:
+        facts["rejectionReason"] = one.panel.rejection_reason
+    return facts
+
+
+def _finding(remark: Remark) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "category": remark.category.value,
+        "severity": remark.severity.value,
+        "title": remark.title,
+        "description": remark.description,
+    }
+    optional = {"suggestion": remark.suggestion, "file": remark.file, "line": remark.line}
+    return facts | {key: value for key, value in optional.items() if value}
+
+
+def render_baseline_json(commit: str, tree: str, report: CheckReport, captured_at: str) -> str:
+    """The checks at the base; what could not be run is -1 and the reason, never zero."""
+    counts = report.counts
+    facts: dict[str, Any] = {
+        "commit": commit,
+        "tree": tree,
+        "command": report.command,
+        "captured_at": captured_at,
+        "total": counts.total if counts else None,
+        "passed": counts.passed if counts else None,
+        "failed": counts.failed if counts else None,
+        "skipped": counts.skipped if counts else None,
+        "failures": [{"name": f.name, "status": f.status, "message": f.message} for f in report.failures],
+    }
+    if report.status == CheckStatus.ERROR:
+        facts |= {"failed": -1, "error": report.error or "it could not be run"}
+    return _json(facts)
+
+
+def _json(facts: dict[str, Any]) -> str:
+    text = json.dumps(facts, ensure_ascii=False, indent=2)
+    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
