@@ -1,0 +1,137 @@
+"""What a task starts from."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from burnish.errors import BadInput, BurnishError
+from burnish.git.files import disk_errors
+from burnish.git.objects import NOBODY, read_commit, write_commit
+from burnish.git.project import Project, user_settings
+from burnish.git.run import bare_env, git
+from burnish.git.staging import look
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The commit a task starts from, and the branch it would go back to (None: no branch)."""
+
+    commit: str
+    tree: str
+    target: str | None
+
+
+def resolve_base(project: Project, ref: str | None) -> Base:
+    """The commit that `ref` names now; None is what the user's checkout stands on."""
+    if ref is None:
+        return _head(project)
+    if not ref or ref.startswith("-") or re.search(r"[\x00-\x1f]", ref):
+        raise BadInput(f"{ref!r} is not a revision.", hint="Name a branch, a tag or a commit.")
+    commit, tree, branch = _names(project, f"{ref}^{{commit}}", f"{ref}^{{tree}}", f"refs/heads/{ref}")
+    if commit is None or tree is None:
+        raise BadInput(
+            f"There is no revision {ref!r} in {project.root}.", hint="`git branch -a` lists the branches."
+        )
+    return Base(commit, tree, ref if branch else None)
+
+
+def _head(project: Project) -> Base:
+    commit, tree = _names(project, "HEAD^{commit}", "HEAD^{tree}")
+    if commit is None or tree is None:
+        raise BurnishError(
+            f"{project.root} has no commits yet, so there is nothing to start from.",
+            hint='Make a first commit: `git add -A && git commit -m "First commit"`.',
+        )
+    where = project.user_git("symbolic-ref", "--quiet", "HEAD", here=True, ok=(0, 1)).stdout
+    branch = where.decode("utf-8", "surrogateescape").strip()
+    return Base(
+        commit, tree, branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None
+    )
+
+
+def _names(project: Project, *names: str) -> list[str | None]:
+    asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
+    answer = project.user_git("cat-file", "--batch-check=%(objectname)", here=True, stdin=asked).stdout
+    lines = answer.decode("utf-8", "replace").splitlines()
+    return [line if re.fullmatch(r"[0-9a-f]{40,64}", line) else None for line in lines]
+
+
+def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
+    """The clean merge of several commits, or None if they conflict."""
+    if git_version() < (2, 38):
+        raise BurnishError(
+            "Starting from several branches at once needs git 2.38 or newer.",
+            hint="Update git, or let the task depend on one of them only.",
+        )
+    merged = commits[0]
+    for commit in commits[1:]:
+        if _contains(project, merged, commit):
+            continue
+        if _contains(project, commit, merged):
+            merged = commit
+            continue
+        done = project.git(
+            "merge-tree", "--write-tree", "--no-messages", "-z", merged, commit, ok=(0, 1, 128)
+        )
+        if done.exit_code != 0:
+            return None
+        tree = done.stdout.split(b"\0")[0].decode()
+        merged = write_commit(project, tree, (merged, commit), "Merge what this task depends on", NOBODY)
+    return Base(merged, read_commit(project, merged).tree, None)
+
+
+def _contains(project: Project, commit: str, ancestor: str) -> bool:
+    return project.git("merge-base", "--is-ancestor", ancestor, commit, ok=(0, 1)).exit_code == 0
+
+
+def uncommitted(project: Project) -> int:
+    """How many paths of the user's checkout are not in HEAD; a copy of their index is looked at."""
+    index = project.git_dir / "index"
+    with TemporaryDirectory(dir=project.own, prefix="look-") as folder, disk_errors("copying the index"):
+        copy = Path(folder) / "index"
+        if index.is_file():
+            shutil.copyfile(index, copy)
+        shared = [Path(shutil.copy(part, project.own)) for part in project.git_dir.glob("sharedindex.*")]
+        paths = set(look(project, copy, project.root, file_mode=_file_mode(project)).paths)
+        head = _names(project, "HEAD^{tree}")[0]
+        if head is not None and index.is_file():
+            args = (
+                "diff-index",
+                "--cached",
+                "--name-only",
+                "--no-renames",
+                "--ignore-submodules=all",
+                "-z",
+                head,
+            )
+            staged = project.git(*args, index=copy, work_tree=project.root).stdout
+            paths |= {os.fsdecode(name) for name in staged.split(b"\0") if name}
+        for part in shared:
+            part.unlink(missing_ok=True)
+    return len(paths)
+
+
+def _file_mode(project: Project) -> bool:
+    return user_settings(project).get("core.filemode", "true").lower() not in ("false", "no", "off", "0")
+
+
+@functools.lru_cache(maxsize=1)
+def git_version() -> tuple[int, int]:
+    said = git("version", cwd=Path("/"), env=bare_env(Path("/"))).stdout.decode()
+    found = re.search(r"(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def identity(project: Project) -> tuple[str, str]:
+    """The user's name and address for commits made on their behalf."""
+    known = user_settings(project)
+    name = os.environ.get("GIT_AUTHOR_NAME") or known.get("user.name")
+    email = os.environ.get("GIT_AUTHOR_EMAIL") or known.get("user.email")
+    return (name or NOBODY[0], email or NOBODY[1])

@@ -1,0 +1,104 @@
+"""`git diff-tree` output, raw and patch in one, read into a `Change`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from burnish.core.change import Change, ChangedFile, Hunk
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+
+ARGS = (
+    "diff-tree", "-r", "-z", "--raw", "-p", "-M", "--full-index", "--no-abbrev", "--no-color",
+    "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
+    "--ignore-submodules=none", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
+)  # fmt: skip
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    old_mode: str
+    new_mode: str
+    old_blob: str
+    new_blob: str
+    status: str
+    old_path: str | None
+    path: str
+
+
+def parse(output: bytes, old: str, new: str) -> Change:
+    raws, rest = _raw(output)
+    sections = _sections(rest)
+    files = []
+    for raw in raws:
+        # A file that turns into a link is shown as a deletion and a creation.
+        count = (
+            2 if raw.old_mode[:3] != raw.new_mode[:3] and "000000" not in (raw.old_mode, raw.new_mode) else 1
+        )
+        try:
+            files.append(_file(raw, [next(sections) for _ in range(count)]))
+        except StopIteration:
+            raise PhaseFailed(
+                ErrorCode.GIT_ERROR, f"git's diff stops before {raw.path!r}.", hint="Run `burnish doctor`."
+            ) from None
+    return Change(old, new, tuple(files))
+
+
+def _raw(output: bytes) -> tuple[list[_Raw], bytes]:
+    raws = []
+    at = 0
+    while output[at : at + 1] == b":":
+        end = output.index(b"\0", at)
+        old_mode, new_mode, old_blob, new_blob, status = output[at + 1 : end].decode().split(" ")
+        names = []
+        for _ in range(2 if status[0] in "RC" else 1):
+            stop = output.index(b"\0", end + 1)
+            names.append(output[end + 1 : stop].decode("utf-8", "surrogateescape"))
+            end = stop
+        old_path = names[0] if len(names) == 2 else None
+        raws.append(_Raw(old_mode, new_mode, old_blob, new_blob, status[0], old_path, names[-1]))
+        at = end + 1
+    # One more NUL stands between the two halves.
+    return raws, output[at:].removeprefix(b"\0")
+
+
+def _sections(patch: bytes) -> Iterator[bytes]:
+    # Lines of content start with a blank, a sign or a backslash: this one can only be a header.
+    starts = [match.start() for match in re.finditer(rb"^diff --git ", patch, re.M)]
+    for start, end in zip(starts, [*starts[1:], len(patch)], strict=True):
+        yield patch[start:end]
+
+
+def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
+    header, hunks, binary = b"", [], False
+    for section in sections:
+        starts = [match.start() for match in re.finditer(rb"^@@ ", section, re.M)]
+        head = section[: starts[0]] if starts else section
+        header += head
+        binary = binary or any(line.startswith(b"Binary files ") for line in head.split(b"\n"))
+        hunks += [_hunk(section[a:b]) for a, b in zip(starts, [*starts[1:], len(section)], strict=True)]
+    return ChangedFile(
+        path=raw.path,
+        status=raw.status,
+        old_path=raw.old_path,
+        old_mode=raw.old_mode,
+        new_mode=raw.new_mode,
+        old_blob=raw.old_blob,
+        new_blob=raw.new_blob,
+        binary=binary,
+        hunks=tuple(hunks),
+        header=header.decode("utf-8", "replace"),
+    )
+
+
+def _hunk(block: bytes) -> Hunk:
+    match = _HUNK.match(block)
+    if match is None:
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR, f"git's diff has an odd hunk: {block[:60]!r}.", hint="Report this."
+        )
+    start, lines, new_start, new_lines = (int(part) if part else 1 for part in match.groups())
+    return Hunk(start, lines, new_start, new_lines, block.decode("utf-8", "replace"))

@@ -1,0 +1,107 @@
+"""Small file work that trusts nothing it finds: no links followed, nothing half written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def disk_errors(doing: str) -> Iterator[None]:
+    """A full or forbidden disk becomes a failed phase with words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise PhaseFailed(
+                ErrorCode.DISK_FULL,
+                f"The disk is full: {doing}.",
+                hint="Free some space, then `burnish retry`.",
+            ) from error
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR,
+            f"{doing} failed: {error.strerror or error}.",
+            hint=f"Check the rights on {error.filename or 'the burnish home and the repository'}.",
+        ) from error
+
+
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """All of it or nothing: written beside, then renamed."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_if_changed(path: Path, data: bytes) -> None:
+    try:
+        if path.read_bytes() == data:
+            return
+    except FileNotFoundError:
+        pass
+    write_whole(path, data)
+
+
+def read_plain(path: Path, *, longest: int) -> bytes | None:
+    """A regular file's first bytes; None for anything else, above all a link or a pipe that would hang."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        return file.read(longest)
+
+
+def is_real_dir(path: Path) -> bool:
+    """A directory, not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def remove_tree(path: Path) -> None:
+    """Remove whatever stands there; a link is removed, never followed."""
+    if not is_real_dir(path):
+        path.unlink(missing_ok=True)
+        return
+
+    def open_up(remove: Callable[..., Any], name: str, info: object) -> None:
+        # A directory without write permission (Go's module cache, a test's leavings) keeps its files.
+        for target in (Path(name).parent, Path(name)):
+            if is_real_dir(target):
+                target.chmod(0o700)
+        if is_real_dir(Path(name)):
+            shutil.rmtree(name, ignore_errors=True)
+        else:
+            Path(name).unlink(missing_ok=True)
+
+    shutil.rmtree(path, onerror=open_up)
+
+
+def open_rights(root: Path) -> None:
+    """Give the owner back the right to list and change every directory below (never through a link)."""
+    for here, dirs, _files in os.walk(root):
+        for name in dirs:
+            target = Path(here) / name
+            if is_real_dir(target) and target.lstat().st_mode & 0o700 != 0o700:
+                target.chmod(target.lstat().st_mode | 0o700)

@@ -1,0 +1,132 @@
+"""Laying the files of a commit into a directory: work trees, snapshots, throw-away checkouts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from pathlib import Path
+
+from burnish.errors import PhaseFailed
+from burnish.git.files import disk_errors, is_real_dir, open_rights
+from burnish.git.project import Project
+
+LOCK_SECONDS = 5.0
+_GITLINK = re.compile(rb"160000 ([0-9a-f]+) \d\t(.*)", re.S)
+
+
+def lay_files(project: Project, index: Path, root: Path, commit: str, *, everything: bool) -> None:
+    """Tracked files exactly as in the commit, no others; ignored ones go only with `everything`."""
+    _settle_lock(index)
+    _read_tree(project, index, root, commit)
+    clean = ("clean", "-ffdxq" if everything else "-ffdq")
+    try:
+        project.git(*clean, index=index, work_tree=root)
+    except PhaseFailed:
+        # A directory that its owner may not write to holds on to its files.
+        open_rights(root)
+        project.git(*clean, index=index, work_tree=root)
+    links = gitlinks(project, index)
+    if links:
+        names = b"".join(path + b"\0" for path in links)
+        project.git(
+            "update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names
+        )
+        _lay_submodules(project, index, root, commit, links)
+
+
+def _read_tree(project: Project, index: Path, root: Path, commit: str) -> None:
+    args = ("read-tree", "--reset", "-u", commit)
+    try:
+        project.git(*args, index=index, work_tree=root)
+    except PhaseFailed as failed:
+        if "index" not in failed.what and "ermission" not in failed.what:
+            raise
+        # A damaged index (the disk was full once) is no loss: every file is compared anew.
+        index.unlink(missing_ok=True)
+        open_rights(root)
+        project.git(*args, index=index, work_tree=root)
+
+
+def _settle_lock(index: Path) -> None:
+    """Wait out a git process that a killed runner left behind; only a lock that stands still is removed."""
+    lock = index.with_name(index.name + ".lock")
+    while True:
+        try:
+            age = time.time() - lock.stat().st_mtime
+        except FileNotFoundError:
+            return
+        if not 0 <= age < LOCK_SECONDS:
+            break
+        time.sleep(0.1)
+    with disk_errors(f"removing {lock}"):
+        lock.unlink(missing_ok=True)
+
+
+def gitlinks(project: Project, index: Path) -> dict[bytes, str]:
+    """Submodule paths and their commits. The bytes of the mode are looked for first: most trees have none."""
+    try:
+        if b"\0\0\xe0\0" not in index.read_bytes():
+            return {}
+    except FileNotFoundError:
+        return {}
+    records = project.git("ls-files", "-s", "-z", index=index).stdout.split(b"\0")
+    found = [_GITLINK.fullmatch(record) for record in records if record.startswith(b"160000")]
+    return {match[2]: match[1].decode() for match in found if match}
+
+
+def _lay_submodules(
+    project: Project,
+    index: Path,
+    root: Path,
+    commit: str,
+    links: dict[bytes, str],
+    *,
+    objects: Path | None = None,
+    homes: tuple[Path, ...] = (),
+    depth: int = 0,
+) -> None:
+    """A submodule's files, as plain files, where the user has its objects; else its directory stays empty."""
+    names = _module_names(project, commit, objects)
+    homes = homes or (project.git_dir, project.common_dir)
+    for path, sha in links.items():
+        place = root / os.fsdecode(path)
+        module = _module(project, homes, place, names.get(path), path, depth)
+        if module is None or not is_real_dir(place) or place.resolve() != root.resolve() / os.fsdecode(path):
+            continue
+        part = index.with_name(f"{index.name}.sub-{hashlib.sha256(path).hexdigest()[:16]}")
+        _settle_lock(part)
+        try:
+            args = ("read-tree", "--reset", "-u", sha)
+            project.git(*args, index=part, work_tree=place, objects=module / "objects")
+        except PhaseFailed:
+            continue  # the user never fetched that commit
+        project.git("clean", "-ffdq", index=part, work_tree=place, objects=module / "objects")
+        inner = gitlinks(project, part)
+        if inner and depth < 4:
+            where = {"objects": module / "objects", "homes": (module,), "depth": depth + 1}
+            _lay_submodules(project, part, place, sha, inner, **where)  # type: ignore[arg-type]
+
+
+def _module(
+    project: Project, homes: tuple[Path, ...], place: Path, name: str | None, path: bytes, depth: int
+) -> Path | None:
+    wanted = name or os.fsdecode(path)
+    # The name comes from the tree: it must not lead out of the folder of modules.
+    if wanted.startswith(("/", "-")) or ".." in wanted.split("/"):
+        return None
+    options = [home / "modules" / wanted for home in homes]
+    if depth == 0:
+        options.append(project.root / os.fsdecode(path) / ".git")
+    return next((option for option in options if is_real_dir(option / "objects")), None)
+
+
+def _module_names(project: Project, commit: str, objects: Path | None) -> dict[bytes, str]:
+    args = ("config", "-z", "--blob", f"{commit}:.gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+    try:
+        done = project.git(*args, objects=objects, ok=(0, 1))
+    except PhaseFailed:
+        return {}
+    pairs = (record.partition(b"\n") for record in done.stdout.split(b"\0") if record)
+    return {path: os.fsdecode(key)[len("submodule.") : -len(".path")] for key, _, path in pairs}

@@ -1,0 +1,254 @@
+"""A user's repository, and the git dir that burnish owns for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.errors import BadInput
+from burnish.git import lfs
+from burnish.git.files import disk_errors, write_if_changed
+from burnish.git.run import bare_env, git
+from burnish.proc.capture import Captured
+
+# `add -A` by a machine must not sweep these in; a tracked one stays tracked.
+SECRETS = """\
+.env
+.env.*
+!.env.example
+!.env.sample
+!.env.template
+!.env.dist
+*.pem
+*.p12
+*.pfx
+id_rsa
+id_dsa
+id_ecdsa
+id_ed25519
+.netrc
+.pypirc
+.npmrc.local
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where the user's repository is."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One user repository and burnish's own git dir for it."""
+
+    root: Path
+    common_dir: Path
+    git_dir: Path
+    own: Path
+    object_format: str = "sha1"
+
+    @property
+    def objects(self) -> Path:
+        return self.common_dir / "objects"
+
+    @property
+    def zero(self) -> str:
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    def git(
+        self,
+        *args: str,
+        index: Path | None = None,
+        work_tree: Path | None = None,
+        objects: Path | None = None,
+        borrow: Path | None = None,
+        git_dir: Path | None = None,
+        stdin: bytes = b"",
+        ok: tuple[int, ...] = (0,),
+    ) -> Captured:
+        """git with our own git dir over the user's objects; `borrow` lends it more objects to read."""
+        env = bare_env(self.own) | {
+            "GIT_DIR": str(git_dir or self.own),
+            "GIT_OBJECT_DIRECTORY": str(objects or self.objects),
+        }
+        # Never git's own choice: `index` in there is our folder of them.
+        env["GIT_INDEX_FILE"] = str(index or self.own / "no-index")
+        if work_tree is not None:
+            env["GIT_WORK_TREE"] = str(work_tree)
+        if borrow is not None:
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted(borrow)
+        return git(*args, cwd=work_tree or self.own, env=env | lfs.ENV, stdin=stdin, ok=ok)
+
+    def user_git(
+        self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)
+    ) -> Captured:
+        """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""
+        env = bare_env(self.own) | {"GIT_DIR": str(self.git_dir if here else self.common_dir)}
+        return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok)
+
+
+def quoted(path: Path) -> str:
+    """A path as git's lists of directories want it: in C quotes if it has a separator in it."""
+    text = str(path)
+    if not set(text) & set('":\n#\\'):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def discover(start: Path) -> Found:
+    """The checkout that `start` lies in, found by reading files: git itself is not asked."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        dot_git = folder / ".git"
+        if dot_git.is_dir() and _is_git_dir(dot_git):
+            return _found(folder, dot_git.resolve())
+        if dot_git.is_file():
+            return _found(folder, _pointed_at(dot_git))
+        if _is_git_dir(folder):
+            raise BadInput(
+                f"{folder} is a bare repository or the inside of one: there is no checkout here.",
+                hint="Go to a checkout of it (`git clone` or `git worktree add`) and try again.",
+            )
+    raise BadInput(
+        f"{start} is not inside a git repository.", hint="Go to your repository, or make one with `git init`."
+    )
+
+
+def _found(root: Path, git_dir: Path) -> Found:
+    pointer = git_dir / "commondir"
+    common = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir
+    return Found(root, git_dir, common)
+
+
+def _pointed_at(dot_git: Path) -> Path:
+    text = os.fsdecode(dot_git.read_bytes())
+    if not text.startswith("gitdir:"):
+        raise BadInput(
+            f"{dot_git} does not name a git directory.", hint="Repair it with `git worktree repair`."
+        )
+    target = (dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")).resolve()
+    if not (target / "HEAD").exists():
+        raise BadInput(
+            f"{dot_git} points to {target}, which is no git directory.",
+            hint="The main repository may have moved: run `git worktree repair` there.",
+        )
+    return target
+
+
+def _is_git_dir(folder: Path) -> bool:
+    return (
+        os.path.lexists(folder / "HEAD")
+        and (folder / "objects").is_dir()
+        and ((folder / "refs").is_dir() or (folder / "commondir").is_file())
+    )
+
+
+def open_project(found: Found, *, home: Path, key: str) -> Project:
+    """Make or refresh our own git dir; several processes may do so at once."""
+    settings = _read(found.common_dir / "config").decode(errors="replace")
+    sha256 = re.search(r"^\s*objectformat\s*=\s*sha256\b", settings, re.I | re.M)
+    own = home.absolute() / "projects" / key / "git"
+    project = Project(found.root, found.common_dir, found.git_dir, own, "sha256" if sha256 else "sha1")
+    with disk_errors(f"preparing {own}"):
+        _make(own)
+        write_if_changed(own / "config", _config(project))
+        write_if_changed(own / "attributes" / "config", _config(project))
+        write_if_changed(own / "info" / "attributes", lfs.attributes())
+        write_if_changed(own / "info" / "exclude", _excludes(project))
+        shallow = _read(found.common_dir / "shallow")
+        if shallow:
+            write_if_changed(own / "shallow", shallow)
+        else:
+            (own / "shallow").unlink(missing_ok=True)
+    return project
+
+
+def _make(own: Path) -> None:
+    if (own / "HEAD").is_file():
+        return
+    own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(dir=own.parent, prefix=".git-"))
+    try:
+        # `attributes` is a second one, without our info/attributes: it tells what the tree itself says.
+        for name in (
+            "info",
+            "index",
+            "kept",
+            *(f"{d}{n}" for d in ("", "attributes/") for n in ("objects", "refs")),
+        ):
+            (fresh / name).mkdir(parents=True)
+        for name in ("attributes/HEAD", "HEAD"):
+            (fresh / name).write_text("ref: refs/heads/none\n")
+        try:
+            fresh.rename(own)
+        except OSError:
+            # Somebody else was first: theirs is as good as ours.
+            if not (own / "HEAD").is_file():
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _config(project: Project) -> bytes:
+    sha256 = project.object_format == "sha256"
+    lines = [
+        "[core]",
+        f"\trepositoryformatversion = {int(sha256)}",
+        "\tbare = true",
+        "\tfileMode = true",
+        "\tsymlinks = true",
+        "\tignoreCase = false",
+        "\tautocrlf = false",
+        "\tsafecrlf = false",
+        "\tquotePath = false",
+        "\tlogAllRefUpdates = false",
+        "\tsparseCheckout = false",
+        "[index]",
+        "\tversion = 2",
+        "\tsparse = false",
+        "[gc]",
+        "\tauto = 0",
+        "[maintenance]",
+        "\tauto = false",
+    ]
+    if sha256:
+        lines += ["[extensions]", "\tobjectFormat = sha256"]
+    return ("\n".join([*lines, *lfs.config(project.common_dir)]) + "\n").encode(errors="surrogateescape")
+
+
+def _excludes(project: Project) -> bytes:
+    """The user's own ignore lists, which a fresh git dir would not know, and what is secret."""
+    parts = [_read(project.common_dir / "info" / "exclude")]
+    named = user_settings(project).get("core.excludesfile")
+    config_home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    parts.append(_read(Path(named).expanduser() if named else Path(config_home) / "git" / "ignore"))
+    return b"\n".join([*(part.rstrip(b"\n") for part in parts if part), SECRETS.encode()])
+
+
+def user_settings(project: Project) -> dict[str, str]:
+    """The few settings of the user's that matter to us. `git config` starts no program."""
+    env = bare_env(project.own) | {"GIT_DIR": str(project.git_dir), "HOME": str(Path.home())}
+    for name in ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"):
+        env.pop(name, None)
+        if name in os.environ:
+            env[name] = os.environ[name]
+    wanted = r"^(user\.(name|email)|core\.(excludesfile|filemode))$"
+    done = git("config", "-z", "--get-regexp", wanted, cwd=project.own, env=env, ok=(0, 1))
+    pairs = (record.partition("\n")[::2] for record in os.fsdecode(done.stdout).split("\0") if record)
+    return {name.lower(): value for name, value in pairs}
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

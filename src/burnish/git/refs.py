@@ -1,0 +1,137 @@
+"""burnish's own refs in the user's repository, moved only by compare-and-swap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.errors import BurnishError, PhaseFailed, Refused
+from burnish.git.project import Project
+
+OURS = ("refs/heads/burnish/", "refs/burnish/")
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BAD = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
+
+
+class StaleRef(Refused):
+    """The ref is not where the caller thought: somebody else moved it."""
+
+
+def read_ref(project: Project, ref: str) -> str | None:
+    """Where a ref points, read from the files; git is asked only where the files do not say."""
+    if _by_files(project):
+        try:
+            text = (project.common_dir / ref).read_text().strip()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return _packed(project, ref)
+        if _SHA.fullmatch(text):
+            return text
+    done = project.user_git("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1))
+    return done.stdout.decode().strip() or None
+
+
+def _by_files(project: Project) -> bool:
+    return not (project.common_dir / "reftable").exists()
+
+
+def _packed(project: Project, ref: str) -> str | None:
+    try:
+        data = (project.common_dir / "packed-refs").read_bytes()
+    except FileNotFoundError:
+        return None
+    found = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(ref.encode()) + rb"$", data, re.M)
+    return found[1].decode() if found else None
+
+
+def list_refs(project: Project, prefix: str) -> dict[str, str]:
+    """Every ref below `prefix` and where it points."""
+    done = project.user_git("for-each-ref", "--format=%(objectname) %(refname)", "--", prefix.rstrip("/"))
+    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    return {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
+
+
+def update_ref(project: Project, ref: str, new: str, old: str) -> None:
+    """Move `ref` from `old` to `new` (all zeros: it must not exist yet), or refuse and change nothing."""
+    _check_ours(project, ref)
+    _check_not_checked_out(project, ref)
+    # --no-deref: a symbolic ref planted under our name must not lead us to a branch of the user's.
+    _swap(project, ref, ("update-ref", "--no-deref", "--", ref, new, old), old)
+
+
+def delete_ref(project: Project, ref: str, old: str) -> None:
+    _check_ours(project, ref)
+    _check_not_checked_out(project, ref)
+    _swap(project, ref, ("update-ref", "--no-deref", "-d", "--", ref, old), old)
+
+
+def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
+    try:
+        project.user_git(*args)
+    except PhaseFailed:
+        now = read_ref(project, ref)
+        if (now or project.zero) == old:
+            raise
+        raise StaleRef(
+            f"{ref} is at {(now or 'nothing')[:12]}, not at {old[:12]}: somebody else moved it.",
+            hint="Look at it with `git log`, then run the command again.",
+        ) from None
+
+
+def _check_ours(project: Project, ref: str) -> None:
+    if not ref.startswith(OURS) or _BAD.search(ref):
+        raise Refused(
+            f"{ref!r} is not a ref of burnish's.", hint="Only refs/heads/burnish/ and refs/burnish/ are."
+        )
+    for blocker in ("refs/heads/burnish", "refs/burnish"):
+        if ref.startswith(blocker + "/") and read_ref(project, blocker):
+            raise BurnishError(
+                f"A branch called {blocker.removeprefix('refs/heads/')!r} is in the way of burnish's own.",
+                hint="Rename it: `git branch -m burnish another-name`.",
+            )
+
+
+def _check_not_checked_out(project: Project, ref: str) -> None:
+    if not ref.startswith("refs/heads/"):
+        return
+    for place, head in heads(project):
+        if head == ref:
+            raise Refused(
+                f"{ref.removeprefix('refs/heads/')} is checked out at {place}, so burnish does not move it.",
+                hint=f"Switch to another branch there: `git -C {place} switch -`.",
+            )
+
+
+def heads(project: Project) -> Iterator[tuple[Path, str]]:
+    """Each checkout of the repository and the branch that it holds, also in the middle of a rebase."""
+    if not _by_files(project):
+        yield from _heads_by_git(project)
+        return
+    linked = project.common_dir / "worktrees"
+    for git_dir in (project.common_dir, *(sorted(linked.iterdir()) if linked.is_dir() else ())):
+        for name in ("HEAD", "rebase-merge/head-name", "rebase-apply/head-name"):
+            try:
+                text = (git_dir / name).read_text().strip()
+            except OSError:
+                continue
+            if text.startswith(("ref: ", "refs/")):
+                yield _checkout_of(project, git_dir), text.removeprefix("ref: ")
+
+
+def _heads_by_git(project: Project) -> Iterator[tuple[Path, str]]:
+    listing = project.user_git("worktree", "list", "--porcelain").stdout.decode("utf-8", "surrogateescape")
+    place = project.root
+    for line in listing.splitlines():
+        if line.startswith("worktree "):
+            place = Path(line.removeprefix("worktree "))
+        elif line.startswith("branch "):
+            yield place, line.removeprefix("branch ")
+
+
+def _checkout_of(project: Project, git_dir: Path) -> Path:
+    if git_dir == project.git_dir:
+        return project.root
+    try:
+        return Path((git_dir / "gitdir").read_text().strip()).parent
+    except OSError:
+        return git_dir.parent

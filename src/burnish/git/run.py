@@ -1,0 +1,130 @@
+"""The only door to git. Nothing of the caller's environment, no settings but ours, no programs but git."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from burnish.core.status import ErrorCode
+from burnish.errors import BurnishError, PhaseFailed
+from burnish.proc.capture import Captured, capture
+
+# Said on every call, in case a git dir's own config says otherwise.
+HARDENED = (
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.pager=cat",
+    "-c", "core.attributesFile=/dev/null",
+    "-c", "core.logAllRefUpdates=false",
+    "-c", "core.filesRefLockTimeout=10000",
+    "-c", "core.packedRefsTimeout=10000",
+    "-c", "protocol.allow=never",
+    "-c", "submodule.recurse=false",
+    "-c", "gc.auto=0",
+)  # fmt: skip
+
+
+class Calls:
+    """How many git processes were started; benchmarks read it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.by_command: Counter[str] = Counter()
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_command.values())
+
+    def count(self, command: str) -> None:
+        with self._lock:
+            self.by_command[command] += 1
+
+    def reset(self) -> None:
+        with self._lock:
+            self.by_command.clear()
+
+
+calls = Calls()
+
+
+def safe_path() -> str:
+    """PATH without relative entries: git runs inside a directory that an agent fills."""
+    return os.pathsep.join(
+        p for p in os.environ.get("PATH", os.defpath).split(os.pathsep) if p.startswith("/")
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _program(path: str) -> str:
+    found = shutil.which("git", path=path)
+    if found is None:
+        raise BurnishError("git is not installed.", hint="Install git 2.34 or newer and try again.")
+    return str(Path(found).absolute())
+
+
+def bare_env(home: Path) -> dict[str, str]:
+    """What every git process sees: no `GIT_*`, no settings of the person or the machine."""
+    env = {
+        "PATH": safe_path(),
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "none"),
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "false",
+    }
+    return env | {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
+
+
+def git(
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    ok: tuple[int, ...] = (0,),
+    timeout: float = 600.0,
+) -> Captured:
+    """One git process; an exit code outside `ok` fails the phase with git's own last words."""
+    command = args[2] if args[0] == "-c" else args[0]
+    calls.count(command)
+    argv = [os.fsencode(arg) for arg in (_program(safe_path()), *HARDENED, *args)]
+    done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+    if done.exit_code not in ok:
+        raise failure(command, done)
+    return done
+
+
+def failure(command: str, done: Captured) -> PhaseFailed:
+    said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    last = said[-1].strip() if said else f"exit code {done.exit_code}"
+    if any("No space left on device" in line or "Disk quota exceeded" in line for line in said):
+        return PhaseFailed(
+            ErrorCode.DISK_FULL,
+            f"The disk is full: git {command}.",
+            hint="Free some space, then `burnish retry`.",
+        )
+    return PhaseFailed(ErrorCode.GIT_ERROR, f"git {command} failed: {last}", hint=_hint(said))
+
+
+def _hint(said: list[str]) -> str:
+    text = "\n".join(said)
+    if ("missing" in text and "object" in text) or "unable to read" in text or "promisor" in text:
+        return (
+            "Some objects are not in the repository; a partial clone needs `git fetch --refetch --no-filter`."
+        )
+    if "Permission denied" in text or "insufficient permission" in text:
+        return "Check that you may write to the repository's .git and to the burnish home."
+    return "Run `burnish doctor`; then `burnish retry`."

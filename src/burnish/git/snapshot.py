@@ -1,0 +1,112 @@
+"""The files of one commit for a reviewer to read: kept, put right each time, and looked over afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.core.change import ChangedFile
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+from burnish.git import agentgit
+from burnish.git.base import Base
+from burnish.git.files import disk_errors, is_real_dir, remove_tree
+from burnish.git.layout import lay_files
+from burnish.git.project import Project
+from burnish.git.staging import look
+from burnish.git.workspace import Workspace
+
+# Settings that an agent obeys or even runs. A reviewer gets them as the base has them.
+AGENT_FILES = (
+    ".claude", ".codex", ".gemini", ".opencode", ".cursor", ".qwen", ".amp", ".aider.conf.yml",
+    ".aiderignore", ".mcp.json", "opencode.json", "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md",
+    ".cursorrules", ".github/copilot-instructions.md", ".gitmodules",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A directory with one commit's files, and the index that says what they should be."""
+
+    path: Path
+    project: Project
+    index: Path
+    device: int
+    inode: int
+
+    def breaches(self) -> list[str]:
+        """Paths that were written or deleted since it was laid, ignored ones too."""
+        try:
+            here = self.path.lstat()
+        except OSError:
+            return ["."]
+        if not is_real_dir(self.path) or (here.st_dev, here.st_ino) != (self.device, self.inode):
+            return ["."]
+        return look(self.project, self.index, self.path, ignored=True).paths
+
+
+@contextmanager
+def snapshot(
+    workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str] = AGENT_FILES
+) -> Iterator[Snapshot]:
+    """Lay `commit` at `path`, with the agents' own settings as the base has them."""
+    project = workspace.project
+    index = project.own / "index" / f"{workspace.name}.snapshot-{path.name}"
+    path = path.absolute()
+    with disk_errors(f"making {path}"):
+        if not is_real_dir(path):
+            path.unlink(missing_ok=True)
+            path.mkdir(mode=0o700, parents=True)
+        here = path.lstat()
+    lay_files(project, index, path, commit, everything=True)
+    _from_base(workspace, index, path, base, commit, from_base)
+    laid = agentgit.Laid(workspace.ref, commit, base.commit, base.target, workspace.author)
+    agentgit.lay(project, path, index, laid)
+    yield Snapshot(path, project, index, here.st_dev, here.st_ino)
+
+
+def _from_base(
+    workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]
+) -> None:
+    wanted = {name.strip("/") for name in names}
+    files = [f for f in workspace.changes(base.commit, commit).files if _named(f, wanted)]
+    if not files:
+        return
+    zero = workspace.project.zero
+    lines = [f"0 {zero}\t{file.path}\0" for file in files]
+    back = [file for file in files if file.old_mode not in ("000000", "160000")]
+    lines += [f"{file.old_mode} {file.old_blob}\t{file.old_path or file.path}\0" for file in back]
+    stdin = "".join(lines).encode("utf-8", "surrogateescape")
+    project = workspace.project
+    project.git("update-index", "-z", "--index-info", index=index, work_tree=path, stdin=stdin)
+    for file in files:
+        _remove_inside(path, file.path)
+    restored = "".join(f"{file.old_path or file.path}\0" for file in back).encode("utf-8", "surrogateescape")
+    if restored:
+        args = ("checkout-index", "-f", "-u", "-z", "--stdin")
+        project.git(*args, index=index, work_tree=path, stdin=restored)
+
+
+def _named(file: ChangedFile, wanted: set[str]) -> bool:
+    for path in (file.path, file.old_path or file.path):
+        parts = path.split("/")
+        for start in range(len(parts)):
+            for end in range(start + 1, len(parts) + 1):
+                if "/".join(parts[start:end]) in wanted:
+                    return True
+    return False
+
+
+def _remove_inside(root: Path, name: str) -> None:
+    """Delete one file below `root`, and folders that it leaves empty; never through a link."""
+    target = root / os.fsdecode(name.encode("utf-8", "surrogateescape"))
+    if target.parent.resolve() != root.resolve() / target.parent.relative_to(root):
+        raise PhaseFailed(ErrorCode.GIT_ERROR, f"{name!r} lies behind a link.", hint="Review it by hand.")
+    remove_tree(target)
+    for folder in target.relative_to(root).parents:
+        if folder == Path() or any((root / folder).iterdir()):
+            break
+        (root / folder).rmdir()

@@ -1,0 +1,147 @@
+"""What is different in a work tree, and taking it into an index without running anything it contains."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.git.files import open_rights
+from burnish.git.project import Project
+
+# Names that git refuses as some file system would take them for `.git`.
+_FORBIDDEN = re.compile(rb"(?:^|/)(?:\.git|git~1)(?:[ .:\\][^/]*)?(?:/|$)", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Dirt:
+    """Paths, as bytes, that differ from the index."""
+
+    # to be taken as they are on disk (changed, new, or deleted)
+    taken: tuple[bytes, ...] = ()
+    # tracked, but hidden behind a link or no longer a file: to be dropped
+    dropped: tuple[bytes, ...] = ()
+    # among `taken`: not tracked before
+    new: frozenset[bytes] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.taken or self.dropped)
+
+    @property
+    def paths(self) -> list[str]:
+        return [os.fsdecode(path) for path in sorted({*self.taken, *self.dropped})]
+
+    def without(self, prefix: str) -> Dirt:
+        start = os.fsencode(prefix.rstrip("/")) + b"/"
+        return Dirt(
+            tuple(p for p in self.taken if not p.startswith(start)),
+            tuple(p for p in self.dropped if not p.startswith(start)),
+            frozenset(p for p in self.new if not p.startswith(start)),
+        )
+
+
+def look(project: Project, index: Path, root: Path, *, file_mode: bool = True, ignored: bool = False) -> Dirt:
+    """One process: what changed, what is gone, what is new (with `ignored` that too)."""
+    args = ["-c", f"core.fileMode={str(file_mode).lower()}", "ls-files", "-z", "-t", "-m", "-o"]
+    args += [] if ignored else ["--exclude-standard"]
+    done = project.git(*args, index=index, work_tree=root)
+    if b"ermission denied" in done.stderr:
+        open_rights(root)
+        done = project.git(*args, index=index, work_tree=root)
+    base = os.fsencode(root)
+    links: dict[bytes, bool] = {}
+    taken: list[bytes] = []
+    dropped: list[bytes] = []
+    nested: list[bytes] = []
+    for record in done.stdout.split(b"\0"):
+        tag, path = record[:2], record[2:]
+        if not path or _FORBIDDEN.search(path):
+            continue
+        if tag == b"? ":
+            (nested if path.endswith(b"/") else taken).append(path)
+        elif _behind_link(base, path, links) or _is_special(base, path):
+            dropped.append(path)
+        else:
+            taken.append(path)
+    tracked = {r[2:] for r in done.stdout.split(b"\0") if r[:2] != b"? "}
+    taken += _nested_files(project, root, nested, ignored=ignored)
+    unique = tuple(dict.fromkeys(taken))
+    return Dirt(unique, tuple(dict.fromkeys(dropped)), frozenset(unique) - tracked)
+
+
+def _behind_link(base: bytes, path: bytes, seen: dict[bytes, bool]) -> bool:
+    """Is a directory on the way to `path` a link? git would refuse such a path."""
+    folder = os.path.dirname(path)  # noqa: PTH120 (bytes)
+    if not folder:
+        return False
+    if folder not in seen:
+        seen[folder] = os.path.islink(os.path.join(base, folder)) or _behind_link(base, folder, seen)  # noqa: PTH114, PTH118
+    return seen[folder]
+
+
+def _is_special(base: bytes, path: bytes) -> bool:
+    """A pipe, socket or device where a tracked file was."""
+    try:
+        mode = os.lstat(os.path.join(base, path)).st_mode  # noqa: PTH118
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
+def _nested_files(project: Project, root: Path, folders: Iterable[bytes], *, ignored: bool) -> list[bytes]:
+    """The files of repositories inside the work tree, as files: `git add` would lose them or die."""
+    base = os.fsencode(root)
+    paths = [path for folder in folders for path in _walk(base, folder.rstrip(b"/"))]
+    if not paths or ignored:
+        return paths
+    asked = b"".join(path + b"\0" for path in paths)
+    args = ("check-ignore", "-z", "--stdin", "--no-index")
+    done = project.git(*args, work_tree=root, index=project.own / "index" / "none", stdin=asked, ok=(0, 1))
+    left_out = set(done.stdout.split(b"\0"))
+    return [path for path in paths if path not in left_out]
+
+
+def _walk(base: bytes, folder: bytes) -> Iterable[bytes]:
+    with os.scandir(os.path.join(base, folder)) as entries:  # noqa: PTH118
+        for entry in entries:
+            path = folder + b"/" + entry.name
+            if _FORBIDDEN.search(path):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(base, path)
+            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                yield path
+
+
+def stage(project: Project, index: Path, root: Path, dirt: Dirt) -> None:
+    """Take the dirt into the index, file by file: nothing that `git add` would run is run."""
+    if dirt.dropped:
+        gone = b"".join(path + b"\0" for path in dirt.dropped)
+        project.git(
+            "update-index", "--force-remove", "-z", "--stdin", index=index, work_tree=root, stdin=gone
+        )
+    if dirt.taken:
+        _make_readable(os.fsencode(root), dirt.taken)
+        # Gone first: a directory that became a file must make room for it.
+        order = sorted(dirt.taken, key=lambda path: path in dirt.new)
+        names = b"".join(path + b"\0" for path in order)
+        args = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        project.git(*args, index=index, work_tree=root, stdin=names)
+
+
+def _make_readable(base: bytes, paths: Iterable[bytes]) -> None:
+    for path in paths:
+        full = os.path.join(base, path)  # noqa: PTH118
+        try:
+            mode = os.lstat(full).st_mode
+        except OSError:
+            continue
+        if stat.S_ISREG(mode) and not mode & stat.S_IRUSR:
+            os.chmod(full, mode | stat.S_IRUSR)  # noqa: PTH101
+
+
+def write_tree(project: Project, index: Path) -> str:
+    return project.git("write-tree", index=index).stdout.decode().strip()

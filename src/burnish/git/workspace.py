@@ -1,0 +1,315 @@
+"""One task's files, its branch in the user's repository, and its index in ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.core.change import Change
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed, Refused
+from burnish.git import agentgit, diff, large, state
+from burnish.git.base import Base
+from burnish.git.files import disk_errors, is_real_dir, remove_tree
+from burnish.git.layout import lay_files
+from burnish.git.objects import NOBODY, Author, Commit, read_commit, with_trailers, write_commit
+from burnish.git.project import Project
+from burnish.git.reading import list_files, read_files
+from burnish.git.refs import StaleRef, read_ref, update_ref
+from burnish.git.staging import Dirt, look, stage, write_tree
+
+
+class Workspace:
+    """Where one task is worked on. `name` is the task's, e.g. `29-add-login`."""
+
+    def __init__(self, project: Project, path: Path, name: str, *, author: Author = NOBODY) -> None:
+        self.project = project
+        self.path = path.absolute()
+        self.name = name
+        self.author = author
+        self.branch = f"burnish/{name}"
+        self.ref = f"refs/heads/{self.branch}"
+        self.index = project.own / "index" / name
+        self._state_file = project.own / "index" / f"{name}.json"
+        self._changes: dict[tuple[str, str], Change] = {}
+
+    def exists(self) -> bool:
+        return (
+            is_real_dir(self.path)
+            and self._known() is not None
+            and read_ref(self.project, self.ref) is not None
+        )
+
+    def head(self) -> Commit | None:
+        """The tip of the task's branch."""
+        sha = read_ref(self.project, self.ref)
+        return read_commit(self.project, sha) if sha else None
+
+    # -- laying the files ------------------------------------------------------------------------
+
+    def create(self, base: Base) -> None:
+        """Branch, files and `.git`. May be repeated after a kill at any moment."""
+        try:
+            update_ref(self.project, self.ref, base.commit, self.project.zero)
+        except StaleRef:
+            if read_ref(self.project, self.ref) != base.commit:
+                raise Refused(
+                    f"The branch {self.branch} exists already and is not at the base.",
+                    hint=f"Continue it with `burnish retry`, or delete it: `git branch -D {self.branch}`.",
+                ) from None
+        self.put_right(base.commit, base=base)
+
+    def restart(self, base: Base) -> str | None:
+        """Begin anew at `base`; what the branch held is kept under a rescue ref, which is returned."""
+        head = self.head()
+        if head is None:
+            self.create(base)
+            return None
+        kept = self._rescue_ref("restart", head.sha) if head.sha != base.commit else None
+        update_ref(self.project, self.ref, base.commit, head.sha)
+        self.put_right(base.commit, base=base)
+        return kept
+
+    def put_right(self, commit: str, *, base: Base) -> None:
+        """Tracked files as in `commit`, nothing new beside them, ignored files kept, a fresh `.git`."""
+        self._claim_root()
+        self._set_aside("put-right")
+        lay_files(self.project, self.index, self.path, commit, everything=False)
+        self._remember(commit=commit, base=base.commit, target=base.target)
+        self._lay_git()
+
+    def remove(self) -> None:
+        """Take the directory and all that belongs to it away; the branch and the refs stay."""
+        with disk_errors(f"removing {self.path}"):
+            remove_tree(self.path)
+            for kind in ("aside", "laying"):
+                for leftover in self.path.parent.glob(f".{kind}-{self.path.name}-*"):
+                    remove_tree(leftover)
+            for file in (self.project.own / "index").glob(f"{self.name}*"):
+                if file.name == self.name or file.name.startswith(f"{self.name}."):
+                    file.unlink(missing_ok=True)
+
+    # -- after the agent -------------------------------------------------------------------------
+
+    def after_phase(self, label: str) -> str | None:
+        """Replace the agent's `.git`; commits that it made itself are kept under the ref returned."""
+        self._guard()
+        kept = self._set_aside(label)
+        self._lay_git()
+        return kept
+
+    def is_dirty(self) -> bool:
+        return bool(self.dirt()) and self._dirty_tree() is not None
+
+    def dirt(self) -> Dirt:
+        """What differs from the index, ignored files aside."""
+        self._guard()
+        return look(self.project, self.index, self.path)
+
+    def rescue(self, label: str) -> str | None:
+        """Commit the whole dirty state to a ref of its own; None if there is nothing to save."""
+        tree = self._dirty_tree()
+        head = self.head()
+        if tree is None or head is None:
+            return None
+        known = [ref for ref in self._rescue_refs(label) if (sha := read_ref(self.project, ref)) and sha]
+        for ref in known:
+            kept = read_commit(self.project, read_ref(self.project, ref) or "")
+            if kept.tree == tree and kept.parents == (head.sha,):
+                return ref
+        message = f"Rescued from {self.name}: {label}\n"
+        return self._rescue_ref(label, write_commit(self.project, tree, (head.sha,), message, self.author))
+
+    def commit(
+        self,
+        message: str,
+        trailers: Mapping[str, str],
+        *,
+        author: Author,
+        expect: str,
+        exclude_prefix: str | None = None,
+    ) -> Commit | None:
+        """Everything that changed, as one commit on top of `expect`; None if nothing did."""
+        self._guard()
+        with self._scratch_index(expect) as (scratch, aligned):
+            dirt = look(self.project, scratch, self.path)
+            dirt = dirt.without(exclude_prefix) if exclude_prefix else dirt
+            if not dirt and aligned:
+                return None
+            tree = self._staged_tree(scratch, dirt)
+            if tree == read_commit(self.project, expect).tree:
+                return None
+            text = with_trailers(message, trailers)
+            sha = write_commit(self.project, tree, (expect,), text, author)
+            update_ref(self.project, self.ref, sha, expect)
+            scratch.replace(self.index)
+        self._remember(commit=sha)
+        self._set_aside("commit")
+        self._lay_git()
+        return read_commit(self.project, sha)
+
+    def tidy(self) -> list[str]:
+        """Undo what checks did to tracked files and remove what they left; says what it did."""
+        dirt = self.dirt()
+        known = self._known()
+        if not dirt or known is None:
+            return []
+        lay_files(self.project, self.index, self.path, known.commit, everything=False)
+        new = {os.fsdecode(path) for path in dirt.new}
+        return [f"removed {path}" if path in new else f"restored {path}" for path in dirt.paths]
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def changes(self, old: str, new: str) -> Change:
+        """Everything between two commits or trees, by sha. The last few are remembered."""
+        if (old, new) not in self._changes:
+            # No work tree and a bare git dir: a `.gitattributes` in the change cannot hide text as "binary".
+            output = self.project.git(*diff.ARGS, "--end-of-options", old, new).stdout
+            while len(self._changes) > 3:
+                self._changes.pop(next(iter(self._changes)))
+            self._changes[old, new] = diff.parse(output, old, new)
+        return self._changes[old, new]
+
+    def files(self, commit: str) -> list[str]:
+        return list_files(self.project, commit)
+
+    def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+        return read_files(self.project, commit, paths)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _known(self) -> state.State | None:
+        return state.load(self._state_file)
+
+    def _remember(self, **facts: object) -> None:
+        known = self._known() or state.State()
+        state.save(self._state_file, replace(known, **facts))  # type: ignore[arg-type]
+
+    def _guard(self) -> None:
+        """The directory must be the one we made: a link in its place would stage somebody else's files."""
+        known = self._known()
+        try:
+            here = self.path.lstat()
+        except OSError:
+            here = None
+        if (
+            known
+            and here
+            and stat.S_ISDIR(here.st_mode)
+            and (here.st_dev, here.st_ino) == (known.device, known.inode)
+        ):
+            return
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR,
+            f"The workspace {self.path} is not the directory that burnish made.",
+            hint="`burnish retry` makes a fresh one from the branch.",
+        )
+
+    def _claim_root(self) -> None:
+        """Make the directory, or move away what took its place: nothing in there is ours to delete."""
+        known = self._known()
+        with disk_errors(f"making {self.path}"):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if is_real_dir(self.path):
+                here = self.path.lstat()
+                if known is None or (here.st_dev, here.st_ino) != (known.device, known.inode):
+                    _move_off(self.path)
+            elif os.path.lexists(self.path):
+                _move_off(self.path)
+            self.path.mkdir(mode=0o700, exist_ok=True)
+            here = self.path.lstat()
+            (self.project.own / "index").mkdir(exist_ok=True)
+        self._remember(device=here.st_dev, inode=here.st_ino)
+
+    def _set_aside(self, label: str) -> str | None:
+        """Move the agent's `.git` away; commits of its own go to rescue refs."""
+        known = self._known() or state.State()
+        laid = [sha for sha in dict.fromkeys((known.commit, known.base)) if sha]
+        kept: list[str] = []
+        for aside in agentgit.take_aside(self.path):
+            theirs = [sha for sha in agentgit.tips(aside / "git") if sha not in laid]
+            if theirs:
+                try:
+                    made = agentgit.take_commits(self.project, aside / "git", theirs, laid)
+                except PhaseFailed as failed:
+                    if failed.code == ErrorCode.DISK_FULL:
+                        raise
+                    agentgit.keep_whole(self.project, aside, f"{self.name}-{label}")
+                    continue
+                kept += [self._rescue_ref(f"{label}-git", sha, start=self.name) for sha in made]
+            remove_tree(aside)
+        return kept[0] if kept else None
+
+    def _lay_git(self) -> None:
+        known = self._known() or state.State()
+        laid = agentgit.Laid(self.ref, known.commit, known.base, known.target, self.author)
+        agentgit.lay(self.project, self.path, self.index, laid)
+
+    @contextmanager
+    def _scratch_index(self, commit: str) -> Iterator[tuple[Path, bool]]:
+        """A copy of the index, at `commit`: if we are killed, the real one does not know of half a commit."""
+        scratch = self.index.with_name(f"{self.name}.scratch-{os.getpid()}")
+        known = self._known()
+        aligned = known is not None and known.commit == commit and self.index.is_file()
+        try:
+            with disk_errors(f"copying {self.index}"):
+                if self.index.is_file():
+                    shutil.copyfile(self.index, scratch)
+            if not aligned:
+                self.project.git("read-tree", "--reset", commit, index=scratch, work_tree=self.path)
+            yield scratch, aligned
+        finally:
+            scratch.unlink(missing_ok=True)
+            scratch.with_name(scratch.name + ".lock").unlink(missing_ok=True)
+
+    def _staged_tree(self, scratch: Path, dirt: Dirt) -> str:
+        large.check(self.project, self.path, dirt)
+        stage(self.project, scratch, self.path, dirt)
+        return write_tree(self.project, scratch)
+
+    def _dirty_tree(self) -> str | None:
+        """The tree that a commit would have now; None if it is that of the branch."""
+        self._guard()
+        head = self.head()
+        if head is None:
+            return None
+        with self._scratch_index(head.sha) as (scratch, aligned):
+            dirt = look(self.project, scratch, self.path)
+            if not dirt and aligned:
+                return None
+            stage(self.project, scratch, self.path, dirt)
+            tree = write_tree(self.project, scratch)
+        return tree if tree != head.tree else None
+
+    def _rescue_refs(self, label: str, start: str | None = None) -> Iterator[str]:
+        stem = f"refs/burnish/rescue/{start or self.name.split('-')[0]}-{label}"
+        yield stem
+        for number in range(2, 1000):
+            yield f"{stem}-{number}"
+
+    def _rescue_ref(self, label: str, sha: str, start: str | None = None) -> str:
+        for ref in self._rescue_refs(label, start):
+            there = read_ref(self.project, ref)
+            if there == sha:
+                return ref
+            if there is None:
+                update_ref(self.project, ref, sha, self.project.zero)
+                return ref
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR,
+            f"There are 1,000 rescue refs for {label} already.",
+            hint="Delete old ones: `burnish clean`.",
+        )
+
+
+def _move_off(path: Path) -> None:
+    for number in range(1, 1000):
+        target = path.with_name(f"{path.name}.replaced-{number}")
+        if not os.path.lexists(target):
+            path.rename(target)
+            return
