@@ -27,7 +27,7 @@ def policy_for(
     detected: tuple[CheckSpec, ...],
     prompts: Mapping[str, str] | None = None,
 ) -> Policy:
-    """The policy of one task; `detected` is what the repository has, `prompts` the user's own texts by name."""
+    """The policy of one task; `detected` is what the repository has, `prompts` the user's own texts."""
     cast = Cast(config, spec, installed)
     kind: TaskKind = getattr(config.task_types, spec.type.value)
     agent, model = cast.worker("implement")

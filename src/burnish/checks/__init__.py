@@ -1,0 +1,1 @@
+"""Tests, linters and other commands that judge a tree, and what they said."""

@@ -1,0 +1,118 @@
+"""JUnit XML, as pytest and most test runners write it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
+from burnish.core.check import Counts, TestFailure
+
+_OUTCOMES = ("failure", "error", "skipped")
+_ROOTS = ("testsuites", "testsuite")
+
+
+class _Unusable(Exception):
+    pass
+
+
+@dataclass
+class _Case:
+    attributes: Mapping[str, str]
+    # failed, error, skipped; the worst one said
+    status: str = "passed"
+    message: list[str] = field(default_factory=list)
+
+
+def read_junit(data: bytes, *, root: Path | None = None) -> Reading:
+    """Counts and failures. Never raises."""
+    collector = _Collector(root)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = collector.start
+    parser.EndElementHandler = collector.end
+    parser.CharacterDataHandler = collector.text
+    # A report needs no document type; entities in one can grow without end or read files.
+    parser.StartDoctypeDeclHandler = collector.doctype
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        return Reading(error=f"the JUnit report is not valid XML: {error}")
+    except (_Unusable, ValueError, LookupError) as error:
+        return Reading(error=f"the JUnit report cannot be used: {error}")
+    return collector.reading()
+
+
+class _Collector:
+    """Hears the parser and keeps one case at a time, and the failures."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.root = root
+        self.tags: list[str] = []
+        self.from_pytest = False
+        self.case: _Case | None = None
+        self.passed = self.skipped = self.failed = 0
+        self.failures: list[TestFailure] = []
+
+    def doctype(self, *_: object) -> None:
+        raise _Unusable("it has a document type declaration")
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if not self.tags and tag not in _ROOTS:
+            raise _Unusable(f"it begins with <{tag[:40]}>, not with <testsuites>")
+        self.tags.append(tag)
+        if tag == "testsuite":
+            self.from_pytest = attributes.get("name") == "pytest"
+        elif tag == "testcase":
+            self.case = _Case(attributes)
+        elif tag in _OUTCOMES and self.case and self.tags[-2:-1] == ["testcase"]:
+            said = {"failure": "failed"}.get(tag, tag)
+            order = ("passed", "skipped", "failed", "error")
+            self.case.status = max(self.case.status, said, key=order.index)
+            if tag != "skipped" and attributes.get("message"):
+                self.case.message.append(attributes["message"])
+
+    def text(self, data: str) -> None:
+        if self.case and self.tags[-1] in ("failure", "error"):
+            self.case.message.append(data)
+
+    def end(self, tag: str) -> None:
+        self.tags.pop()
+        if tag == "testcase" and self.case:
+            self._count(self.case)
+            self.case = None
+
+    def _count(self, case: _Case) -> None:
+        if self.passed + self.skipped + self.failed >= MOST_CASES:
+            raise _Unusable(f"it has more than {MOST_CASES} cases")
+        if case.status in ("passed", "skipped"):
+            self.passed += case.status == "passed"
+            self.skipped += case.status == "skipped"
+            return
+        self.failed += 1
+        file = inside(case.attributes.get("file", ""), self.root)
+        name = _name(case.attributes, file)
+        message = shortened("\n".join(case.message))
+        self.failures.append(TestFailure(name, case.status, message, file, self._line(case.attributes)))
+
+    def _line(self, attributes: Mapping[str, str]) -> int | None:
+        line = attributes.get("line", "")
+        # pytest counts from 0
+        return int(line) + self.from_pytest if line.isascii() and line.isdigit() and len(line) < 9 else None
+
+    def reading(self) -> Reading:
+        total = self.passed + self.skipped + self.failed
+        return Reading(Counts(total, self.passed, self.failed, self.skipped), tuple(self.failures))
+
+
+def _name(attributes: Mapping[str, str], file: str | None) -> str:
+    """`tests/test_a.py::TestB::test_c` where the file is known, else `suite.case`."""
+    suite, case = attributes.get("classname", ""), attributes.get("name", "")
+    if file:
+        module = file.removesuffix(".py").replace("/", ".")
+        if suite == module or suite.startswith(f"{module}."):
+            inner = suite[len(module) + 1 :].split(".") if suite != module else []
+            return shortened("::".join([file, *inner, case]), longest=500)
+    return shortened(".".join(part for part in (suite, case) if part) or "(no name)", longest=500)

@@ -1,0 +1,74 @@
+"""What a reader made of a report, and how a report is opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from burnish.core.check import Counts, TestFailure
+from burnish.core.finding import Remark
+from burnish.proc.text import clean_text
+
+LARGEST = 64 * 1024 * 1024
+LONGEST_MESSAGE = 2000
+MOST_CASES = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Counts, failures and remarks; or, with `error`, that it could not be read."""
+
+    counts: Counts | None = None
+    failures: tuple[TestFailure, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    error: str = ""
+
+
+def read_report(folder: Path, name: str) -> bytes | str | None:
+    """The bytes of a report; None if it was not written; words if it must not be read."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        return f"{name} is not inside the report directory"
+    # What ran in between may have left links or pipes there: only a plain file, reached by plain directories.
+    for part in (folder, *(folder / parent for parent in reversed(path.parents))):
+        if part.is_symlink():
+            return f"{name} is reached through a link"
+    try:
+        fd = os.open(folder / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{name} cannot be read: {error.strerror}"
+    with os.fdopen(fd, "rb") as file:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            return f"{name} is not a plain file"
+        if info.st_size > LARGEST:
+            return f"{name} is larger than {LARGEST // 1024 // 1024} MB"
+        return file.read(LARGEST)
+
+
+def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
+    """Clean, and of a long text the beginning and, since errors stand last, more of the end."""
+    text = clean_text(text).strip()
+    if len(text) <= longest:
+        return text
+    head = longest // 5
+    return f"{text[:head].rstrip()}\n…\n{text[-(longest - head - 3) :].lstrip()}"
+
+
+def inside(path: str, root: Path | None) -> str | None:
+    """A path as the repository knows it; None if it lies elsewhere."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute():
+        if root is None:
+            return None
+        for base in (root, root.resolve()):
+            if pure.is_relative_to(base):
+                return str(pure.relative_to(base))
+        return None
+    # `./a/../b.py` → `b.py`, but nothing above the root
+    clean = os.path.normpath(path) if path else ""
+    return None if clean in ("", ".") or clean.startswith("..") else clean
