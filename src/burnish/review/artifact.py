@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from burnish.core.review import Verdict
@@ -17,20 +17,12 @@ SMALLEST_BODY = 2048
 # what a cycle may have come to, besides a verdict
 VERDICTS = frozenset({*(verdict.value for verdict in Verdict), "unreadable", "skipped"})
 
-_KEYS = [
-    "task",
-    "cycle",
-    "verdict",
-    "reviewers",
-    "commit",
-    "tree",
-    "base",
-    "diff",
-    "affected_files",
+_WORDS = ("commit", "tree", "base", "diff", "reproduction_command")
+_KEYS = ("task", "cycle", "verdict", "reviewers", "commit", "tree", "base", "diff", "affected_files") + (
     "reproduction_command",
     "findings",
     "arbiter_override",
-]
+)
 
 
 class MalformedArtifact(BurnishError):
@@ -39,7 +31,7 @@ class MalformedArtifact(BurnishError):
     def __init__(self, name: str, why: str) -> None:
         super().__init__(
             f"{name} is damaged: {why}.",
-            hint="The event log is the authority; `burnish show` has the cycle. Move the file away if it is not needed.",
+            hint="Nothing is decided by it: the event log is the authority. `burnish show` has the cycle.",
         )
         self.name = name
 
@@ -148,7 +140,8 @@ def _artifact(facts: dict[str, Any], body: str) -> ReviewArtifact:
     override = facts["arbiter_override"]
     if override is not None and not isinstance(override, dict):
         raise ValueError("arbiter_override is not a list of keys and values")
-    artifact = ReviewArtifact(
+    commit, tree, base, diff, reproduction = (_string(facts, key) for key in _WORDS)
+    return ReviewArtifact(
         task=_string(facts, "task"),
         cycle=_number(facts, "cycle"),
         verdict=verdict,
@@ -159,9 +152,12 @@ def _artifact(facts: dict[str, Any], body: str) -> ReviewArtifact:
         if override
         else override,
         body=body,
+        commit=commit,
+        tree=tree,
+        base=base,
+        diff=diff,
+        reproduction_command=reproduction,
     )
-    words = {key: _string(facts, key) for key in ("commit", "tree", "base", "diff", "reproduction_command")}
-    return replace(artifact, **words)
 
 
 def _reviewer(one: dict[str, Any]) -> Reviewer:
@@ -212,5 +208,5 @@ def _number(facts: dict[str, Any], key: str) -> int:
     return value
 
 
-def _flat(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | bool)
+def _flat(value: Any) -> str | int | bool | None:
+    return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -106,3 +106,12 @@ def _prose(tokens: list[Token], lines: list[str], start: int) -> str:
             for index in range(token.map[0], min(token.map[1], start)):
                 kept[index] = ""
     return _CODE_SPAN.sub("", "\n".join(kept))
+
+
+def prose_lines(text: str) -> list[str]:
+    """The lines that the speaker says in their own voice: no quotes, code, raw HTML; all else blanked."""
+    lines = text.split("\n")
+    for token in _parser().parse(text):
+        if token.map and token.type in ("fence", "code_block", "html_block", "blockquote_open"):
+            lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+    return lines

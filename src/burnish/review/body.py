@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from burnish.core.change import Change
 from burnish.core.finding import Category, Finding, Severity, blocks, worst_first
-from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict
+from burnish.core.review import Compliance, Panel, Review, Verdict, Voice
 from burnish.review.artifact import AffectedFile, ReviewArtifact, Reviewer
 from burnish.review.fence import one_line
 from burnish.review.names import quoted
@@ -69,35 +69,31 @@ def artifact_of(cycle: Cycle) -> ReviewArtifact:
 
 
 def _reviewers(panel: Panel | None) -> tuple[Reviewer, ...]:
-    found = []
-    for voice in panel.voices if panel else ():
-        reading = voice.reading
-        heard = isinstance(reading, Review)
-        found.append(
-            Reviewer(
-                agent=voice.agent,
-                model=voice.model,
-                provider=voice.provider,
-                command=voice.command,
-                reviewed_at=voice.reviewed_at,
-                verdict=reading.verdict.value if isinstance(reading, Review) else "unreadable",
-                blocking=reading.blocking if isinstance(reading, Review) else False,
-                summary=one_line(
-                    reading.summary if isinstance(reading, Review) else reading.why, longest=500
-                ),
-                raw_sha256=voice.raw_sha256,
-            )
-        )
-        assert heard or isinstance(reading, Unreadable)
-    return tuple(found)
+    return tuple(_reviewer(voice) for voice in (panel.voices if panel else ()))
+
+
+def _reviewer(voice: Voice) -> Reviewer:
+    reading = voice.reading
+    heard = reading if isinstance(reading, Review) else None
+    words = reading.summary if isinstance(reading, Review) else reading.why
+    return Reviewer(
+        agent=voice.agent,
+        model=voice.model,
+        provider=voice.provider,
+        command=voice.command,
+        reviewed_at=voice.reviewed_at,
+        verdict=heard.verdict.value if heard else "unreadable",
+        blocking=heard.blocking if heard else False,
+        summary=one_line(words, longest=500),
+        raw_sha256=voice.raw_sha256,
+    )
 
 
 def _affected(cycle: Cycle) -> tuple[AffectedFile, ...]:
     """The places the open findings speak of, each once."""
-    places = [
-        (f.remark.file, f.remark.line, f.remark.end_line or f.remark.line) for f in cycle.findings if f.alive
-    ]
-    return tuple(AffectedFile(path, start, end) for path, start, end in dict.fromkeys(places) if path)
+    remarks = [finding.remark for finding in cycle.findings if finding.alive]
+    places = dict.fromkeys((r.file, r.line, r.end_line or r.line) for r in remarks)
+    return tuple(AffectedFile(path, start, end) for path, start, end in places if path)
 
 
 def render_body(cycle: Cycle, verdict: str) -> str:

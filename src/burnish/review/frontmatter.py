@@ -1,4 +1,4 @@
-"""YAML front matter written by hand, so that the same facts are always the same bytes; read by a real parser."""
+"""YAML front matter, written by hand so that the same facts are always the same bytes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
+_PARSER_SLIPS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError)
 _SHORT = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
