@@ -28,22 +28,14 @@ def append(
     row = db.one("project_take_events", {"project": project, "count": len(events)})
     if row is None:
         raise BadInput(f"There is no project {project}.", hint="`burnish projects` lists them.")
+    # what is recorded is what a reader will get: JSON values, nothing else
+    texts = [to_json(event.data) for event in events]
     recorded = tuple(
-        # what is recorded is what a reader will get: JSON values, nothing else
-        Recorded(
-            row["first"] + n,
-            ts,
-            project,
-            task,
-            event.run,
-            event.cycle,
-            event.type,
-            json.loads(to_json(event.data)),
-        )
-        for n, event in enumerate(events)
+        Recorded(row["first"] + n, ts, project, task, event.run, event.cycle, event.type, json.loads(text))
+        for n, (event, text) in enumerate(zip(events, texts, strict=True))
     )
-    for event in recorded:
-        _add(db, event)
+    for told, text in zip(recorded, texts, strict=True):
+        _add(db, told, text)
     return recorded
 
 
@@ -53,11 +45,11 @@ def replay(db: Database, project: str, events: Iterable[Recorded]) -> None:
         own = Recorded(
             event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data
         )
-        _add(db, own)
+        _add(db, own, to_json(event.data))
         db.all("project_seen_event", {"project": project, "next": event.id + 1})
 
 
-def _add(db: Database, event: Recorded) -> None:
+def _add(db: Database, event: Recorded, text: str) -> None:
     db.all(
         "event_add",
         {
@@ -68,7 +60,7 @@ def _add(db: Database, event: Recorded) -> None:
             "run": event.run,
             "cycle": event.cycle,
             "type": event.type,
-            "data": to_json(event.data),
+            "data": text,
         },
     )
     apply(db, event)
