@@ -1,4 +1,4 @@
-"""The one place that calls agents: prompt to disk, process, transcript on disk, reply; again if that helps."""
+"""The one place that calls agents: prompt to disk, process, transcript, reply; again if that helps."""
 
 from __future__ import annotations
 
@@ -85,6 +85,14 @@ class Runner:
                     raise
                 request = replace(request, agent=entry.fallback, model=None)
 
+    def answered(self, request: AgentRequest) -> AgentReply | None:
+        """The reply to this very request, if it was given before burnish was cut off. Starts nothing."""
+        entry = self._entry(request.agent)
+        return self._question(request, entry).answered()
+
+    def _question(self, request: AgentRequest, entry: AgentSettings) -> Question:
+        return Question(replace(request, model=request.model or entry.model), entry, self._agent(entry))
+
     def _ask(
         self,
         request: AgentRequest,
@@ -93,7 +101,7 @@ class Runner:
         lock_file: Path | None,
     ) -> AgentReply:
         """One agent, as often as it makes sense."""
-        question = Question(replace(request, model=request.model or entry.model), entry, self._agent(entry))
+        question = self._question(request, entry)
         if (reply := question.answered()) is not None:
             return reply
         for attempt in count(1):
@@ -120,9 +128,10 @@ class Runner:
         command = self._command(question, call, folder, lock_file)
         done = run(command, stop=self._stop, on_output=on_output)
         if done.ended == "timeout":
+            limit = _minutes(question.request.timeout_seconds)
             raise PhaseFailed(
                 ErrorCode.TIMEOUT,
-                f"{question.entry.name} was still working after {_minutes(question.request.timeout_seconds)}.",
+                f"{question.entry.name} was still working after {limit}.",
                 hint="Raise timeout_minutes in the settings, or make the task smaller.",
                 retryable=True,
             )

@@ -1,0 +1,243 @@
+"""One runner for all agents: nothing is paid twice, what may pass is tried again, what cannot is not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from burnish.agents.base import AgentSettings
+from burnish.agents.runner import Retry
+from burnish.errors import PhaseFailed
+from burnish.proc.run import Stop, wait_for_orphans
+
+# Counts its calls in the workspace, then does as told.
+COUNT = "import sys, pathlib, time\np = pathlib.Path('count'); n = len(p.read_text()) if p.exists() else 0\n"
+COUNT += "p.write_text('x' * (n + 1))\n"
+
+
+def calls(project) -> int:
+    path = project.root / "workspace" / "count"
+    return len(path.read_text()) if path.exists() else 0
+
+
+def test_an_answered_call_is_read_again_and_not_paid_again(project) -> None:
+    runner = project.runner(project.robot(COUNT + "print('answer', n)"))
+    request = project.request()
+
+    first = runner.call(request)
+    second = runner.call(request)
+
+    assert first == second == runner.answered(request)
+    assert calls(project) == 1
+
+
+def test_another_prompt_is_another_call(project) -> None:
+    runner = project.runner(project.robot(COUNT + "print('answer', n)"))
+    request = project.request()
+    other = project.request(prompt="Something else.", call_dir=request.call_dir)
+
+    assert runner.call(request).text == "answer 0"
+    assert runner.answered(other) is None
+    assert runner.call(other).text == "answer 1"
+
+
+def test_a_failure_is_not_an_answer_to_be_read_again(project) -> None:
+    runner = project.runner(project.robot(COUNT + "if n == 0: sys.exit('broken')\nprint('better')"))
+    request = project.request()
+    with pytest.raises(PhaseFailed):
+        runner.call(request)
+
+    assert runner.call(request).text == "better"
+
+
+def test_what_may_pass_is_tried_again_and_every_attempt_is_kept(project) -> None:
+    runner = project.runner(project.robot(COUNT + "if n < 2: sys.exit('429 rate limit')\nprint('at last')"))
+    request = project.request()
+
+    assert runner.call(request).text == "at last"
+    assert calls(project) == 3
+    assert [(request.call_dir / f"try-{n}" / "stderr").read_text() for n in (1, 2, 3)] == [
+        "429 rate limit\n",
+        "429 rate limit\n",
+        "",
+    ]
+
+
+def test_tries_have_an_end(project) -> None:
+    runner = project.runner(project.robot(COUNT + "sys.exit('overloaded')"), attempts=2)
+
+    with pytest.raises(PhaseFailed) as caught:
+        runner.call(project.request())
+    assert (caught.value.code, caught.value.retryable) == ("AGENT_FAILED", True)
+    assert "overloaded" in caught.value.what
+    assert calls(project) == 2
+
+
+def test_what_will_not_pass_is_not_tried_again(project) -> None:
+    runner = project.runner(project.robot(COUNT + "sys.exit('401 invalid api key')"))
+
+    with pytest.raises(PhaseFailed) as caught:
+        runner.call(project.request())
+    assert (caught.value.code, caught.value.retryable) == ("AGENT_FAILED", False)
+    assert calls(project) == 1
+
+
+def test_pauses_grow_up_to_a_limit() -> None:
+    retry = Retry(base_seconds=5, most_seconds=30)
+
+    assert [retry.pause(n) for n in (1, 2, 3, 4, 50)] == [5, 10, 20, 30, 30]
+
+
+def test_the_fallback_is_asked_when_the_first_cannot(project) -> None:
+    first = project.robot("import sys; sys.exit(1)", fallback="second", model="big")
+    second = AgentSettings("second", "command", argv=("no-such-agent",), fallback="third")
+    third = AgentSettings(
+        "third", "command", argv=("echo", "third, model {model}"), fallback="robot", model="s"
+    )
+
+    reply = project.runner(first, second, third).call(project.request(model="huge"))
+
+    assert (reply.text, reply.model) == ("third, model s", "s")
+
+
+def test_a_circle_of_fallbacks_ends(project) -> None:
+    one = project.robot("import sys; sys.exit(1)", name="one", fallback="two")
+    two = project.robot("import sys; sys.exit(2)", name="two", fallback="one")
+
+    with pytest.raises(PhaseFailed, match=r"two: .*exit code 2"):
+        project.runner(one, two).call(project.request("one"))
+
+
+def test_an_unknown_agent_or_kind_is_named(project) -> None:
+    runner = project.runner(AgentSettings("odd", "telepathy"))
+
+    for name, word in (("nobody", "nobody"), ("odd", "telepathy")):
+        with pytest.raises(PhaseFailed, match=word) as caught:
+            runner.call(project.request(name))
+        assert caught.value.code == "AGENT_MISSING"
+
+
+def test_out_of_time_is_a_timeout_and_goes_to_no_fallback(project) -> None:
+    slow = project.robot("import time; time.sleep(60)", fallback="other")
+    other = AgentSettings("other", "command", argv=("echo", "never"))
+
+    with pytest.raises(PhaseFailed) as caught:
+        project.runner(slow, other).call(project.request(timeout_seconds=0.3))
+    assert (caught.value.code, caught.value.retryable) == ("TIMEOUT", True)
+
+
+@pytest.mark.parametrize("code", ["import time; time.sleep(60)", "import sys; sys.exit('overloaded')"])
+def test_a_stop_interrupts_the_call_and_the_wait_for_the_next(project, code: str) -> None:
+    stop = Stop()
+    threading.Timer(0.4, stop.request).start()
+    runner = project.runner(project.robot(code), stop=stop, attempts=1000)
+
+    with pytest.raises(PhaseFailed) as caught:
+        runner.call(project.request())
+    assert caught.value.code == "INTERRUPTED"
+
+
+def test_an_agent_has_only_so_many_places(project) -> None:
+    code = (
+        "import time, pathlib, os\np = pathlib.Path('in'); p.mkdir(exist_ok=True); q = p / str(os.getpid())\n"
+    )
+    code += "q.touch(); time.sleep(.2); print(len(list(p.iterdir()))); q.unlink()"
+    runner = project.runner(project.robot(code, max_parallel=2))
+    seen: list[int] = []
+    requests = [project.request() for _ in range(5)]
+    threads = [
+        threading.Thread(target=lambda r=request: seen.append(int(runner.call(r).text)))
+        for request in requests
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(seen) == 5 and max(seen) <= 2
+
+
+def test_live_output_reaches_the_screen(project) -> None:
+    heard: list[str] = []
+    robot = project.robot("import time\nprint('\\x1b[31mworking', flush=True); time.sleep(.3)")
+
+    project.runner(robot).call(project.request(), on_output=heard.append)
+
+    assert "working" in heard[0] and "\x1b" not in heard[0]
+
+
+RUNNER = """
+import sys
+from pathlib import Path
+from burnish.agents.base import AgentSettings
+from burnish.agents.runner import Runner
+from burnish.core.agent import AgentRequest
+root = Path(sys.argv[1])
+robot = AgentSettings("robot", "command", argv=("./robot.py",))
+runner = Runner({"robot": robot}, checkout=root / "checkout", lock_dir=root / "locks")
+call_dir = Path(sys.argv[2])
+request = AgentRequest("robot", "implement", "Do it.", root / "workspace", call_dir, 29, 2, "implement")
+print(runner.call(request, lock_file=root / "lock").text)
+"""
+
+
+def test_a_burnish_that_was_killed_finds_the_answer_it_had_paid_for(project) -> None:
+    robot = project.robot(COUNT + "pathlib.Path('ready').touch(); time.sleep(.4); print('paid')")
+    request = project.request()
+    argv = [sys.executable, "-c", RUNNER, str(project.root), str(request.call_dir)]
+    first = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _wait_for(project.root / "workspace" / "ready")
+    first.send_signal(signal.SIGSTOP)
+    _wait_for(request.call_dir / "try-1" / "outcome.json")
+    first.kill()
+    first.wait()
+    assert wait_for_orphans(project.root / "lock")
+
+    assert project.runner(robot).call(request).text == "paid"
+    assert calls(project) == 1
+
+
+def test_a_call_that_was_cut_is_made_again(project) -> None:
+    robot = project.robot(
+        COUNT + "pathlib.Path('ready').touch(); time.sleep(60 if n == 0 else 0); print('again')"
+    )
+    request = project.request()
+    argv = [sys.executable, "-c", RUNNER, str(project.root), str(request.call_dir)]
+    first = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _wait_for(project.root / "workspace" / "ready")
+    first.kill()
+    first.wait()
+    assert wait_for_orphans(project.root / "lock")
+
+    assert project.runner(robot).call(request).text == "again"
+    assert (request.call_dir / "try-1" / "outcome.json").exists()
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 10
+    while not path.exists():
+        assert time.monotonic() < deadline, path
+        time.sleep(0.01)
+
+
+def test_a_full_disk_is_said_to_be_full(project) -> None:
+    """A limit on the size of files stands in for the disk."""
+    code = "import os\nwhile True: os.write(1, b'x' * 5000)"
+    project.robot(code)
+    request = project.request()
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    wrapped = (
+        limit + "try:\n " + RUNNER.strip().replace("\n", "\n ") + "\nexcept Exception as e: print(e.code)"
+    )
+    argv = [sys.executable, "-c", wrapped, str(project.root), str(request.call_dir)]
+
+    said = subprocess.run(argv, capture_output=True, text=True, timeout=20, env=dict(os.environ))
+
+    assert said.stdout.strip() == "DISK_FULL", said.stderr

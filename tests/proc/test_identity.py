@@ -1,0 +1,136 @@
+"""A runner is dead when its lock can be had, and by no other sign (promises 8 and 9)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from burnish.proc.identity import describe, hold, is_dead
+from burnish.proc.slots import slot
+from burnish.proc.stop import Stop, Stopped
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from burnish.proc.identity import hold
+print(hold(Path(sys.argv[1])).runner.uuid, flush=True)
+time.sleep(99)
+"""
+
+
+def test_we_are_alive_in_our_own_eyes_and_dead_after_release(tmp_path: Path) -> None:
+    with hold(tmp_path) as lock:
+        assert not is_dead(tmp_path, lock.runner.uuid)
+        assert describe(tmp_path, lock.runner.uuid) == lock.runner
+    assert is_dead(tmp_path, lock.runner.uuid)
+
+
+def test_a_living_runner_is_never_dead_and_a_killed_one_is_at_once(tmp_path: Path) -> None:
+    runner = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE)
+    assert runner.stdout is not None
+    uuid = runner.stdout.readline().decode().strip()
+    file = tmp_path / f"runner-{uuid}"
+    for age in (0, 86_400, -86_400):  # the clock goes forward and back by a day
+        os.utime(file, (time.time() - age, time.time() - age))
+        assert not is_dead(tmp_path, uuid)
+    runner.kill()
+    runner.wait()
+    runner.stdout.close()
+
+    assert is_dead(tmp_path, uuid)
+
+
+def test_a_pid_that_was_given_out_again_saves_nobody(tmp_path: Path) -> None:
+    """The dead runner's file names a pid that lives: ours."""
+    file = tmp_path / "runner-abc"
+    with hold(tmp_path) as ours:
+        file.write_text(json.dumps({**json.loads(ours.path.read_text()), "uuid": "abc"}))
+
+        assert is_dead(tmp_path, "abc")
+        assert not is_dead(tmp_path, ours.runner.uuid)
+
+
+def test_many_may_look_at_once_without_seeing_each_other_as_alive(tmp_path: Path) -> None:
+    (tmp_path / "runner-abc").touch()
+    seen: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda: seen.extend(is_dead(tmp_path, "abc") for _ in range(200)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert seen == [True] * 800
+
+
+def test_a_name_that_is_no_uuid_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError):
+        is_dead(tmp_path, "../../etc/passwd")
+
+
+def test_two_processes_differ_even_with_one_pid(tmp_path: Path) -> None:
+    with hold(tmp_path) as one, hold(tmp_path) as two:
+        assert one.runner.pid == two.runner.pid == os.getpid()
+        assert one.runner.uuid != two.runner.uuid
+        assert one.runner.boot_id and one.runner.start_time.replace(".", "").isdigit()
+
+
+TAKE = """
+import sys, time
+from pathlib import Path
+from burnish.proc.slots import slot
+with slot(Path(sys.argv[1]), "agent/x", 2) as number:
+    print(number, flush=True)
+    time.sleep(99)
+"""
+
+
+def test_places_are_counted_over_processes_and_freed_by_death(tmp_path: Path) -> None:
+    others = [
+        subprocess.Popen([sys.executable, "-c", TAKE, str(tmp_path)], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    taken = sorted(int(other.stdout.readline()) for other in others if other.stdout)
+    assert taken == [0, 1]
+    stop = Stop()
+    threading.Timer(0.3, stop.request).start()
+    with pytest.raises(Stopped), slot(tmp_path, "agent/x", 2, stop):
+        pass
+    others[0].kill()
+    others[0].wait()
+
+    with slot(tmp_path, "agent/x", 2) as number:
+        assert number in (0, 1)
+    others[1].kill()
+    for other in others:
+        other.wait()
+        assert other.stdout is not None
+        other.stdout.close()
+
+
+def test_threads_of_one_process_are_counted_too(tmp_path: Path) -> None:
+    inside, most = [], []
+
+    def work() -> None:
+        with slot(tmp_path, "x", 2):
+            inside.append(1)
+            most.append(len(inside))
+            time.sleep(0.05)
+            inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert max(most) == 2

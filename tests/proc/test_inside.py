@@ -1,0 +1,35 @@
+"""burnish knows when it is called by something that it has started itself."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from burnish.proc.inside import inside_phase
+from burnish.proc.run import run
+
+ASK = "from burnish.proc.inside import inside_phase; print(inside_phase())"
+FORK_AWAY = (
+    "import os, time\nif os.fork(): time.sleep(1); os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
+)
+
+
+def test_we_are_not_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not inside_phase()
+    monkeypatch.setenv("BURNISH_TASK", "1")
+    assert inside_phase()
+
+
+def test_a_program_that_drops_the_variable_is_still_inside(bench) -> None:
+    done = run(bench.python("", argv=(sys.executable, "-c", ASK)))
+
+    assert done.stdout.read_text() == "True\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a subreaper")
+def test_forking_away_from_the_shim_does_not_help(bench) -> None:
+    wait = "time.sleep(.3)\n"
+    done = run(bench.python("", argv=(sys.executable, "-c", FORK_AWAY + wait + ASK)))
+
+    assert done.stdout.read_text() == "True\n"
