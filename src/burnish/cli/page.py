@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, paint
-from burnish.cli.text import clean, count, cut, money, one_line, pad, width
+from burnish.cli.text import clean, count, cut, money, one_line, pad, width, wrap
 from burnish.core.status import Status
 from burnish.views.status import MARKS
 
@@ -20,7 +19,7 @@ def page(story: Story, *, room: int, colour: bool) -> list[str]:
         list(_wanted(story, room)),
         list(_cycles(story, room, colour)),
         list(_findings(story, room, colour)),
-        [_next(story)],
+        _next(story),
     ]
     return [line for part in parts if any(part) for line in (*part, "")][:-1]
 
@@ -41,7 +40,7 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         "base": (story.get("base") or "")[:12],
         "commit": (story.get("commit") or "")[:12],
         "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
-        "cost": "  ".join(x for x in (money(story.get("cost_usd")), _tokens(story.get("tokens"))) if x),
+        "cost": ", ".join(x for x in (money(story.get("cost_usd")), _tokens(story.get("tokens"))) if x),
         "after": ", ".join(story.get("depends_on") or ()),
         "overrides": str(story["overrides"]) if story.get("overrides") else "",
     }
@@ -128,38 +127,32 @@ def _place(finding: Mapping[str, Any]) -> str:
     return one_line(finding["file"]) + line
 
 
-def _next(story: Story) -> str:
+def _next(story: Story) -> list[str]:
     number = story["id"]
+    accept = f'burnish edit {number} --verdict APPROVED --reason "…"'
     match Status(story["status"]):
         case Status.BACKLOG:
-            return f"Next: burnish run {number}"
+            steps = [f"burnish run {number}"]
         case Status.IN_PROGRESS | Status.CODE_REVIEW:
-            return f"Next: burnish log {number} -f to watch it, burnish run {number} if nobody runs it"
+            steps = [f"burnish log {number} -f", f"burnish run {number}   (if nobody runs it)"]
         case Status.FAILED:
-            return f"Next: burnish log {number}, then burnish retry {number}"
+            steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
-            return f"Next: burnish retry {number}, or to accept it: {_accept(number)}"
+            steps = [f"burnish retry {number}", f"{accept}  (accepts)"]
         case Status.WAITING_APPROVAL:
-            return f"Next: burnish diff {number}, and to accept it: {_accept(number)}"
+            steps = [f"burnish diff {number}", f"{accept}  (accepts)"]
         case Status.VERIFIED:
             branch = one_line(story.get("branch") or "its branch")
-            return f"Next: burnish diff {number}, merge {branch}, then burnish done {number}"
+            steps = [f"burnish diff {number}", f"git merge {branch}", f"burnish done {number}"]
         case Status.CANCELLED:
-            return f"Next: burnish edit {number} --status backlog puts it back"
-    return ""
-
-
-def _accept(number: str) -> str:
-    return f'burnish edit {number} --verdict APPROVED --reason "…"'
+            steps = [f"burnish edit {number} --status backlog   (puts it back)"]
+        case _:
+            steps = []
+    return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(steps)]
 
 
 def _wrap(text: str, room: int, indent: str, *, lines: int = 4) -> list[str]:
-    wrapped = [
-        piece
-        for line in clean(text).strip().splitlines()
-        for piece in textwrap.wrap(line, room, initial_indent=indent, subsequent_indent=" " * len(indent))
-        or [""]
-    ]
-    if len(wrapped) > lines:
-        return [*wrapped[:lines], " " * len(indent) + "…"]
-    return wrapped
+    blank = " " * len(indent)
+    wrapped = [piece for line in clean(text).strip().splitlines() for piece in wrap(line, room - len(indent))]
+    shown = wrapped if len(wrapped) <= lines else [*wrapped[:lines], "…"]
+    return [f"{indent if n == 0 else blank}{line}".rstrip() for n, line in enumerate(shown)]

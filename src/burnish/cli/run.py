@@ -46,14 +46,15 @@ def run(
 
     Without ids: the next one that is ready.
     """
-    from burnish.wiring import RunRequest
-
     if tui:
         raise BadInput("--tui is not built yet.", hint="Run without it: progress is shown on the terminal.")
     if ids and everything:
         raise BadInput("Tasks are named and --all is given.", hint="Use one of the two.")
+    numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
+    from burnish.wiring import RunRequest
+
     request = RunRequest(
-        ids=tuple(dict.fromkeys(task_id(text) for text in ids or ())),
+        ids=numbers,
         everything=everything,
         jobs=jobs,
         no_review=no_review,

@@ -46,6 +46,34 @@ def cut(text: str, room: int) -> str:
     return "".join(kept).rstrip() + "…" if room > 0 else ""
 
 
+def wrap(text: str, room: int) -> list[str]:
+    """The words of one line on as many as they need; a word that is too long is broken."""
+    lines = [""]
+    for word in text.expandtabs(4).split():
+        while word:
+            gap = " " if lines[-1] else ""
+            if width(lines[-1]) + len(gap) + width(word) <= room:
+                lines[-1] += gap + word
+                break
+            if lines[-1]:
+                lines.append("")
+                continue
+            head = _head(word, room)
+            lines[-1], word = head, word[len(head) :]
+            lines += [""] if word else []
+    return lines
+
+
+def _head(text: str, room: int) -> str:
+    """The start of the text that fits; one character at least, so that there is always less left."""
+    used = 0
+    for end, char in enumerate(text):
+        used += _columns(char)
+        if used > room and end:
+            return text[:end]
+    return text
+
+
 def pad(text: str, room: int) -> str:
     return text + " " * (room - width(text))
 

@@ -1,0 +1,169 @@
+"""From a command line to words and an exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish import __version__
+from burnish.cli.main import ALIASES, VERBS, build, main
+from burnish.errors import BadInput, BurnishError, Refused
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_help_names_every_verb_once_and_no_alias(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    shown = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
+    assert shown == [verb for verb in VERBS if verb not in ALIASES]
+
+
+def test_nothing_typed_is_a_wish_for_help(capsys: Capture) -> None:
+    assert main([]) == 0
+    assert "Usage: burnish" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_has_help_for_itself_and_all_its_options(verb: str, capsys: Capture) -> None:
+    assert main([verb, "-h"]) == 0
+    out = capsys.readouterr().out
+    assert f"Usage: burnish {verb}" in out and "-C DIR" in out
+
+
+def test_a_verb_alone_is_the_same_as_among_all() -> None:
+    whole = build()
+    for verb in VERBS:
+        alone = build(verb).commands[verb]
+        assert [p.opts for p in alone.params] == [p.opts for p in whole.commands[verb].params]
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v != "work"])
+def test_every_command_that_shows_something_can_say_it_in_json(verb: str) -> None:
+    assert any("--json" in param.opts for param in build(verb).commands[verb].params)
+
+
+def test_the_version_is_told_in_words_and_in_json(capsys: Capture) -> None:
+    assert main(["version"]) == main(["--version"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second and first.startswith(f"burnish {__version__} ")
+    assert main(["version", "--json"]) == 0
+    assert f'"version": "{__version__}"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "what"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["version", "--frob"], "--frob"),
+        (["show"], "TASK"),
+        (["add"], "TITLE"),
+        (["add", "x", "-t", "wish"], "wish"),
+        (["run", "-j", "0"], "parallel"),
+        (["show", "nonsense"], "nonsense"),
+        (["run", "29x"], "29x"),
+        (["run", "1", "--all"], "--all"),
+        (["run", "--tui"], "--tui"),
+        (["add", "  "], "title"),
+        (["add", "x", "-d", "a", "--file", "b"], "twice"),
+        (["add", "two", "words"], "words"),
+        (["add", "x", "--file", "/no/such/file"], "/no/such/file"),
+        (["add", "x", "-t", "improve"], "improve"),
+        (["add", "x", "--of", "3"], "--of"),
+        (["edit", "1", "--verdict", "APPROVED"], "reason"),
+        (["show", "review-cycle://29/../../etc/passwd"], "points nowhere"),
+        (["-C", "/no/such/dir", "status"], "/no/such/dir"),
+    ],
+)
+def test_wrong_usage_is_two_lines_and_exit_code_2(argv: list[str], what: str, capsys: Capture) -> None:
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second = err.splitlines()
+    assert first.startswith("error: ") and what in first
+    assert second.startswith("   do: ")
+
+
+@pytest.mark.parametrize("error", [BurnishError, BadInput, Refused])
+def test_an_error_the_user_can_fix_keeps_its_exit_code(
+    error: type[BurnishError], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def version() -> None:
+        raise error("The lid is stuck.\x1b[2J", hint="Turn it left.")
+
+    monkeypatch.setattr("burnish.cli.version.version", version)
+    assert main(["version"]) == error.exit_code
+    assert capsys.readouterr().err == "error: The lid is stuck.\n   do: Turn it left.\n"
+
+
+def _explode() -> None:
+    raise ZeroDivisionError("by nought\nand more")
+
+
+def test_a_bug_is_called_a_bug_and_keeps_its_traceback_for_debug(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr("burnish.cli.version.version", _explode)
+    assert main(["version"]) == 3
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "error: This is a bug in burnish: ZeroDivisionError: by nought" and "--debug" in second
+    for argv in (["--debug", "version"], ["version", "--debug"]):
+        assert main(argv) == 3
+        assert "in _explode" in capsys.readouterr().err
+
+
+def test_an_interruption_is_130_and_a_number_is_an_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    def seven() -> int:
+        return 7
+
+    monkeypatch.setattr("burnish.cli.version.version", interrupted)
+    assert main(["version"]) == 130
+    assert "goes on" in capsys.readouterr().err
+    monkeypatch.setattr("burnish.cli.version.version", seven)
+    assert main(["version"]) == 7
+
+
+def burnish(*argv: str, **more: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "burnish.cli", *argv]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_reader_that_has_seen_enough_is_not_complained_about() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "burnish.cli", "--help"], stdout=write, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_terminal_that_knows_only_ascii_gets_no_traceback() -> None:
+    done = burnish("show", "✓", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+def test_colour_is_for_terminals_and_only_where_it_is_wanted() -> None:
+    forced = {**os.environ, "FORCE_COLOR": "1"}
+    assert "\x1b" not in burnish("show", "x", env=forced).stderr  # NO_COLOR is set in every test, and wins
+    forced.pop("NO_COLOR")
+    assert "\x1b[31m" in burnish("show", "x", env=forced).stderr
+    forced.pop("FORCE_COLOR")
+    assert "\x1b" not in burnish("show", "x", env=forced).stderr
+
+
+def test_the_shell_is_offered_the_verbs(tmp_path: Path) -> None:
+    asked = {"_BURNISH_COMPLETE": "complete_bash", "COMP_WORDS": "burnish st", "COMP_CWORD": "1"}
+    done = burnish(env={**os.environ, **asked})
+    assert done.stdout.split() == ["status"]
