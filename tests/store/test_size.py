@@ -25,6 +25,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     with Store.open(root / "home") as store:
         row = store.project_for(root / "app/.git", root / "app", create=True)
         assert row
+        # nothing here has to survive a power cut
+        store._db._connection().execute("PRAGMA synchronous = OFF")
         finding = Finding("F1", Remark(Category.CODE, Severity.ERROR, "wrong"))
         life = [
             Event("run.started", {"run": 1}, run=1),

@@ -18,17 +18,19 @@ def next_id(db: Database, project: str) -> int:
     return int(row["next_task"])
 
 
-def check_needs(db: Database, project: str, id: int, needs: tuple[int, ...]) -> None:
-    """Every dependency exists, and none leads back here."""
+def check_known(db: Database, project: str, needs: tuple[int, ...]) -> None:
+    """Every dependency exists. A new task can then be in no circle: nobody depends on it yet."""
     known = {row["id"] for row in db.all("task_ids", {"project": project, "ids": list(needs)})}
-    unknown = [str(other) for other in needs if other not in known and other != id]
+    unknown = [str(other) for other in needs if other not in known]
     if unknown:
         raise BadInput(
             f"There is no task {', '.join(unknown)} to depend on.",
             hint="`burnish list` shows the tasks of this project.",
         )
-    if not needs:
-        return
+
+
+def check_circle(db: Database, project: str, id: int, needs: tuple[int, ...]) -> None:
+    """No dependency leads back here."""
     graph: dict[int, tuple[int, ...]] = {}
     for row in db.all("task_needs", {"project": project}):
         graph[row["task"]] = (*graph.get(row["task"], ()), row["needs"])

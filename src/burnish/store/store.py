@@ -80,7 +80,7 @@ class Store:
         data = {"spec": spec, "max_cycles": max_cycles, "auto_review": auto_review}
         with self._db.writing():
             id = planning.next_id(self._db, project)
-            planning.check_needs(self._db, project, id, spec.depends_on)
+            planning.check_known(self._db, project, spec.depends_on)
             log.append(self._db, project, id, [Event("task.created", data)], ts=self._now())
             return self.task(project, id)
 
@@ -90,7 +90,9 @@ class Store:
         with self._db.writing():
             self.task(project, id)
             if "depends_on" in changes:
-                planning.check_needs(self._db, project, id, tuple(changes["depends_on"]))
+                needs = tuple(changes["depends_on"])
+                planning.check_known(self._db, project, needs)
+                planning.check_circle(self._db, project, id, needs)
             edited = Event("task.edited", {"changes": encode(changes)})
             log.append(self._db, project, id, [edited], ts=self._now())
             return self.task(project, id)
