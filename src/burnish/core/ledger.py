@@ -9,11 +9,11 @@ from burnish.core.change import Change
 from burnish.core.finding import Finding, Remark, Severity, State
 from burnish.core.ledger_checks import absorb_checks, absorb_source, is_check
 from burnish.core.ledger_people import dispute, expire, reopen, waive
-from burnish.core.matching import SAME, SAME_THOUGH_RULED, pair, trace
+from burnish.core.matching import SAME, SAME_THOUGH_OPEN, SAME_THOUGH_SETTLED, pair, pair_left_over, trace
 from burnish.core.reanchor import Place, Tree, follow, touches
 from burnish.core.review import Ruling, RulingState
 from burnish.core.update import Update, between, next_number
-from burnish.core.voices import Group, hear, traced
+from burnish.core.voices import Group, hear, keep_words, traced
 
 __all__ = [
     "Update",
@@ -59,7 +59,7 @@ def absorb_review(
     tree = Tree(files)
     book = _Book(findings, cycle, delta, {finding.id: finding for finding in findings})
     places = _carry_over(book, tree)
-    groups = hear(remarks, tree, book.notes)
+    groups = hear(remarks, tree, delta, book.notes)
     ruled = _rule(book, rulings)
     matched = _match(book, places, groups, ruled)
     for number, group in enumerate(groups):
@@ -109,13 +109,18 @@ def _match(
     old = [trace(finding.remark, places[finding.id]) for finding in known]
     bars = [_bar(finding, ruled) for finding in known]
     order = sorted(range(len(groups)), key=lambda i: traced(groups[i]).key)
-    pairs = pair(old, [traced(groups[i]) for i in order], bars)
-    return {order[new]: known[earlier].id for earlier, new in pairs.items()}
+    new = [traced(groups[i]) for i in order]
+    pairs = pair(old, new, bars)
+    silent = [i for i, f in enumerate(known) if f.alive and i not in pairs and f.id not in ruled]
+    unexplained = [j for j in range(len(new)) if j not in pairs.values()]
+    left = pair_left_over([old[i] for i in silent], [new[j] for j in unexplained])
+    pairs |= {silent[i]: unexplained[j] for i, j in left.items()}
+    return {order[j]: known[i].id for i, j in pairs.items()}
 
 
 def _bar(finding: Finding, ruled: dict[str, Ruling]) -> float:
     if finding.id in ruled:
-        return SAME_THOUGH_RULED
+        return SAME_THOUGH_OPEN if ruled[finding.id].state is RulingState.OPEN else SAME_THOUGH_SETTLED
     return SAME + 0.05 if finding.state is State.RESOLVED else SAME
 
 
@@ -146,6 +151,7 @@ def _newer(book: _Book, finding: Finding, group: Group) -> Remark:
     """The words and the place of today; a worse severity only where the code changed."""
     old, new = finding.remark, group.remark
     quote = new.quote or old.quote
+    new = keep_words(new, old, "Said before: ")
     line, end_line = (new.line, new.end_line) if new.line is not None else (old.line, old.end_line)
     merged = replace(
         new, file=new.file or old.file, line=line, end_line=end_line, quote=quote, rule=new.rule or old.rule

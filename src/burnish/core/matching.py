@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from burnish.core.assignment import best_pairs
 from burnish.core.finding import Category, Remark
@@ -13,17 +15,22 @@ from burnish.core.reanchor import Place, squeeze
 
 # From here on two remarks are taken for one problem.
 SAME = 0.6
-# The reviewer has already spoken of that finding by id: what it raises besides is likelier another one.
-SAME_THOUGH_RULED = 0.9
-# Two reviewers of one panel: a problem taken for another one would vanish unseen, so more is asked.
-SAME_VOICE = 0.75
+# The reviewer has spoken of that finding by id already: it may repeat it, or mean another one.
+SAME_THOUGH_OPEN = 0.64
+# It has even called it settled: only clear words at the same place say the contrary.
+SAME_THOUGH_SETTLED = 0.9
+# Two reviewers of one panel.
+SAME_VOICE = 0.62
 # Word for word at the same place; outweighs any two other pairs, so identical ones are never swapped.
 IDENTICAL = 4.0
 
 _PLACE, _QUOTE, _WORDS = 0.45, 0.3, 0.5
 _WORDS_ALONE = 1.1
-# Code found by its quote this many lines apart may still be one place, quoted in two pieces.
-_NEIGHBOURS = 3
+_WORDS_LOST = 0.6
+# In code that did not change since, a remark is likelier to be one that was made before.
+_REPEATED = 0.1
+# How far off a reviewer that does not quote may count.
+_MISCOUNT = 5
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -51,6 +58,8 @@ class Trace:
     quote: str
     quote_lines: frozenset[str]
     quote_words: frozenset[str]
+    # the words that the quoted names are made of
+    quote_names: frozenset[str]
 
 
 def trace(remark: Remark, place: Place) -> Trace:
@@ -66,6 +75,7 @@ def trace(remark: Remark, place: Place) -> Trace:
         squeeze(remark.quote),
         lines,
         frozenset(_WORD.findall(remark.quote)),
+        _words(remark.quote),
     )
 
 
@@ -83,6 +93,24 @@ def pair(old: Sequence[Trace], new: Sequence[Trace], bars: Sequence[float]) -> d
     return best_pairs(gains)
 
 
+def pair_left_over(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
+    """Old → new of what is left: one finding nobody mentioned, one remark close by, and nothing else near.
+
+    For reviewers that quote nothing and miscount: words and lines may differ, but no other can be meant.
+    """
+    near = [(i, j) for i, before in enumerate(old) for j, after in enumerate(new) if _close(before, after)]
+    olds, news = Counter(i for i, _ in near), Counter(j for _, j in near)
+    return {i: j for i, j in near if olds[i] == 1 and news[j] == 1}
+
+
+def _close(old: Trace, new: Trace) -> bool:
+    if old.category != new.category or old.place.file != new.place.file or (old.rule and new.rule):
+        return False
+    if (old.place.sure and new.place.sure) or old.place.line is None or new.place.line is None:
+        return False
+    return old.place.file is not None and abs(old.place.line - new.place.line) <= _MISCOUNT
+
+
 def likeness(old: Trace, new: Trace) -> float:
     """How much speaks for these two being one problem: `SAME` or more is yes."""
     if old.rule and new.rule and old.rule != new.rule:
@@ -95,13 +123,30 @@ def likeness(old: Trace, new: Trace) -> float:
     quote = _quote(old, new)
     if quote is not None:
         value += _QUOTE * (1.5 * quote - 0.5)
+    if old.place.file != new.place.file and quote is not None and quote < 0.7:
+        # Between two files only the code itself can tell that it was moved.
+        return 0.0
+    if new.place.seen:
+        value += _REPEATED
+    words = _likeness_of_words(old, new)
     if place is None:
-        return value + _WORDS_ALONE * _likeness_of_words(old, new)
-    return value + place + _WORDS * _likeness_of_words(old, new)
+        return value + _WORDS_ALONE * words
+    if old.place.sure and new.place.sure:
+        return value + place + _WORDS * words
+    # A line that was miscounted must not outvote the very same words.
+    return value + max(place + _WORDS * words, _WORDS_LOST * words)
+
+
+def say_the_same(one: Remark, other: Remark) -> bool:
+    """Do they share enough words that one of them can stand for both?"""
+    first, second = trace(one, Place()), trace(other, Place())
+    return max(_overlap(first.title, second.title), _overlap(first.words, second.words)) >= 0.4
 
 
 def _thinkable(old: Trace, new: Trace) -> bool:
-    """Code that still stands in one file is not the code of another file."""
+    """Code that stands in one file is not that of another; and it moves only to where something changed."""
+    if old.place.gone and new.place.sure and new.place.seen:
+        return False
     if old.place.file == new.place.file or old.place.file is None or new.place.file is None:
         return True
     return old.place.gone
@@ -117,15 +162,16 @@ def _place(old: Place, new: Place) -> float | None:
         return None
     if old.line is None or new.line is None:
         return None
-    old_end, new_end = max(old.end_line or 0, old.line), max(new.end_line or 0, new.line)
+    old_end, new_end = (max(place.end_line or 0, place.reach or 0, place.line or 0) for place in (old, new))
     gap = max(old.line - new_end, new.line - old_end, 0)
     if not (old.sure and new.sure):
-        return _PLACE * math.exp(-gap / 8)
-    if gap > _NEIGHBOURS:
+        # Somebody's count of lines. That it comes out on the very line is no accident.
+        exact = 0.15 if old.line == new.line else 0.0
+        return _PLACE * math.exp(-gap / 8) + exact
+    if gap:
         # Both stand where their code stands, and that is not the same place.
         return -0.4
-    apart = abs(old.line - new.line)
-    return _PLACE if apart <= 1 and not gap else _PLACE * 0.7 if not gap else _PLACE * 0.6 / gap
+    return _PLACE if abs(old.line - new.line) <= 1 else _PLACE * 0.7
 
 
 def _quote(old: Trace, new: Trace) -> float | None:
@@ -137,18 +183,22 @@ def _quote(old: Trace, new: Trace) -> float | None:
     shorter, longer = sorted((old.quote, new.quote), key=len)
     shared = old.quote_lines & new.quote_lines
     if (len(shorter) >= 6 and shorter in longer) or (shared and max(map(len, shared)) >= 6):
-        return 0.85
+        return 0.95
     return 0.8 * _overlap(old.quote_words, new.quote_words)
 
 
 def _likeness_of_words(old: Trace, new: Trace) -> float:
-    # Names that the code itself holds speak of the place, which is weighed already, not of the problem.
-    known = {stem(part) for name in old.quote_words | new.quote_words for part in _parts(name)}
-    here = old.place.file is not None and old.place.file == new.place.file
-    names = known if here and known else set()
+    names: frozenset[str] = frozenset()
+    if _one_spot(old.place, new.place):
+        # Names that the code itself holds speak of the place, which is weighed already, not of the problem.
+        names = old.quote_names | new.quote_names
     title = _overlap(old.title - names, new.title - names)
     words = _overlap(old.words - names, new.words - names)
     return max(title, words, (title + words) / 2)
+
+
+def _one_spot(old: Place, new: Place) -> bool:
+    return old.file == new.file and old.line is not None and old.line == new.line
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -157,6 +207,7 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return 2 * len(one & other) / (len(one) + len(other))
 
 
+@lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
     found = {stem(part) for name in _WORD.findall(text) for part in _parts(name)}
     return frozenset(found - {""})

@@ -21,10 +21,14 @@ class Place:
     file: str | None = None
     line: int | None = None
     end_line: int | None = None
+    # last line of the quoted code
+    reach: int | None = None
     # the code quoted stands there: not only somebody's count of lines
     sure: bool = False
     # the code it spoke of was removed, and is nowhere else in the change
     gone: bool = False
+    # the change since the last review did not touch the code there: it was looked at before
+    seen: bool = False
 
 
 class Tree:
@@ -74,15 +78,16 @@ def anchor(remark: Remark, tree: Tree) -> tuple[Remark, Place, str]:
     claimed = Place(path, remark.line, remark.end_line)
     if not remark.quote.strip():
         return remark, claimed, ""
-    spot = _nearest(tree.find(path, remark.quote), remark.line)
+    hits = tree.find(path, remark.quote)
+    spot = _nearest(hits, remark.line)
     if spot is None:
         return remark, claimed, f"the quoted code was not found in {path}"
     last = remark.end_line or remark.line
     if remark.line is not None and last is not None and spot[0] <= last and remark.line <= spot[1]:
-        return remark, replace(claimed, sure=True), ""
-    moved = _move(remark, path, spot)
+        return remark, replace(claimed, sure=True, reach=spot[1]), ""
+    moved = replace(remark, line=spot[0], end_line=_end(remark, spot[0]))
     told = f"{path}:{remark.line} put right to line {spot[0]}" if remark.line else ""
-    return moved, Place(moved.file, moved.line, moved.end_line, sure=True), told
+    return moved, Place(path, moved.line, moved.end_line, spot[1], sure=len(hits) == 1), told
 
 
 def follow(remark: Remark, delta: Change | None, tree: Tree) -> Place:
@@ -102,13 +107,18 @@ def follow(remark: Remark, delta: Change | None, tree: Tree) -> Place:
         hits = _touched_hits(hits, changed)
     spot = _nearest(hits, line)
     if spot is not None:
-        kept = _move(remark, path, spot) if line is None or not spot[0] <= line <= spot[1] else None
-        if kept is None:
-            return replace(stays, sure=True)
-        return Place(path, kept.line, kept.end_line, sure=True)
+        return _put(remark, stays, spot, alone=len(hits) == 1)
     if removed is None and tree.text(path) is not None:
         return stays
     return _elsewhere(remark, quote, delta, tree, path) or replace(stays, gone=True)
+
+
+def _put(remark: Remark, stays: Place, spot: tuple[int, int], *, alone: bool) -> Place:
+    # A line that nobody quoted is only as good as the count of who named it.
+    sure = bool(remark.quote.strip())
+    if stays.line is not None and spot[0] <= stays.line <= spot[1]:
+        return replace(stays, sure=sure, reach=spot[1])
+    return Place(stays.file, spot[0], _end(remark, spot[0]), spot[1], sure=sure and alone)
 
 
 def touches(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
@@ -199,18 +209,13 @@ def _elsewhere(remark: Remark, quote: str, delta: Change | None, tree: Tree, pat
         if changed.path != path and changed.status != "D":
             spot = _nearest(_touched_hits(tree.find(changed.path, quote), changed), remark.line)
             if spot:
-                moved = _move(remark, changed.path, spot)
-                return Place(moved.file, moved.line, moved.end_line, sure=True)
+                return _put(remark, Place(changed.path), spot, alone=True)
     return None
 
 
 def _touched_hits(hits: list[tuple[int, int]], changed: ChangedFile) -> list[tuple[int, int]]:
     added = changed.changed_lines()
     return [(first, last) for first, last in hits if any(n in added for n in range(first, last + 1))]
-
-
-def _move(remark: Remark, path: str, spot: tuple[int, int]) -> Remark:
-    return replace(remark, file=path, line=spot[0], end_line=_end(remark, spot[0]))
 
 
 def _end(remark: Remark, line: int | None) -> int | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from burnish.core.change import Change
 from burnish.core.finding import Remark
-from burnish.core.matching import SAME_VOICE, Trace, pair, trace
-from burnish.core.reanchor import Place, Tree, anchor
+from burnish.core.matching import SAME_VOICE, Trace, pair, pair_left_over, say_the_same, trace
+from burnish.core.reanchor import Place, Tree, anchor, touches
 
 
 @dataclass(slots=True)
@@ -20,23 +21,35 @@ class Group:
     corrected: bool
 
 
-def hear(remarks: tuple[Remark, ...], tree: Tree, notes: list[str]) -> list[Group]:
+def hear(remarks: tuple[Remark, ...], tree: Tree, delta: Change | None, notes: list[str]) -> list[Group]:
     """Anchor each remark; the same one from two reviewers is one problem with two voices."""
     anchored = [anchor(remark, tree) for remark in remarks]
+    places = [_place(place, delta) for _, place, _ in anchored]
     notes.extend(f"{remark.title}: {note}" for remark, _, note in anchored if note)
     groups: list[Group] = []
     for source in sorted({remark.source for remark in remarks}):
         mine = [i for i in _in_order(anchored) if remarks[i].source == source]
-        own = [
-            Group([i], anchored[i][0], anchored[i][1], (source,), anchored[i][0] != remarks[i]) for i in mine
-        ]
+        own = [Group([i], anchored[i][0], places[i], (source,), anchored[i][0] != remarks[i]) for i in mine]
         own = _without_repeats(own)
         traces = [traced(group) for group in own]
-        joined = pair([traced(group) for group in groups], traces, [SAME_VOICE] * len(groups))
+        joined = _same([traced(group) for group in groups], traces)
         for there, here in joined.items():
             _join(groups[there], own[here])
         groups += [group for i, group in enumerate(own) if i not in joined.values()]
     return sorted(groups, key=lambda group: min(group.members))
+
+
+def _same(old: list[Trace], new: list[Trace]) -> dict[int, int]:
+    pairs = pair(old, new, [SAME_VOICE] * len(old))
+    alone = [i for i in range(len(old)) if i not in pairs]
+    unexplained = [j for j in range(len(new)) if j not in pairs.values()]
+    left = pair_left_over([old[i] for i in alone], [new[j] for j in unexplained])
+    return pairs | {alone[i]: unexplained[j] for i, j in left.items()}
+
+
+def _place(place: Place, delta: Change | None) -> Place:
+    seen = delta is not None and place.line is not None
+    return replace(place, seen=seen and not touches(delta, place.file, place.line, place.end_line))
 
 
 def _in_order(anchored: list[tuple[Remark, Place, str]]) -> list[int]:
@@ -74,8 +87,20 @@ def _join(group: Group, other: Group) -> None:
     group.members += other.members
     group.corrected |= other.corrected
     group.voices = tuple(dict.fromkeys((*group.voices, *other.voices)))
+    first, second = group, other
     if other.remark.severity.rank < group.remark.severity.rank:
-        group.remark, group.place = other.remark, other.place
+        first, second = other, group
+    group.place, group.remark = first.place, keep_words(first.remark, second.remark, "Also said: ")
+
+
+def keep_words(new: Remark, old: Remark, lead: str) -> Remark:
+    """The new remark; with the old one's words where they are other words: should we err, nothing is lost."""
+    own, _, kept = old.description.partition(f"\n\n{lead}")
+    if not kept and not say_the_same(new, replace(old, description=own)):
+        kept = f"{old.title.rstrip('.')}. {own}".strip()
+    if not kept or lead in new.description:
+        return new
+    return replace(new, description=f"{new.description}\n\n{lead}{kept}".strip())
 
 
 def traced(group: Group) -> Trace:
