@@ -17,3 +17,13 @@ class Approval:
     ts: str
     # number of the `review.approved` event that gave it
     event_id: int
+
+    def void_because(self, *, base: str, tree: str, judge: str) -> str | None:
+        """Why it no longer holds, or None."""
+        if tree != self.tree:
+            return "the branch has moved since it was approved"
+        if base != self.base:
+            return "the base has changed since it was approved"
+        if judge != self.judge:
+            return "the checks, reviewers or prompts that judged it have changed"
+        return None

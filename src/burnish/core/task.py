@@ -88,8 +88,8 @@ class Task:
 
     @property
     def name(self) -> str:
-        """`29-add-login`: the directory and branch name."""
-        return f"{self.id}-{slug(self.spec.title)}"
+        """`29-add-login`: the directory and branch name. It stays when the title is edited later."""
+        return self.branch.removeprefix("burnish/") if self.branch else f"{self.id}-{slug(self.spec.title)}"
 
 
 def slug(title: str, *, longest: int = 40) -> str:

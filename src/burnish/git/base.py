@@ -7,25 +7,16 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from burnish.core.commit import Base
 from burnish.errors import BadInput, BurnishError
 from burnish.git.files import disk_errors
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.project import Project, user_settings
 from burnish.git.run import bare_env, git
 from burnish.git.staging import look
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """The commit a task starts from, and the branch it would go back to (None: no branch)."""
-
-    commit: str
-    tree: str
-    target: str | None
 
 
 def resolve_base(project: Project, ref: str | None) -> Base:
@@ -72,9 +63,9 @@ def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
         )
     merged = commits[0]
     for commit in commits[1:]:
-        if _contains(project, merged, commit):
+        if is_ancestor(project, commit, merged):
             continue
-        if _contains(project, commit, merged):
+        if is_ancestor(project, merged, commit):
             merged = commit
             continue
         done = project.git(
@@ -87,7 +78,8 @@ def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
     return Base(merged, read_commit(project, merged).tree, None)
 
 
-def _contains(project: Project, commit: str, ancestor: str) -> bool:
+def is_ancestor(project: Project, ancestor: str, commit: str) -> bool:
+    """Is `ancestor` part of `commit`'s history?"""
     return project.git("merge-base", "--is-ancestor", ancestor, commit, ok=(0, 1)).exit_code == 0
 
 

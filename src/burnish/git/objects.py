@@ -9,9 +9,9 @@ import tempfile
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from burnish.core.commit import Commit
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors
@@ -20,17 +20,6 @@ from burnish.git.project import Project
 Author = tuple[str, str]
 NOBODY: Author = ("burnish", "burnish@localhost")
 _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit, with the trailers that say whose work it is."""
-
-    sha: str
-    tree: str
-    parents: tuple[str, ...]
-    message: str
-    trailers: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_object(project: Project, kind: str, data: bytes) -> str:

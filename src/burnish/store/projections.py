@@ -214,6 +214,7 @@ def _decision(db: Database, event: Recorded) -> None:
             "data": to_json(event.data),
         },
     )
+    db.all("p_decided", {**_here(event), "event": event.id, "waits": int(event.data["action"] == "wait")})
     if again := event.data.get("supersede"):
         db.all("p_supersede", {**where, "phases": list(again)})
 

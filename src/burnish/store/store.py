@@ -186,6 +186,22 @@ class Store:
         row = self._db.one("approval_of", {"project": project, "task": task})
         return rows.approval_of(row) if row else None
 
+    # the audit trail in git
+
+    def mark_archived(self, project: str, task: int, event: int) -> None:
+        """Everything up to that event lies in the committed files."""
+        with self._db.writing():
+            self._db.all("archive_mark", {"project": project, "task": task, "event": event})
+
+    def unarchived(self, project: str) -> list[int]:
+        """Tasks that were decided on and whose files were not committed since: somebody was killed there."""
+        return [row["id"] for row in self._db.all("archive_missing", {"project": project})]
+
+    def spent(self, project: str) -> tuple[float, int]:
+        """USD and tokens of all tasks."""
+        row = self._db.one("money_spent", {"project": project})
+        return (row["usd"], row["tokens"]) if row else (0.0, 0)
+
     # baselines: a cache by tree and command, shared by many tasks
 
     def baseline(self, project: str, tree: str, command: str) -> CheckReport | None:

@@ -30,7 +30,7 @@ WHERE project = :project AND id = :id;
 
 -- name: p_run_fresh
 UPDATE tasks SET cycle = 0, commit_sha = NULL, final_verdict = NULL, review_status = NULL,
-    phase = NULL, phase_started = NULL, open_findings = 0
+    phase = NULL, phase_started = NULL, open_findings = 0, waits = 0
 WHERE project = :project AND id = :id;
 
 -- name: p_phase_start

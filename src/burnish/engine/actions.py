@@ -1,0 +1,207 @@
+"""What a person does to a task by hand: retry, cancel, put back, done. Each is one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.event import Event
+from burnish.core.flow import RUNNING
+from burnish.core.history import History
+from burnish.core.status import FinalVerdict, Reason, ReviewStatus, Status, check_move
+from burnish.core.task import Task
+from burnish.engine.moves import moved
+from burnish.engine.ports import Book, Code
+from burnish.errors import Refused
+
+REVIEW_AGAIN = frozenset({Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW})
+WORK_AGAIN = frozenset({Reason.NO_CHANGES, Reason.SECRET})
+
+
+def retry(book: Book, task_id: int, *, by: str) -> Task:
+    """Let a stopped task go on where it was cut."""
+    history = book.history(task_id)
+    task = history.task
+    if task.status in RUNNING:
+        return task
+    if task.status is Status.FAILED:
+        to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
+        book.record(task_id, moved(task, to, note=""))
+    elif task.status is Status.BLOCKED:
+        book.record(task_id, *_unblock(history, by))
+    elif task.status is Status.CANCELLED:
+        book.record(task_id, moved(task, Status.BACKLOG))
+    else:
+        raise Refused(
+            f"Task {task.id} is {task.status}: there is nothing to retry.",
+            hint="`burnish retry` is for tasks that are blocked, failed or cancelled.",
+        )
+    return book.task(task_id)
+
+
+def _reached_review(history: History) -> bool:
+    work = history.work(history.cycle)
+    return bool(work and work.result.get("changed"))
+
+
+def _unblock(history: History, by: str) -> list[Event]:
+    """What a person who says "go on" means, by the reason it stopped for."""
+    task, cycle = history.task, history.cycle
+    if not task.base:
+        return [moved(task, Status.BACKLOG)]
+    stuck = _stuck_work(history)
+    if task.reason in REVIEW_AGAIN:
+        again = _again(task, cycle, by, ["review"], "review it again")
+        return [again, moved(task, Status.CODE_REVIEW)]
+    if task.reason in WORK_AGAIN or stuck:
+        again = _again(task, cycle, by, ["implement", "improve", "check", "review"], "work on it again")
+        return [again, moved(task, Status.IN_PROGRESS)]
+    if task.reason is Reason.BUDGET or history.decision(cycle) is None:
+        return [moved(task, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
+    data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": _blockers(history)}
+    return [Event("decision.made", data, run=task.run, cycle=cycle), moved(task, Status.IN_PROGRESS)]
+
+
+def _stuck_work(history: History) -> bool:
+    work = history.work(history.cycle)
+    return history.task.reason is Reason.STALLED and bool(work and not work.result.get("changed"))
+
+
+def _again(task: Task, cycle: int, by: str, phases: list[str], why: str) -> Event:
+    data = {"action": "again", "by": by, "why": why, "supersede": phases}
+    return Event("decision.made", data, run=task.run, cycle=cycle)
+
+
+def _blockers(history: History) -> list[str]:
+    return [f.id for f in history.findings if f.alive]
+
+
+def restart(book: Book, code: Code, task_id: int) -> Task:
+    """A new run from a fresh base; the old branch's commits stay under a rescue ref."""
+    task = book.task(task_id)
+    if task.status in RUNNING or task.status is Status.BACKLOG:
+        raise Refused(f"Task {task.id} is {task.status}.", hint="Cancel it first: `burnish cancel`.")
+    if task.branch:
+        code.set_aside(task)
+    if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
+        book.record(task_id, moved(task, Status.BLOCKED, note="restarted by a person"))
+        task = book.task(task_id)
+    check_move(str(task.id), task.status, Status.BACKLOG)
+    book.record(task_id, moved(task, Status.BACKLOG))
+    return book.task(task_id)
+
+
+def cancel(book: Book, code: Code, task_id: int) -> Task:
+    """Stop it for good; work in the workspace is rescued. A runner that holds it notices within a second."""
+    task = book.task(task_id)
+    held = task.runner is not None
+    events = [moved(task, Status.CANCELLED), Event("task.cancelled", {}, run=task.run, cycle=task.cycle)]
+    book.record(task_id, *events)
+    if not held and task.branch:
+        code.rescue(task, f"{task.id}-{task.cycle}-cancelled")
+    return book.task(task_id)
+
+
+def remove(book: Book, code: Code, task_id: int) -> Task:
+    """Out of every list; its events stay, its unsaved work is rescued."""
+    task = book.task(task_id)
+    if task.runner is not None and task.status in RUNNING:
+        raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
+    dependents = [t.id for t in book.tasks() if task.id in t.spec.depends_on and t.status is Status.BACKLOG]
+    if dependents:
+        names = ", ".join(map(str, dependents))
+        raise Refused(
+            f"Task {task.id} is needed by {names}.", hint="Edit or remove those first (`burnish edit ID --depends-on`)."
+        )
+    if task.branch:
+        code.rescue(task, f"{task.id}-{task.cycle}-removed")
+    book.record(task_id, Event("task.removed", {}, run=task.run, cycle=task.cycle))
+    return task
+
+
+def put_back(book: Book, task_id: int) -> Task:
+    task = book.task(task_id)
+    book.record(task_id, moved(task, Status.BACKLOG))
+    return book.task(task_id)
+
+
+def done(book: Book, task_id: int, *, by: str, reason: str) -> Task:
+    """A person says that it is finished, e.g. merged by hand. Without an approval that is an override."""
+    task = book.task(task_id)
+    steps: list[Event] = []
+    if task.status is not Status.VERIFIED:
+        if not reason.strip():
+            raise Refused(
+                f"Task {task.id} is {task.status}, not verified: calling it done is an override.",
+                hint=f'Say why: burnish done {task.id} --reason "…"',
+            )
+        steps += override(task, by=by, reason=reason)
+        task = _as(task, Status.VERIFIED)
+    steps += [moved(task, Status.COMPLETED), Event("task.done", {"by": by}, run=task.run, cycle=task.cycle)]
+    book.record(task_id, *steps)
+    return book.task(task_id)
+
+
+def override(task: Task, *, by: str, reason: str) -> list[Event]:
+    """Forward against a rejection, with a reason on record."""
+    data: dict[str, Any] = {"by": by, "category": "custom", "explanation": reason, "from": task.status.value}
+    events = [Event("override.recorded", data, run=task.run, cycle=task.cycle)]
+    for status in _road(task):
+        events.append(
+            moved(
+                task,
+                status,
+                final_verdict=FinalVerdict.APPROVED if status is Status.VERIFIED else None,
+                review_status=ReviewStatus.PASSED if status is Status.VERIFIED else None,
+            )
+        )
+        task = _as(task, status)
+    return events
+
+
+def _road(task: Task) -> list[Status]:
+    """The legal way to `verified` from where the task stands."""
+    roads = {
+        Status.BLOCKED: [Status.VERIFIED],
+        Status.WAITING_APPROVAL: [Status.VERIFIED],
+        Status.CODE_REVIEW: [Status.VERIFIED],
+        Status.IN_PROGRESS: [Status.CODE_REVIEW, Status.VERIFIED],
+        Status.FAILED: [Status.CODE_REVIEW, Status.VERIFIED],
+    }
+    if task.status not in roads:
+        check_move(str(task.id), task.status, Status.VERIFIED)
+    return roads[task.status]
+
+
+def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
+    """Take an approval back if what it was bound to has changed; says why."""
+    approval = book.approval(task.id)
+    if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
+        return None
+    head = code.workspace(task).head()
+    if head is None:
+        return None
+    why = approval.void_because(base=task.base or "", tree=head.tree, judge=judge)
+    if why is None:
+        return None
+    data = {"why": why, "tree": head.tree, "approved_tree": approval.tree}
+    events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
+    events += _reopen_cycle(book.history(task.id), head.sha, head.tree, why)
+    book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
+    return why
+
+
+def _reopen_cycle(history: History, commit: str, tree: str, why: str) -> list[Event]:
+    """The next cycle judges what is on the branch now; nobody works in it."""
+    task, cycle = history.task, history.cycle + 1
+    decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
+    data = {"phase": "improve", "attempt": 1, "commit": commit, "tree": tree, "changed": True, "by_hand": True}
+    return [
+        Event("decision.made", decision, run=task.run, cycle=history.cycle),
+        Event("phase.started", {"phase": "improve", "attempt": 1, "runner": ""}, run=task.run, cycle=cycle),
+        Event("phase.finished", data, run=task.run, cycle=cycle),
+    ]
+
+
+def _as(task: Task, status: Status) -> Task:
+    return replace(task, status=status)

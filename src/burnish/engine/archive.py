@@ -1,0 +1,101 @@
+"""The audit trail of a task, committed once per cycle on a ref of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from burnish.core.event import Recorded
+from burnish.core.history import History, PhaseRecord
+from burnish.core.review import Panel, Review, Unreadable, Verdict, Voice
+from burnish.core.task import Task
+from burnish.engine.ports import Deps, Workspace
+from burnish.engine.record_review import for_the_ref
+from burnish.review.records import Iteration, render_baseline_json, render_task_json
+
+# Read by machines: cut, they would be worth nothing.
+WHOLE = frozenset({"task.json", "events.jsonl", "baseline-tests.json"})
+
+
+def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
+    """Write what is on record into files and commit them. Doing it twice does nothing."""
+    events = deps.book.events(task.id)
+    history = deps.book.history(task.id)
+    deps.desk.write(task, "task.json", render_task_json(task, iterations(history)).encode())
+    deps.desk.write(task, "events.jsonl", b"".join(_line(e) for e in events))
+    _baseline(deps, task, events)
+    files = {
+        name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
+        for name, data in deps.desk.read_all(task).items()
+    }
+    deps.code.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
+    deps.book.archived(task.id, events[-1].id if events else 0)
+
+
+def _line(event: Recorded) -> bytes:
+    envelope = {
+        "id": event.id,
+        "ts": event.ts,
+        "project": event.project,
+        "task": None if event.task is None else str(event.task),
+        "run": event.run,
+        "cycle": event.cycle,
+        "type": event.type,
+        "data": event.data,
+    }
+    return json.dumps(envelope, sort_keys=True).encode() + b"\n"
+
+
+def _baseline(deps: Deps, task: Task, events: list[Recorded]) -> None:
+    """`baseline-tests.json`, from the test check at the base."""
+    captured = [e for e in events if e.type == "baseline.captured" and e.data.get("check") == "test"]
+    if not captured:
+        return
+    said = captured[-1]
+    report = deps.book.baseline(str(said.data["tree"]), str(said.data["command"]))
+    if report:
+        text = render_baseline_json(str(said.data["commit"]), str(said.data["tree"]), report, said.ts)
+        deps.desk.write(task, "baseline-tests.json", text.encode())
+
+
+def iterations(history: History) -> list[Iteration]:
+    """Every reviewed cycle of the run, for `task.json`."""
+    found = []
+    for cycle in range(1, history.cycle + 1):
+        review = history.finished(cycle, "review")
+        if review:
+            decision = history.decision(cycle)
+            accepted = decision is not None and decision.action in ("accept", "wait")
+            found.append(_iteration(history, review, accepted=accepted))
+    return found
+
+
+def _iteration(history: History, record: PhaseRecord, *, accepted: bool) -> Iteration:
+    data = record.result
+    said = Verdict(data["verdict"]) if data.get("verdict") else None
+    if said is Verdict.APPROVED and not accepted:
+        said = Verdict.CHANGES_REQUESTED
+    panel = Panel(
+        voices=tuple(_voice(v) for v in data.get("reviewers", ())),
+        verdict=said,
+        summary=str(data.get("summary", "")),
+        rejection_reason=str(data.get("rejection_reason", "")),
+    )
+    findings = tuple(f for f in history.findings if f.first_cycle <= record.cycle <= f.last_cycle)
+    return Iteration(record.cycle, str(data.get("commit", "")), f"diff-{record.cycle}.patch", panel, findings)
+
+
+def _voice(data: Mapping[str, Any]) -> Voice:
+    verdict = data.get("verdict")
+    reading: Review | Unreadable = Unreadable("", "")
+    if verdict:
+        reading = Review(Verdict(verdict), str(data.get("summary", "")))
+    return Voice(
+        agent=str(data.get("agent", "")),
+        model=data.get("model"),
+        reading=reading,
+        reviewed_at=str(data.get("reviewed_at", "")),
+        raw_sha256=str(data.get("raw_sha256", "")),
+        provider=str(data.get("provider", "")),
+    )

@@ -1,0 +1,155 @@
+"""Checks: test, lint and extra ones, side by side, against the baseline."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from burnish.core.change import Change
+from burnish.core.check import CheckReport, Comparison
+from burnish.core.codec import decode, encode
+from burnish.core.event import Event
+from burnish.core.flow import Check
+from burnish.core.history import History
+from burnish.core.ledger import absorb_checks
+from burnish.core.policy import CheckSpec
+from burnish.core.task import Task
+from burnish.engine.ledger_events import finding_events
+from burnish.engine.ports import Deps
+from burnish.engine.site import Site, isolation_env, run_setup_in
+
+
+def check(deps: Deps, site: Site, history: History, step: Check) -> None:
+    """Run every check on this cycle's commit; what is new becomes findings."""
+    task = history.task
+    specs = [s for s in site.policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    last = history.phase(step.cycle, "check")
+    attempt = last.attempt + (last.state != "started") if last else 1
+    commit = history.work(step.cycle)
+    assert commit
+    started = Event(
+        "phase.started",
+        {"phase": "check", "attempt": attempt, "runner": deps.runner},
+        run=task.run,
+        cycle=step.cycle,
+    )
+    comparisons: tuple[Comparison, ...] = ()
+    events: list[Event] = []
+    if specs:
+        deps.record(task, started)
+        deps.fail_at("check-started")
+        reports = _run(deps, site, task, step.cycle, specs)
+        comparisons = tuple(_compare(deps, site, report) for report in reports)
+        remember(deps, task, step.cycle, comparisons)
+        deps.fail_at("check-run")
+    else:
+        # nothing to wait for: started and finished are one write
+        events.append(started)
+    events += _finished(deps, site, history, step.cycle, attempt, comparisons)
+    deps.record(task, *events)
+    deps.fail_at("check-finished")
+
+
+def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
+    serial: AbstractContextManager[None] = nullcontext()
+    if site.policy.isolation == "serialized":
+        serial = deps.desk.lock("checks")
+    out_dir = deps.desk.out_dir(task, cycle, "checks")
+    env = isolation_env(site.policy, task, site.policy.agent)
+    checks = deps.checks(task.id)
+    with serial:
+        if site.policy.checks_where == "clean":
+            with deps.code.throwaway(site.head().sha, f"{task.name}-check") as files:
+                run_setup_in(deps, task, site, files, "check-setup")
+                return checks.run(specs, cwd=files, out_dir=out_dir, env=env)
+        try:
+            return checks.run(specs, cwd=site.workspace.path, out_dir=out_dir, env=env)
+        finally:
+            site.workspace.tidy()
+
+
+def _compare(deps: Deps, site: Site, report: CheckReport) -> Comparison:
+    return deps.checks(site.task_id).compare(report, deps.book.baseline(site.base.tree, report.command))
+
+
+def _finished(
+    deps: Deps, site: Site, history: History, cycle: int, attempt: int, comparisons: tuple[Comparison, ...]
+) -> list[Event]:
+    task = history.task
+    delta = delta_since(site, history, cycle, "check")
+    update = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
+    checks = [check_data(c) for c in comparisons]
+    data: dict[str, Any] = {
+        "phase": "check",
+        "attempt": attempt,
+        "commit": site.head().sha,
+        "checks": checks,
+        "warnings": warnings(site, comparisons) + list(update.notes),
+    }
+    events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
+    events += finding_events(task, cycle, history.findings, update)
+    return [*events, Event("phase.finished", data, run=task.run, cycle=cycle)]
+
+
+def delta_since(site: Site, history: History, cycle: int, phase: str) -> Change | None:
+    """What changed since that phase last looked, or None in the first cycle."""
+    for earlier in range(cycle - 1, 0, -1):
+        seen = history.finished(earlier, phase)
+        work = history.work(earlier)
+        if seen and work:
+            return site.workspace.changes(str(work.result["tree"]), site.head().tree)
+    return None
+
+
+def remember(deps: Deps, task: Task, cycle: int, comparisons: tuple[Comparison, ...]) -> None:
+    """Kept beside the journal: the review after a restart must see what the checks said."""
+    deps.desk.stamp(task, f"checks-{task.run}-{cycle}", json.dumps(encode(comparisons)))
+
+
+def remembered(deps: Deps, task: Task, cycle: int) -> tuple[Comparison, ...]:
+    text = deps.desk.stamp(task, f"checks-{task.run}-{cycle}")
+    return tuple(decode(Comparison, c) for c in json.loads(text)) if text else ()
+
+
+def check_data(comparison: Comparison) -> dict[str, Any]:
+    report = comparison.report
+    counts = report.counts
+    return {
+        "name": report.name,
+        "check": report.name,
+        "command": report.command,
+        "status": report.status.value,
+        "seconds": round(report.seconds, 3),
+        "exit_code": report.exit_code,
+        "blocking": report.blocking,
+        "counts": None if counts is None else _counts(comparison),
+        "new": [f.name for f in comparison.new],
+        "new_messages": {f.name: f.message for f in comparison.new},
+        "old": [f.name for f in comparison.old],
+        "fixed": list(comparison.fixed),
+        "problems": len(comparison.new_remarks),
+        "broken": comparison.broken,
+        "baseline": comparison.baseline is not None,
+        "error": report.error,
+        "tail": report.tail,
+        "output_path": report.output_path,
+    }
+
+
+def _counts(comparison: Comparison) -> dict[str, int]:
+    counts = comparison.report.counts
+    assert counts
+    return {"total": counts.total, "passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
+
+
+def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
+    """What a reader must not mistake for a clean result."""
+    said = []
+    if not any(s.name == "test" for s in site.policy.checks):
+        said.append("No tests are configured or found, so nothing was tested.")
+    said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
+    unknown = [c.report.name for c in comparisons if c.baseline is None]
+    if unknown:
+        said.append(f"No baseline for {', '.join(unknown)}: old failures cannot be told from new ones.")
+    return said

@@ -1,0 +1,179 @@
+"""From what is on record to a decision, and from a decision to the task's next status: one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.codec import decode
+from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait, after_review, after_work
+from burnish.core.event import Event
+from burnish.core.flow import Decide, decision_after_checks, reviews, standing
+from burnish.core.history import History, PhaseRecord
+from burnish.core.policy import Policy
+from burnish.core.review import Compliance, Panel, Verdict
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
+from burnish.core.task import Task, TaskType
+from burnish.engine.archive import archive
+from burnish.engine.moves import moved
+from burnish.engine.ports import Deps
+from burnish.engine.site import Site
+
+FINAL = {
+    Reason.MAX_CYCLES: FinalVerdict.MAX_CYCLES_REACHED,
+    Reason.NEEDS_DISCUSSION: FinalVerdict.NEEDS_DISCUSSION,
+    Reason.REJECTED: FinalVerdict.REJECTED,
+    Reason.HUMAN_REJECTED: FinalVerdict.REJECTED,
+}
+
+
+def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
+    """Decide on a cycle and move the task."""
+    decision = judge(history, site.policy, step.cycle)
+    task = history.task
+    deps.record(task, *_events(deps, site, history, step.cycle, decision))
+    deps.fail_at("decided")
+    archive(deps, site.workspace, deps.book.task(task.id), step.cycle)
+    deps.fail_at("archived")
+
+
+def judge(history: History, policy: Policy, cycle: int) -> Decision:
+    """Pure: the same record always gives the same decision."""
+    now = standing(history, policy, cycle)
+    task = history.task
+    if history.work(cycle) and task.spec.type is not TaskType.PLAN:
+        early = after_work(now) or decision_after_checks(history, policy, cycle)
+        if early:
+            return early
+    if task.spec.type is TaskType.PLAN:
+        return Accept("the plan is written")
+    review = history.finished(cycle, "review")
+    if review is None:
+        return _unreviewed(history, policy)
+    criteria = (*task.spec.criteria, *(item.text for item in task.spec.checklist))
+    return after_review(panel_of(review), history.findings, now, block_on=policy.block_on, criteria=criteria)
+
+
+def _unreviewed(history: History, policy: Policy) -> Decision:
+    if policy.review_required or reviews(history, policy) or policy.review_enabled:
+        return Wait("the review is to be asked for: `burnish review`")
+    return Accept("review skipped, as the settings say")
+
+
+def panel_of(record: PhaseRecord) -> Panel:
+    """The part of a recorded review that decides."""
+    data = record.result
+    return Panel(
+        voices=(),
+        verdict=Verdict(data["verdict"]) if data.get("verdict") else None,
+        summary=str(data.get("summary", "")),
+        why=str(data.get("why", "")),
+        uncovered=tuple(data.get("uncovered", ())),
+        blocking=bool(data.get("blocking")),
+        rejection_reason=str(data.get("rejection_reason", "")),
+        compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
+        signed=bool(data.get("signed", True)),
+    )
+
+
+def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Decision) -> list[Event]:
+    task = history.task
+    reviewed = history.finished(cycle, "review")
+    status = review_status(decision, reviewed)
+    data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
+    data["review_status"] = status.value if status else None
+    if isinstance(decision, Revise | Escalate):
+        data["blockers"] = list(decision.blockers)
+    if isinstance(decision, Escalate):
+        data["reason"] = decision.reason.value
+    events = [Event("decision.made", data, run=task.run, cycle=cycle)]
+    if task.status is Status.IN_PROGRESS and isinstance(decision, Accept | Wait):
+        events.append(moved(task, Status.CODE_REVIEW, cycle=cycle))
+    return events + _outcome(deps, site, history, cycle, decision, status)
+
+
+def review_status(decision: Decision, reviewed: PhaseRecord | None) -> ReviewStatus | None:
+    if isinstance(decision, Accept):
+        return ReviewStatus.PASSED if reviewed else ReviewStatus.SKIPPED
+    if isinstance(decision, Wait):
+        return ReviewStatus.PASSED if reviewed else None
+    if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED:
+        return ReviewStatus.REJECTED
+    return ReviewStatus.FAILED
+
+
+def _outcome(
+    deps: Deps, site: Site, history: History, cycle: int, decision: Decision, status: ReviewStatus | None
+) -> list[Event]:
+    task = history.task
+    where = {"run": task.run, "cycle": cycle}
+    if isinstance(decision, Revise):
+        rejected = Event("review.rejected", {"why": decision.why, "blockers": list(decision.blockers)}, **where)
+        back = moved(task, Status.IN_PROGRESS, cycle=cycle, review_status=status)
+        # an improve that only disputed leaves the task where it was
+        return [rejected, back] if task.status is Status.CODE_REVIEW else [rejected]
+    if isinstance(decision, Escalate):
+        return _blocked(task, cycle, decision, status)
+    return _accepted(deps, site, history, cycle, decision, status)
+
+
+def _blocked(task: Task, cycle: int, decision: Escalate, status: ReviewStatus | None) -> list[Event]:
+    kind = {
+        Reason.MAX_CYCLES: "review.max_cycles",
+        Reason.REJECTED: "review.rejected",
+        Reason.UNREADABLE_REVIEW: "review.failed",
+        Reason.INCOMPLETE_REVIEW: "review.failed",
+    }.get(decision.reason)
+    said = (
+        [Event(kind, {"why": decision.why, "blockers": list(decision.blockers)}, run=task.run, cycle=cycle)]
+        if kind
+        else []
+    )
+    final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if decision.blockers else None)
+    rejected = decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED)
+    stop = moved(
+        task,
+        Status.BLOCKED,
+        cycle=cycle,
+        reason=decision.reason,
+        error=ErrorCode.REVIEW_REJECTED if rejected else None,
+        note=decision.why,
+        final_verdict=final,
+        review_status=status,
+    )
+    return [*said, stop]
+
+
+def _accepted(
+    deps: Deps, site: Site, history: History, cycle: int, decision: Accept | Wait, status: ReviewStatus | None
+) -> list[Event]:
+    task = history.task
+    at_review = _at(task, Status.CODE_REVIEW)
+    if task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
+        return [moved(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
+    if status is None:
+        return []
+    head = site.head()
+    bound = {"base": site.base.commit, "tree": head.tree, "judge": site.policy.judge, "commit": head.sha}
+    events = []
+    if isinstance(decision, Accept):
+        events.append(Event("review.approved", {**bound, "why": decision.why}, run=task.run, cycle=cycle))
+    why = decision.why if isinstance(decision, Wait) else _needs_person(task, site.policy)
+    if why:
+        opened = Event("gate.opened", {**bound, "why": why}, run=task.run, cycle=cycle)
+        return [*events, opened, moved(at_review, Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status)]
+    final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
+    return [*events, moved(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
+
+
+def _needs_person(task: Task, policy: Policy) -> str:
+    if policy.hitl != "off":
+        return "a person is to look at it (hitl_review)"
+    if policy.approval == "required":
+        return "a person is to approve it (approval: required)"
+    return "tests were skipped, so a person is to approve it" if task.spec.skip_tests else ""
+
+
+def _at(task: Task, status: Status) -> Task:
+    """The task as it will be after the events before this one."""
+    return replace(task, status=status)

@@ -1,0 +1,109 @@
+"""One task, from where it stands to a decision."""
+
+from __future__ import annotations
+
+from burnish.core.budget import overspent
+from burnish.core.event import Event
+from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
+from burnish.core.history import History
+from burnish.core.status import ErrorCode, Reason, Status
+from burnish.core.task import Task
+from burnish.engine.checking import check
+from burnish.engine.deciding import settle
+from burnish.engine.moves import moved
+from burnish.engine.ports import Deps
+from burnish.engine.reviewing import review
+from burnish.engine.site import Site, prepare
+from burnish.engine.work import record_failure, work
+from burnish.errors import BurnishError, PhaseFailed
+
+# The same failure this often on the same commit: more of the same will not help.
+BREAKER = 3
+
+
+def run_task(deps: Deps, task: Task) -> Task:
+    """Steps until there is none; the caller holds the claim."""
+    try:
+        task, site = prepare(deps, task, deps.policy_for(task))
+    except BurnishError as error:
+        return _fail(deps, deps.book.task(task.id), error)
+    while True:
+        history = deps.book.history(task.id)
+        step = next_step(history, site.policy)
+        if isinstance(step, Stop) or deps.stopping(task.id):
+            return history.task
+        try:
+            if _too_dear(deps, site, history, step):
+                return deps.book.task(task.id)
+            _do(deps, site, history, step)
+        except PhaseFailed as error:
+            return _cut(deps, site, step, error)
+        except BurnishError as error:
+            return _fail(deps, deps.book.task(task.id), error)
+
+
+def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
+    match step:
+        case Work():
+            work(deps, site, history, step)
+        case Check():
+            check(deps, site, history, step)
+        case DoReview():
+            review(deps, site, history, step)
+        case Decide():
+            settle(deps, site, history, step)
+
+
+def _too_dear(deps: Deps, site: Site, history: History, step: Step) -> bool:
+    """Before a phase that costs money: is there any left?"""
+    if not isinstance(step, Work | DoReview):
+        return False
+    task = history.task
+    why = overspent(task, site.policy) or deps.overspent()
+    if not why:
+        return False
+    reached = Event("budget.reached", {"why": why}, run=task.run, cycle=step.cycle)
+    deps.record(task, reached, moved(task, Status.BLOCKED, reason=Reason.BUDGET, note=why))
+    return True
+
+
+def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
+    """A phase failed: write it down, keep what it left, and leave the task so that it can go on."""
+    assert isinstance(step, Work | Check | DoReview)
+    phase = step.phase if isinstance(step, Work) else "check" if isinstance(step, Check) else "review"
+    history = deps.book.history(site.task_id)
+    running = history.phase(step.cycle, phase)
+    attempt = running.attempt if running else 1
+    try:
+        record_failure(deps, site, history.task, step.cycle, phase, attempt, error)
+    except BurnishError as worse:
+        # e.g. the disk is full: what can still be written down is the status
+        deps.progress.note(f"Task {history.task.id}: {worse.what}")
+    task = deps.book.task(history.task.id)
+    if error.code == ErrorCode.INTERRUPTED:
+        return task
+    return _fail(deps, task, error)
+
+
+def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
+    """`failed`, or `blocked/stalled` when the breaker trips."""
+    if task.status not in (Status.IN_PROGRESS, Status.CODE_REVIEW, Status.BACKLOG):
+        return task
+    code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
+    if isinstance(error, BurnishError) and error.exit_code == 2:
+        code = ErrorCode.CONFIG_ERROR
+    note = f"{error.what} {error.hint}".strip()
+    if task.status is Status.BACKLOG:
+        task = deps.record(task, moved(task, Status.IN_PROGRESS))
+    if _tripped(deps, task):
+        return deps.record(
+            task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=f"{BREAKER} times the same: {note}")
+        )
+    return deps.record(task, moved(task, Status.FAILED, error=code, note=note))
+
+
+def _tripped(deps: Deps, task: Task) -> bool:
+    """Three identical failures on the same commit."""
+    failed = [p.result for p in deps.book.history(task.id).phases if p.state == "failed"]
+    alike = [(r.get("phase"), r.get("error"), r.get("what"), r.get("commit")) for r in failed[-BREAKER:]]
+    return len(alike) == BREAKER and len(set(alike)) == 1 and alike[0][1] != "INTERRUPTED"

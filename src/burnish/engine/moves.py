@@ -1,0 +1,33 @@
+"""The events that move a task: one place that knows their shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burnish.core.event import Event
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
+from burnish.core.task import Task
+
+
+def moved(
+    task: Task,
+    to: Status,
+    *,
+    cycle: int | None = None,
+    reason: Reason | None = None,
+    error: ErrorCode | None = None,
+    note: str = "",
+    final_verdict: FinalVerdict | None = None,
+    review_status: ReviewStatus | None = None,
+) -> Event:
+    """`task.status`: exactly one per change of status."""
+    data: dict[str, Any] = {"from": task.status.value, "to": to.value}
+    words = {
+        "reason": reason,
+        "error": error,
+        "note": note,
+        "final_verdict": final_verdict,
+        "review_status": review_status,
+    }
+    data |= {key: str(value) for key, value in words.items() if value}
+    return Event("task.status", data, run=task.run, cycle=task.cycle if cycle is None else cycle)

@@ -1,0 +1,128 @@
+"""Many tasks at once: workers that claim, run and let go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from burnish.core.flow import RUNNING
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine.loop import run_task
+from burnish.engine.ports import Deps
+from burnish.errors import BurnishError, Refused
+
+MET = frozenset({Status.VERIFIED, Status.COMPLETED})
+PAUSE = 0.2
+
+
+@dataclass(slots=True)
+class Pool:
+    """What the workers of one `burnish run` share."""
+
+    deps: Deps
+    # None = every task that is ready
+    ids: Sequence[int] | None
+    # how many tasks to take in all; None = until there are none
+    most: int | None = None
+    stopping: Callable[[], bool] = lambda: False
+    done: list[Task] = field(default_factory=list)
+    running: set[int] = field(default_factory=set)
+    trouble: list[BaseException] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    taken: int = 0
+
+    def run(self, jobs: int) -> list[Task]:
+        """Blocks until every worker is out of work."""
+        threads = [threading.Thread(target=self._work, name=f"worker-{n}") for n in range(max(1, jobs))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                # short joins, so that Ctrl-C reaches the main thread
+                thread.join(0.5)
+        if self.trouble:
+            raise self.trouble[0]
+        return sorted(self.done, key=lambda t: t.id)
+
+    def _work(self) -> None:
+        try:
+            while not self.stopping() and not self.trouble:
+                task = self._claim()
+                if task is not None:
+                    self._run(task)
+                elif not self._wait():
+                    return
+        except BaseException as error:
+            self.trouble.append(error)
+            raise
+
+    def _claim(self) -> Task | None:
+        with self.lock:
+            if self.most is not None and self.taken >= self.most:
+                return None
+            wanted = self._wanted()
+            task = None if wanted == [] else self.deps.book.claim(wanted)
+            if task is None:
+                return None
+            self.taken += 1
+            self.running.add(task.id)
+            return task
+
+    def _wanted(self) -> list[int] | None:
+        """What may still be claimed: each task once per invocation, however it ended."""
+        seen = {t.id for t in self.done}
+        if self.ids is not None:
+            return [i for i in self.ids if i not in seen]
+        if any(t.status in RUNNING for t in self.done):
+            return [t.id for t in self.deps.book.tasks() if t.id not in seen]
+        return None
+
+    def _run(self, task: Task) -> None:
+        try:
+            task = run_task(self.deps, task)
+        except Refused as lost:
+            # cancelled or taken over while we worked: whoever did it has said so in the log
+            self.deps.progress.note(f"Task {task.id}: {lost.what}")
+            task = self.deps.book.task(task.id)
+        except BurnishError as error:
+            self.deps.progress.note(f"Task {task.id}: {error.what} {error.hint}".rstrip())
+            task = self.deps.book.task(task.id)
+        finally:
+            self.deps.book.release(task.id)
+            with self.lock:
+                self.running.discard(task.id)
+                self.done.append(task)
+            with self.changed:
+                self.changed.notify_all()
+
+    def _wait(self) -> bool:
+        """Nothing is ready: is something under way that may make it so?"""
+        with self.lock:
+            full = self.most is not None and self.taken >= self.most
+        if full or not self._may_become_ready():
+            return False
+        with self.changed:
+            self.changed.wait(PAUSE)
+        return True
+
+    def _may_become_ready(self) -> bool:
+        tasks = {t.id: t for t in self.deps.book.tasks()}
+        seen = {t.id for t in self.done}
+        for task in tasks.values():
+            if task.status is not Status.BACKLOG or task.id in seen:
+                continue
+            if self.ids is not None and task.id not in self.ids:
+                continue
+            unmet = [tasks[d] for d in task.spec.depends_on if d in tasks and tasks[d].status not in MET]
+            if unmet and all(self._under_way(other, tasks) for other in unmet):
+                return True
+        return False
+
+    def _under_way(self, task: Task, tasks: dict[int, Task]) -> bool:
+        if task.id in self.running or (task.runner and task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW)):
+            return True
+        unmet = [tasks[d] for d in task.spec.depends_on if d in tasks and tasks[d].status not in MET]
+        return bool(unmet) and task.status is Status.BACKLOG and all(self._under_way(o, tasks) for o in unmet)

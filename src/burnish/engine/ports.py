@@ -1,0 +1,166 @@
+"""What the engine needs of the world. Wiring hands the real things in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.approval import Approval
+from burnish.core.change import Change
+from burnish.core.check import CheckReport, Comparison
+from burnish.core.commit import Base, Commit
+from burnish.core.event import Event, Recorded
+from burnish.core.finding import Finding
+from burnish.core.history import History
+from burnish.core.policy import CheckSpec, Policy
+from burnish.core.task import Task
+
+
+class Book(Protocol):
+    """The event log and what follows from it, for one project and, while running, one runner."""
+
+    def task(self, task_id: int) -> Task: ...
+    def tasks(self) -> list[Task]: ...
+    def history(self, task_id: int) -> History: ...
+    def findings(self, task_id: int) -> tuple[Finding, ...]: ...
+    def approval(self, task_id: int) -> Approval | None: ...
+    def record(self, task_id: int, *events: Event) -> tuple[Recorded, ...]:
+        """All of them or none, in one transaction with what they change."""
+
+    def events(self, task_id: int) -> list[Recorded]: ...
+    def baseline(self, tree: str, command: str) -> CheckReport | None: ...
+    def save_baseline(self, tree: str, command: str, report: CheckReport) -> None: ...
+    def claim(self, ids: Sequence[int] | None) -> Task | None: ...
+    def release(self, task_id: int) -> None: ...
+    def archived(self, task_id: int, event_id: int) -> None: ...
+    def unarchived(self) -> list[int]: ...
+
+
+class Workspace(Protocol):
+    """One task's files and branch."""
+
+    @property
+    def path(self) -> Path: ...
+    def exists(self) -> bool: ...
+    def head(self) -> Commit | None: ...
+    def create(self, base: Base) -> None: ...
+    def put_right(self, commit: str, *, base: Base) -> None: ...
+    def after_phase(self, label: str) -> str | None: ...
+    def rescue(self, label: str) -> str | None: ...
+    def commit(
+        self, message: str, trailers: Mapping[str, str], *, author: tuple[str, str], expect: str
+    ) -> Commit | None: ...
+    def changes(self, old: str, new: str) -> Change: ...
+    def files(self, commit: str) -> list[str]: ...
+    def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]: ...
+    def tidy(self) -> list[str]: ...
+
+
+class Snapshot(Protocol):
+    @property
+    def path(self) -> Path: ...
+    def breaches(self) -> list[str]: ...
+
+
+class Code(Protocol):
+    """The user's repository, seen through git calls that run nothing of it."""
+
+    def workspace(self, task: Task) -> Workspace: ...
+    def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
+        """Where a task starts; None when its dependencies do not merge cleanly."""
+
+    def base_of(self, task: Task) -> Base: ...
+    def snapshot(
+        self, workspace: Workspace, task: Task, commit: str, base: Base
+    ) -> AbstractContextManager[Snapshot]: ...
+    def throwaway(self, commit: str, label: str) -> AbstractContextManager[Path]: ...
+    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None: ...
+    def set_aside(self, task: Task) -> str | None:
+        """Keep the branch's tip under a rescue ref and let the branch go."""
+
+    def rescue(self, task: Task, label: str) -> str | None: ...
+    def author(self) -> tuple[str, str]: ...
+    def context_files(self, workspace: Workspace, base: Base) -> tuple[tuple[str, str], ...]:
+        """AGENTS.md and its like, from the base, never from the change."""
+
+
+class Agents(Protocol):
+    def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply: ...
+
+
+class Checks(Protocol):
+    def run(
+        self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+    ) -> tuple[CheckReport, ...]: ...
+    def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison: ...
+    def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
+        """A command of the user's own (setup, lint_fix): exit code and the end of what it printed."""
+
+
+class CallDir(Protocol):
+    """Where prompt, output and outcome of one agent call are kept."""
+
+    @property
+    def path(self) -> Path: ...
+    def number(self) -> str:
+        """This call's secret number, the same one after a restart."""
+
+    def prompt(self) -> str | None: ...
+    def finished(self) -> bool:
+        """The agent ended by itself, whether or not we lived to see it."""
+
+
+class Desk(Protocol):
+    """Files in the burnish home."""
+
+    def call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str = "") -> CallDir: ...
+    def out_dir(self, task: Task, cycle: int, name: str) -> Path: ...
+    def write(self, task: Task, name: str, data: bytes) -> Path: ...
+    def read(self, task: Task, name: str) -> bytes | None: ...
+    def read_all(self, task: Task) -> dict[str, bytes]: ...
+    def wait_for_orphans(self, task: Task) -> None:
+        """Blocks until no agent of a dead runner works on the task."""
+
+    def lock(self, name: str) -> AbstractContextManager[None]: ...
+    def stamp(self, task: Task, name: str, value: str | None = None) -> str | None:
+        """A remembered word about the workspace, e.g. what setup was last run for."""
+
+
+class Progress(Protocol):
+    """Whoever watches: the terminal, the board."""
+
+    def event(self, task: Task, event: Recorded) -> None: ...
+    def output(self, task_id: int, line: str) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """Everything the engine is given."""
+
+    book: Book
+    code: Code
+    agents: Callable[[int], Agents]
+    checks: Callable[[int], Checks]
+    desk: Desk
+    progress: Progress
+    policy_for: Callable[[Task], Policy]
+    prompts: Mapping[str, str]
+    now: Callable[[], str]
+    runner: str
+    stopping: Callable[[int], bool]
+    # kill -9 at a named place, for the tests that prove that nothing is lost
+    fail_at: Callable[[str], None]
+    overspent: Callable[[], str | None] = lambda: None
+
+    def record(self, task: Task, *events: Event) -> Task:
+        """Write to the log, tell who watches, return the task as it is now."""
+        recorded = self.book.record(task.id, *events)
+        fresh = self.book.task(task.id)
+        for event in recorded:
+            self.progress.event(fresh, event)
+        return fresh

@@ -1,0 +1,61 @@
+"""The files a review leaves behind: the artifact a person reads, and the diff that was judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burnish.core.finding import blocks
+from burnish.core.ledger import Update
+from burnish.core.review import Panel, Verdict
+from burnish.core.task import Task
+from burnish.engine.ports import Deps
+from burnish.engine.site import Site
+from burnish.engine.subject import Subject
+from burnish.review.artifact import LIMIT, MalformedArtifact, cut, file_name, parse_artifact, render_artifact
+from burnish.review.body import Cycle, artifact_of
+
+
+def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Panel, update: Update) -> dict[str, Any]:
+    """Written before the review counts as finished; writing again gives the same files."""
+    name = file_name(subject.cycle)
+    patch = f"diff-{subject.cycle}.patch"
+    deps.desk.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
+    cycle = Cycle(
+        task=str(task.id),
+        title=task.spec.title,
+        cycle=subject.cycle,
+        max_cycles=task.max_cycles,
+        panel=panel,
+        findings=tuple(f for f in update.findings if f.alive or f.id in update.resolved),
+        commit=subject.commit.sha,
+        tree=subject.commit.tree,
+        base=site.base.commit,
+        diff=patch,
+        reproduction_command=next((c.words for c in site.policy.checks if c.name == "test"), ""),
+        change=subject.change,
+        verdict=weighed(site, panel, update),
+        block_on=site.policy.block_on,
+    )
+    whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
+    return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
+
+
+def weighed(site: Site, panel: Panel, update: Update) -> Verdict | None:
+    """An approval that its own findings contradict is none."""
+    if panel.verdict is not Verdict.APPROVED:
+        return panel.verdict
+    stands = any(blocks(f, site.policy.block_on) for f in update.findings) or any(
+        c.met is False for c in panel.compliance
+    )
+    return Verdict.CHANGES_REQUESTED if stands or panel.blocking else panel.verdict
+
+
+def for_the_ref(text: bytes, *, link: str) -> bytes:
+    """What is committed is short; the home has the whole."""
+    if len(text) <= LIMIT:
+        return text
+    words = text.decode("utf-8", "replace")
+    try:
+        return render_artifact(parse_artifact(words, link), link=link).encode()
+    except MalformedArtifact:
+        return cut(words, LIMIT, link).encode()

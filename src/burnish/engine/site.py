@@ -1,0 +1,204 @@
+"""Getting a task's workspace ready, the first time and after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.core.check import CheckReport
+from burnish.core.commit import Base, Commit
+from burnish.core.event import Event
+from burnish.core.policy import CheckSpec, Policy
+from burnish.core.status import ErrorCode, Status
+from burnish.core.task import Task, TaskType
+from burnish.engine.moves import moved
+from burnish.engine.ports import Deps, Workspace
+from burnish.errors import PhaseFailed
+
+# When one of these changes, `workspace.setup` runs again.
+LOCK_FILES = [
+    "requirements.txt",
+    "pyproject.toml",
+    "uv.lock",
+    "poetry.lock",
+    "Pipfile.lock",
+    "package.json",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lockb",
+    "go.sum",
+    "Cargo.lock",
+    "Gemfile.lock",
+    "pom.xml",
+    "build.gradle",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where one task is worked on."""
+
+    task_id: int
+    policy: Policy
+    base: Base
+    workspace: Workspace
+
+    def head(self) -> Commit:
+        head = self.workspace.head()
+        if head is None:
+            raise PhaseFailed(
+                ErrorCode.GIT_ERROR,
+                "The task's branch is gone.",
+                hint="Run `burnish retry ID --restart` to begin anew; rescued work is under refs/burnish/rescue/.",
+            )
+        return head
+
+
+def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
+    """The workspace of a task that is to be run, whatever state it was left in."""
+    task = begin(deps, task, policy) if task.status is Status.BACKLOG or not task.base else task
+    deps.fail_at("run-started")
+    base = deps.code.base_of(task)
+    workspace = deps.code.workspace(task)
+    deps.desk.wait_for_orphans(task)
+    if not workspace.exists() or workspace.head() is None:
+        workspace.create(base)
+    deps.fail_at("workspace-created")
+    site = Site(task.id, policy, base, workspace)
+    if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
+        set_up(deps, task, site)
+        capture_baseline(deps, task, site)
+    return task, site
+
+
+def begin(deps: Deps, task: Task, policy: Policy) -> Task:
+    """A new run: where it starts is decided and written down before anything is made."""
+    tips = _unmerged_tips(deps, task)
+    base = deps.code.base(task.spec.base_ref or policy.base_ref, tips)
+    if base is None:
+        names = ", ".join(str(i) for i in task.spec.depends_on)
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR,
+            f"The branches of tasks {names} do not merge cleanly, so task {task.id} cannot start from all of them.",
+            hint="Merge them by hand (`burnish merge`), then `burnish retry` this one.",
+        )
+    number = task.run + 1
+    started = Event(
+        "run.started",
+        {
+            "run": number,
+            "branch": f"burnish/{task.name}",
+            "target": base.target,
+            "base": base.commit,
+            "max_cycles": policy.max_cycles,
+            "auto_review": policy.auto_review,
+            "agent": policy.agent,
+            "model": policy.model,
+            "runner": deps.runner,
+        },
+        run=number,
+    )
+    first = moved(task, Status.IN_PROGRESS, cycle=0) if task.status is not Status.IN_PROGRESS else None
+    return deps.record(task, *(e for e in (started, first) if e))
+
+
+def _unmerged_tips(deps: Deps, task: Task) -> list[str]:
+    """Commits of the tasks this one builds on; a plan has none."""
+    tips = []
+    for number in (*task.spec.depends_on, *([task.spec.of] if task.spec.of else [])):
+        other = deps.book.task(number)
+        if other.branch and other.commit and other.status is not Status.COMPLETED:
+            tips.append(other.commit)
+    return tips
+
+
+def set_up(deps: Deps, task: Task, site: Site) -> None:
+    """`workspace.setup`, once, and again when a lock file has changed."""
+    if not site.policy.setup:
+        return
+    mark = _setup_mark(site)
+    if deps.desk.stamp(task, "setup") == mark:
+        return
+    deps.progress.note(f"Task {task.id}: setting up the workspace…")
+    run_setup_in(deps, task, site, site.workspace.path, "setup")
+    site.workspace.tidy()
+    deps.desk.stamp(task, "setup", mark)
+
+
+def run_setup_in(deps: Deps, task: Task, site: Site, files: Path, label: str) -> None:
+    if not site.policy.setup:
+        return
+    out_dir = deps.desk.out_dir(task, 0, label)
+    code, tail = deps.checks(task.id).command(site.policy.setup, cwd=files, out_dir=out_dir, timeout=1200)
+    if code:
+        raise PhaseFailed(
+            ErrorCode.SETUP_FAILED,
+            f"workspace.setup ended with exit code {code}: {_last_line(tail)}",
+            hint="Mend the command under workspace.setup in burnish.yaml, then `burnish retry`.",
+        )
+
+
+def _setup_mark(site: Site) -> str:
+    head = site.head()
+    found = site.workspace.read(head.sha, LOCK_FILES)
+    digest = hashlib.sha256(repr(site.policy.setup).encode())
+    for name in LOCK_FILES:
+        digest.update(name.encode() + (found.get(name) or b"-"))
+    return digest.hexdigest()
+
+
+def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
+    """Every check at the base commit, shared by all tasks that start from the same tree."""
+    missing = [s for s in site.policy.checks if deps.book.baseline(site.base.tree, s.words) is None]
+    if not missing:
+        return
+    # One of several tasks does it, the others wait for the result.
+    with deps.desk.lock(f"baseline-{site.base.tree[:16]}"):
+        missing = [s for s in missing if deps.book.baseline(site.base.tree, s.words) is None]
+        if missing:
+            deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
+            for spec, report in zip(missing, _run_at_base(deps, task, site, missing), strict=True):
+                deps.book.save_baseline(site.base.tree, spec.words, report)
+                deps.record(task, baseline_event(task, site.base, report))
+
+
+def _run_at_base(deps: Deps, task: Task, site: Site, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
+    checks = deps.checks(task.id)
+    out_dir = deps.desk.out_dir(task, 0, "baseline")
+    with deps.code.throwaway(site.base.commit, f"{task.name}-baseline") as files:
+        run_setup_in(deps, task, site, files, "baseline-setup")
+        return checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(site.policy, task, "baseline"))
+
+
+def baseline_event(task: Task, base: Base, report: CheckReport) -> Event:
+    counts = report.counts
+    data = {
+        "check": report.name,
+        "commit": base.commit,
+        "tree": base.tree,
+        "command": report.command,
+        "status": report.status.value,
+        "failed": counts.failed if counts else (0 if report.status == "passed" else -1),
+        "error": report.error,
+    }
+    return Event("baseline.captured", data, run=task.run)
+
+
+def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:
+    """Variables that keep tasks out of each other's databases and ports."""
+    if policy.isolation != "env_var":
+        return {}
+    words = {"task": str(task.id), "agent": agent, "cycle": str(task.cycle)}
+    filled = {}
+    for name, value in policy.isolation_env:
+        for key, word in words.items():
+            value = value.replace("{" + key + "}", word)
+        filled[name] = value
+    return filled
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:200] if lines else "it printed nothing"

@@ -1,0 +1,127 @@
+"""What is under review in one cycle, gathered once for all reviewers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from burnish.core.change import Change
+from burnish.core.check import Comparison
+from burnish.core.commit import Commit
+from burnish.core.finding import Finding
+from burnish.core.history import History
+from burnish.core.policy import ReviewerSpec
+from burnish.core.task import Spec, Task
+from burnish.engine.checking import delta_since, remembered
+from burnish.engine.ports import Deps, Workspace
+from burnish.engine.site import Site
+from burnish.review.context import ReviewContext
+from burnish.review.contract import Expect, ask_again, preface
+from burnish.review.fence import fenced
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    spec: Spec
+    cycle: int
+    max_cycles: int
+    commit: Commit
+    change: Change
+    delta: Change | None
+    findings: tuple[Finding, ...]
+    comparisons: tuple[Comparison, ...]
+    project_context: tuple[tuple[str, str], ...]
+    plan: str
+    previous_error: str
+    session_log: str
+    workspace: Workspace
+    prompts: dict[str, str] = field(default_factory=dict)
+    _texts: dict[str, str | None] = field(default_factory=dict)
+
+    def context(self, site: Site, reviewer: ReviewerSpec, number: str) -> ReviewContext:
+        return ReviewContext(
+            task=self.spec,
+            number=number,
+            change=self.change,
+            cycle=self.cycle,
+            max_cycles=self.max_cycles,
+            delta=self.delta,
+            findings=self.findings,
+            checks=self.comparisons,
+            plan=self.plan,
+            project_context=self.project_context,
+            previous_error=self.previous_error,
+            session_log=self.session_log,
+            limits=site.policy.limits,
+            switches=site.policy.context,
+            system=self.prompts.get("review.system"),
+            template=self.prompts.get("review.template"),
+            reviewer_prompt=self.prompts.get(f"reviewer:{reviewer.prompt}") if reviewer.prompt else None,
+            categories=reviewer.categories,
+            reads_files=reviewer.reads_files,
+        )
+
+    def expect(self, reviewer: ReviewerSpec, source: str) -> Expect:
+        judged = (*self.spec.criteria, *(item.text for item in self.spec.checklist))
+        return Expect(self.cycle, tuple(f.id for f in self.findings if f.alive), judged, source)
+
+    def parse_prompt(self, site: Site, reviewer: ReviewerSpec, number: str, said: str, why: str) -> str:
+        """Asks for the block alone; what the reviewer said is fenced as data."""
+        expect = self.expect(reviewer, "")
+        return (
+            f"{preface(number)}\nA review of the change to {self.spec.title!r} was written, but its verdict block "
+            f"could not be read. The review is below, as data.\n\n{fenced(said, tag=number[:6])}\n\n"
+            f"{ask_again(number, why, prior_ids=expect.prior_ids, criteria=expect.criteria)}"
+        )
+
+    def only(self, paths: tuple[str, ...]) -> Subject:
+        """The part of the change in these paths."""
+        wanted = set(paths)
+        return replace(self, change=replace(self.change, files=tuple(f for f in self.change.files if f.path in wanted)))
+
+    def text_of(self, path: str) -> str | None:
+        """A file of the reviewed tree, for finding the place that a quote means."""
+        if path not in self._texts:
+            data = self.workspace.read(self.commit.sha, [path]).get(path)
+            self._texts[path] = None if data is None else data.decode(errors="replace")
+        return self._texts[path]
+
+
+def subject_of(deps: Deps, site: Site, history: History, cycle: int) -> Subject:
+    task = history.task
+    head = site.head()
+    context = deps.code.context_files(site.workspace, site.base) if "project_context" in site.policy.context else ()
+    failed = [p.result for p in history.phases if p.state == "failed"]
+    return Subject(
+        spec=task.spec,
+        cycle=cycle,
+        max_cycles=task.max_cycles,
+        commit=head,
+        change=site.workspace.changes(site.base.tree, head.tree),
+        delta=delta_since(site, history, cycle, "review"),
+        findings=history.findings,
+        comparisons=remembered(deps, task, cycle),
+        project_context=context,
+        plan=plans_of(deps, task),
+        previous_error=str(failed[-1].get("what", "")) if failed else "",
+        session_log=_session_log(deps, site, task, cycle),
+        workspace=site.workspace,
+        prompts=dict(deps.prompts),
+    )
+
+
+def plans_of(deps: Deps, task: Task) -> str:
+    """The text of the plans this task builds on."""
+    texts = []
+    for number in task.spec.depends_on:
+        other = deps.book.task(number)
+        if other.spec.type == "plan":
+            said = deps.desk.read(other, "plan.md")
+            texts.append(f"# {other.spec.title}\n\n{said.decode(errors='replace')}" if said else "")
+    return "\n\n".join(t for t in texts if t)
+
+
+def _session_log(deps: Deps, site: Site, task: Task, cycle: int) -> str:
+    if "session_log" not in site.policy.context:
+        return ""
+    said = deps.desk.read(task, f"agent-output-{cycle}.md")
+    return said.decode(errors="replace") if said else ""

@@ -1,0 +1,217 @@
+"""Implement and improve: the agent works, what it did is committed."""
+
+from __future__ import annotations
+
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.commit import Commit
+from burnish.core.event import Event
+from burnish.core.flow import Work
+from burnish.core.history import History
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
+from burnish.engine.moves import moved
+from burnish.engine.ports import CallDir, Deps
+from burnish.engine.site import Site, isolation_env, set_up
+from burnish.engine.telling import disputes_in, work_prompt
+from burnish.errors import PhaseFailed
+
+
+def work(deps: Deps, site: Site, history: History, step: Work) -> None:
+    """One phase of the author's, from prompt to commit; nothing is paid for twice."""
+    task = history.task
+    done = _committed(site, task, step)
+    attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
+    if fresh:
+        site.workspace.put_right(site.head().sha, base=site.base)
+        deps.fail_at("work-put-right")
+        task = deps.record(task, _started(deps, site, task, step, attempt))
+    deps.fail_at("work-started")
+    prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
+    reply = _ask(deps, site, task, step, call, prompt)
+    deps.fail_at("work-replied")
+    commit = done or _commit(deps, site, task, step, reply)
+    deps.fail_at("work-committed")
+    _finish(deps, site, history, step, attempt, call, reply, commit)
+
+
+def _committed(site: Site, task: Task, step: Work) -> Commit | None:
+    """A commit with this phase's trailers is its result, even if we died before writing it down."""
+    head = site.head()
+    wanted = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(step.cycle), "Burnish-Phase": step.phase}
+    return head if all(head.trailers.get(key) == value for key, value in wanted.items()) else None
+
+
+def _enter(deps: Deps, site: Site, history: History, step: Work, *, committed: bool) -> tuple[int, CallDir, bool]:
+    """The attempt to go on with: the one that was cut if its agent had finished, else a new one."""
+    task = history.task
+    last = history.phase(step.cycle, step.phase)
+    if last is None:
+        attempts = [p.attempt for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
+        attempt = max(attempts, default=0) + 1
+        return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
+    call = deps.desk.call(task, step.cycle, step.phase, last.attempt)
+    if last.state == "started" and (committed or call.finished()):
+        return last.attempt, call, False
+    if last.state == "started":
+        _cut(deps, site, task, step, last.attempt)
+    attempt = last.attempt + 1
+    return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
+
+
+def _cut(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> None:
+    """A runner died in the middle: what lies in the workspace is saved before anything else."""
+    rescue = save_leftovers(deps, site, task, step.cycle, step.phase)
+    data = {
+        "phase": step.phase,
+        "attempt": attempt,
+        "error": "INTERRUPTED",
+        "what": "burnish was stopped in the middle of it",
+        "hint": "",
+        "rescue": rescue,
+    }
+    deps.record(task, Event("phase.failed", data, run=task.run, cycle=step.cycle))
+
+
+def save_leftovers(deps: Deps, site: Site, task: Task, cycle: int, phase: str) -> str | None:
+    """Everything uncommitted, under a rescue ref."""
+    label = f"{task.id}-{cycle}-{phase}"
+    site.workspace.after_phase(label)
+    rescue = site.workspace.rescue(label)
+    if rescue:
+        event = Event("phase.rescued", {"phase": phase, "ref": rescue}, run=task.run, cycle=cycle)
+        deps.record(task, event)
+    return rescue
+
+
+def _started(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> Event:
+    data = {"phase": step.phase, "attempt": attempt, "runner": deps.runner, "agent": author_of(site, step)[0]}
+    return Event("phase.started", data, run=task.run, cycle=step.cycle)
+
+
+def author_of(site: Site, step: Work) -> tuple[str, str | None]:
+    """Agent and model of this phase."""
+    if step.phase == "improve" and site.policy.improve_agent:
+        return site.policy.improve_agent, site.policy.improve_model
+    return site.policy.agent, site.policy.model
+
+
+def _ask(deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str) -> AgentReply:
+    improving = step.phase == "improve"
+    agent, model = author_of(site, step)
+    request = AgentRequest(
+        agent=agent,
+        role=step.phase,
+        prompt=prompt,
+        cwd=site.workspace.path,
+        call_dir=call.path,
+        task=task.id,
+        cycle=step.cycle,
+        phase=step.phase,
+        model=model,
+        timeout_seconds=site.policy.improve_timeout if improving else site.policy.implement_timeout,
+        env=isolation_env(site.policy, task, agent),
+    )
+    return deps.agents(task.id).call(request, on_output=lambda line: deps.progress.output(task.id, line))
+
+
+def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -> Commit | None:
+    site.workspace.after_phase(f"{task.id}-{step.cycle}-{step.phase}")
+    if task.spec.type is TaskType.PLAN:
+        site.workspace.tidy()
+        return None
+    if site.policy.lint_fix:
+        deps.checks(task.id).command(
+            site.policy.lint_fix,
+            cwd=site.workspace.path,
+            out_dir=deps.desk.out_dir(task, step.cycle, "lint-fix"),
+            timeout=600,
+        )
+    subject, body = commit_words(deps, site, task, step)
+    trailers = {
+        "Burnish-Task": str(task.id),
+        "Burnish-Cycle": str(step.cycle),
+        "Burnish-Phase": step.phase,
+        "Burnish-Agent": author_of(site, step)[0],
+    }
+    message = f"{subject}\n\n{body}" if body else subject
+    return site.workspace.commit(message, trailers, author=deps.code.author(), expect=site.head().sha)
+
+
+def commit_words(deps: Deps, site: Site, task: Task, step: Work) -> tuple[str, str]:
+    """Subject and body; `commit.message` may rewrite the subject."""
+    title = " ".join(task.spec.title.split())
+    if step.cycle == 1:
+        subject, body = f"feat: {title}", ""
+    else:
+        ids = [f.id for f in deps.book.findings(task.id) if f.alive]
+        subject = f"fix: address review feedback (cycle {step.cycle})"
+        body = f"Fixes from review cycle {step.cycle - 1}" + (f"\n\n{', '.join(ids)}" if ids else "")
+    if site.policy.commit_message:
+        words = {
+            "title": title,
+            "task": str(task.id),
+            "cycle": str(step.cycle),
+            "phase": step.phase,
+            "subject": subject,
+        }
+        subject = site.policy.commit_message
+        for key, word in words.items():
+            subject = subject.replace("{" + key + "}", word)
+    return subject, body
+
+
+def _finish(
+    deps: Deps,
+    site: Site,
+    history: History,
+    step: Work,
+    attempt: int,
+    call: CallDir,
+    reply: AgentReply,
+    commit: Commit | None,
+) -> None:
+    task = deps.book.task(history.task.id)
+    disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
+    head = commit or site.head()
+    data = {
+        "phase": step.phase,
+        "attempt": attempt,
+        "commit": head.sha,
+        "tree": head.tree,
+        "changed": commit is not None,
+        "agent": author_of(site, step)[0],
+        "model": reply.model or author_of(site, step)[1],
+        "seconds": round(reply.seconds, 3),
+        "call_dir": str(call.path),
+        "cost_usd": reply.cost_usd,
+        "tokens": reply.tokens,
+        "disputes": [d.finding.id for d in disputes],
+    }
+    deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
+    events = [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
+    events += [d.event(task, step.cycle) for d in disputes]
+    if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
+        events.append(moved(task, Status.CODE_REVIEW, cycle=step.cycle))
+    deps.record(task, *events)
+    deps.fail_at("work-finished")
+    if commit:
+        set_up(deps, task, site)
+
+
+def record_failure(
+    deps: Deps, site: Site, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
+) -> None:
+    """A phase that could not be carried out: saved, put right, written down."""
+    rescue = save_leftovers(deps, site, task, cycle, phase) if phase in ("implement", "improve") else None
+    if rescue:
+        site.workspace.put_right(site.head().sha, base=site.base)
+    data = {
+        "phase": phase,
+        "attempt": attempt,
+        "error": str(error.code),
+        "what": error.what,
+        "hint": error.hint,
+        "rescue": rescue,
+        "commit": site.head().sha,
+    }
+    deps.record(task, Event("phase.failed", data, run=task.run, cycle=cycle))

@@ -1,0 +1,32 @@
+"""The one place that knows every part. Heavy parts are imported when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish.wiring.reader import Reader, home_of, open_reader, refuse_inside_phase
+from burnish.wiring.requests import LogFile, RunReport, RunRequest
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+__all__ = [
+    "App",
+    "LogFile",
+    "Reader",
+    "RunReport",
+    "RunRequest",
+    "home_of",
+    "open_app",
+    "open_reader",
+    "refuse_inside_phase",
+]
+
+
+def open_app(start: Path, *, flags: Mapping[str, Any] | None = None) -> App:
+    """Everything: settings, git, agents. Makes the project known if it is not yet."""
+    from burnish.wiring.app import App
+
+    return App.open(start, flags=flags or {})

@@ -1,0 +1,218 @@
+"""The application: what the command line, and later the board, can ask for."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from burnish import config as settings
+from burnish.agents.base import AgentSettings
+from burnish.agents.registry import AGENTS
+from burnish.checks.detect import detect
+from burnish.config.policy import policy_for
+from burnish.config.settings import Config
+from burnish.core.policy import CheckSpec, Policy
+from burnish.core.status import Status
+from burnish.core.task import Spec, Task
+from burnish.engine import actions
+from burnish.engine.ports import Progress
+from burnish.errors import BadInput
+from burnish.git.artifacts import read_artifact
+from burnish.git.base import resolve_base
+from burnish.git.project import Project, discover, open_project
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+from burnish.wiring.book import StoreBook
+from burnish.wiring.code import GitCode
+from burnish.wiring.prompts import own_prompts
+from burnish.wiring.reader import home_of
+from burnish.wiring.requests import LogFile, RunReport, RunRequest
+
+
+@dataclass
+class App:
+    home: Path
+    store: Store
+    project: ProjectRow
+    repo: Project
+    config: Config
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, start: Path, *, flags: Mapping[str, Any]) -> App:
+        found = discover(start)
+        home = home_of()
+        config = settings.load(found.root, flags=flags)
+        store = Store.open(home)
+        project = store.project_for(found.common_dir, found.root, create=True)
+        assert project
+        repo = open_project(found, home=home, key=project.key)
+        return cls(home, store, project, repo, config, flags)
+
+    @property
+    def key(self) -> str:
+        return self.project.key
+
+    @property
+    def locks(self) -> Path:
+        return self.home / "locks"
+
+    @cached_property
+    def code(self) -> GitCode:
+        return GitCode(self.repo, self.home, self.key, artifacts=self.config.workspace.artifacts)
+
+    @cached_property
+    def book(self) -> StoreBook:
+        return StoreBook(self.store, self.key)
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        return own_prompts(self.config, self.repo.root, settings.user_folder())
+
+    @property
+    def person(self) -> str:
+        return f"user:{getpass.getuser()}"
+
+    def task_folder(self, task: Task) -> Path:
+        return self.home / "projects" / self.key / "tasks" / task.name
+
+    # how a task is to be run
+
+    def agent_settings(self) -> dict[str, AgentSettings]:
+        known = {name: AgentSettings(name=name, kind=name) for name in AGENTS}
+        for name, entry in self.config.agents.items():
+            known[name] = AgentSettings(
+                name=name,
+                kind=entry.kind,
+                argv=tuple(entry.argv),
+                env=tuple(entry.env),
+                model=entry.model,
+                max_parallel=entry.max_parallel,
+                fallback=entry.fallback,
+                reads_files=entry.reads_files is not False,
+                resume=entry.resume,
+                budget_usd=entry.budget_usd,
+                script=entry.script,
+            )
+        return known
+
+    def installed(self, agent: str) -> bool:
+        entry = self.agent_settings().get(agent)
+        if entry is None or entry.kind not in AGENTS:
+            return False
+        program = entry.argv[0] if entry.argv else getattr(AGENTS[entry.kind], "program", "")
+        return not program or "/" in program or shutil.which(program) is not None
+
+    def policy(self, task: Task) -> Policy:
+        policy = policy_for(
+            self.config,
+            task.spec,
+            installed=self.installed,
+            detected=self._detected(task),
+            prompts=self.prompts,
+        )
+        # what the run was begun with counts, unless a person has edited the task since
+        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles)
+
+    def _detected(self, task: Task) -> tuple[CheckSpec, ...]:
+        wanted = (self.config.checks.test, self.config.checks.lint)
+        if not any(entry is not None and entry.command == "auto" for entry in wanted):
+            return ()
+        commit = task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
+        return detect(self.code.files(commit), lambda path: self.code.text(commit, path))
+
+    # what a person does to tasks
+
+    def add(self, spec: Spec) -> Task:
+        if spec.of is not None:
+            self.store.task(self.key, spec.of)
+        plain = policy_for(self.config, spec, installed=lambda name: True, detected=())
+        return self.store.add_task(self.key, spec, max_cycles=plain.max_cycles, auto_review=plain.auto_review)
+
+    def edit(
+        self, task_id: int, changes: Mapping[str, Any], *, status: str | None, verdict: str | None, reason: str
+    ) -> Task:
+        task = self.store.task(self.key, task_id)
+        if status not in (None, Status.BACKLOG):
+            raise BadInput(
+                f"A task's status cannot be set to {status!r} by hand.", hint="Only `--status backlog` puts it back."
+            )
+        if verdict and verdict.upper() != "APPROVED":
+            raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
+        if verdict and not reason.strip():
+            raise BadInput("An override needs a reason.", hint='Say why: --reason "…"')
+        if changes:
+            task = self.store.edit_task(self.key, task_id, changes)
+        if status:
+            task = actions.put_back(self.book, task_id)
+        if verdict:
+            self.book.record(task_id, *actions.override(task, by=self.person, reason=reason))
+        return self.store.task(self.key, task_id)
+
+    def remove(self, task_id: int) -> Task:
+        return actions.remove(self.book, self.code, task_id)
+
+    def cancel(self, task_id: int) -> Task:
+        return actions.cancel(self.book, self.code, task_id)
+
+    def done(self, task_id: int, *, reason: str) -> Task:
+        return actions.done(self.book, task_id, by=self.person, reason=reason)
+
+    def retry(self, task_id: int, *, restart: bool) -> Task:
+        if restart:
+            return actions.restart(self.book, self.code, task_id)
+        return actions.retry(self.book, task_id, by=self.person)
+
+    # looking
+
+    def path(self, task_id: int) -> Path:
+        task = self.store.task(self.key, task_id)
+        place = self.code.path(task)
+        if not task.branch or not place.is_dir():
+            raise BadInput(f"Task {task_id} has no workspace yet.", hint=f"`burnish run {task_id}` makes one.")
+        return place
+
+    def diff(self, task_id: int, *, since_review: bool) -> bytes:
+        task = self.store.task(self.key, task_id)
+        workspace = self.code.workspace(task)
+        head = workspace.head() if task.branch else None
+        if head is None or not task.base:
+            raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
+        old = self._last_reviewed(task) if since_review else None
+        change = workspace.changes(old or self.code.base_of(task).tree, head.tree)
+        return change.text().encode("utf-8", "surrogateescape")
+
+    def _last_reviewed(self, task: Task) -> str | None:
+        """The tree of the review before the newest commit."""
+        history = self.store.history(self.key, task.id)
+        trees = [
+            str(p.result["tree"])
+            for p in history.phases
+            if p.phase == "review" and p.state == "finished" and p.cycle < task.cycle
+        ]
+        return trees[-1] if trees else None
+
+    def artifact(self, task_id: int, name: str) -> bytes:
+        task = self.store.task(self.key, task_id)
+        kept = self.task_folder(task) / "artifacts" / Path(name).name
+        if kept.is_file():
+            return kept.read_bytes()
+        found = read_artifact(self.repo, f"refs/burnish/artifacts/{task.name}", f"{task.name}/{Path(name).name}")
+        if found is None:
+            raise BadInput(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
+        return found
+
+    def logs(self, task_id: int) -> list[LogFile]:
+        from burnish.wiring.logs import find_logs
+
+        return find_logs(self.task_folder(self.store.task(self.key, task_id)))
+
+    def run(self, request: RunRequest, *, progress: Progress) -> RunReport:
+        from burnish.wiring.running import run
+
+        return run(self, request, progress)

@@ -1,0 +1,68 @@
+"""The store, bound to one project and, while it runs tasks, to one runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from burnish.core.approval import Approval
+from burnish.core.check import CheckReport
+from burnish.core.event import Event, Recorded
+from burnish.core.finding import Finding
+from burnish.core.history import History
+from burnish.core.task import Task
+from burnish.store import Store
+
+
+def _nobody_is_dead(runner: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class StoreBook:
+    store: Store
+    project: str
+    # None: a person's command, which holds no claim
+    runner: str | None = None
+    is_dead: Callable[[str], bool] = _nobody_is_dead
+
+    def task(self, task_id: int) -> Task:
+        return self.store.task(self.project, task_id)
+
+    def tasks(self) -> list[Task]:
+        return self.store.tasks(self.project)
+
+    def history(self, task_id: int) -> History:
+        return self.store.history(self.project, task_id)
+
+    def findings(self, task_id: int) -> tuple[Finding, ...]:
+        return self.store.findings(self.project, task_id)
+
+    def approval(self, task_id: int) -> Approval | None:
+        return self.store.approval(self.project, task_id)
+
+    def record(self, task_id: int, *events: Event) -> tuple[Recorded, ...]:
+        return self.store.record(self.project, task_id, events, runner=self.runner)
+
+    def events(self, task_id: int) -> list[Recorded]:
+        return self.store.events(self.project, task=task_id)
+
+    def baseline(self, tree: str, command: str) -> CheckReport | None:
+        return self.store.baseline(self.project, tree, command)
+
+    def save_baseline(self, tree: str, command: str, report: CheckReport) -> None:
+        self.store.save_baseline(self.project, tree, command, report)
+
+    def claim(self, ids: Sequence[int] | None) -> Task | None:
+        assert self.runner, "only a runner claims"
+        return self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
+
+    def release(self, task_id: int) -> None:
+        if self.runner:
+            self.store.release(self.project, task_id, self.runner)
+
+    def archived(self, task_id: int, event_id: int) -> None:
+        self.store.mark_archived(self.project, task_id, event_id)
+
+    def unarchived(self) -> list[int]:
+        return self.store.unarchived(self.project)

@@ -1,0 +1,113 @@
+"""The git layer, bound to one project and laid out in the burnish home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from burnish.core.commit import Base
+from burnish.core.task import Task
+from burnish.engine import ports
+from burnish.git.artifacts import commit_artifacts
+from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
+from burnish.git.checkout import throwaway
+from burnish.git.project import Project
+from burnish.git.reading import list_files, read_files
+from burnish.git.refs import delete_ref, update_ref
+from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
+from burnish.git.workspace import Workspace
+
+CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
+CONTEXT_FOLDER = ".burnish/context/"
+
+
+@dataclass
+class GitCode:
+    project: Project
+    home: Path
+    key: str
+    artifacts: str = "ref"
+    _files: dict[str, list[str]] = field(default_factory=dict)
+    _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    @cached_property
+    def who(self) -> tuple[str, str]:
+        return identity(self.project)
+
+    def author(self) -> tuple[str, str]:
+        return self.who
+
+    def workspace(self, task: Task) -> Workspace:
+        return Workspace(self.project, self.path(task), task.name, author=self.who)
+
+    def path(self, task: Task) -> Path:
+        return self.home / "workspaces" / self.key / task.name
+
+    def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
+        base = resolve_base(self.project, ref)
+        tips = [c for c in dict.fromkeys(depends_on) if not is_ancestor(self.project, c, base.commit)]
+        if not tips:
+            return base
+        start = merged_base(self.project, tips)
+        return Base(start.commit, start.tree, base.target) if start else None
+
+    def base_of(self, task: Task) -> Base:
+        base = resolve_base(self.project, task.base)
+        return Base(base.commit, base.tree, task.target)
+
+    def snapshot(
+        self, workspace: ports.Workspace, task: Task, commit: str, base: Base
+    ) -> AbstractContextManager[Snapshot]:
+        assert isinstance(workspace, Workspace)
+        place = self.home / "snapshots" / self.key / task.name
+        return snapshot(workspace, commit, base=base, path=place, from_base=AGENT_FILES)
+
+    @contextmanager
+    def throwaway(self, commit: str, label: str) -> Iterator[Path]:
+        with throwaway(self.project, commit, self.home / "throwaway" / self.key / label) as files:
+            yield files
+
+    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None:
+        if self.artifacts == "home":
+            return
+        placed = {f"{task.name}/{name}": data for name, data in files.items()}
+        commit_artifacts(self.project, f"refs/burnish/artifacts/{task.name}", placed, message=message, author=self.who)
+
+    def set_aside(self, task: Task) -> str | None:
+        workspace = self.workspace(task)
+        head = workspace.head()
+        if workspace.exists():
+            workspace.rescue(f"{task.id}-{task.cycle}-restart")
+            workspace.remove()
+        if head is None:
+            return None
+        kept = f"refs/burnish/rescue/{task.name}-run-{task.run}"
+        update_ref(self.project, kept, head.sha, self.project.zero)
+        delete_ref(self.project, workspace.ref, head.sha)
+        return kept
+
+    def rescue(self, task: Task, label: str) -> str | None:
+        workspace = self.workspace(task)
+        return workspace.rescue(label) if workspace.exists() else None
+
+    def files(self, commit: str) -> list[str]:
+        if commit not in self._files:
+            self._files[commit] = list_files(self.project, commit)
+        return self._files[commit]
+
+    def text(self, commit: str, path: str) -> str | None:
+        data = read_files(self.project, commit, [path]).get(path)
+        return None if data is None else data.decode(errors="replace")
+
+    def context_files(self, workspace: ports.Workspace, base: Base) -> tuple[tuple[str, str], ...]:
+        """AGENTS.md and its like, from the base, never from the change. Read once per base."""
+        if base.commit not in self._context:
+            names = [p for p in self.files(base.commit) if p in CONTEXT_FILES or p.startswith(CONTEXT_FOLDER)]
+            found = read_files(self.project, base.commit, names) if names else {}
+            self._context[base.commit] = tuple(
+                (name, data.decode(errors="replace")) for name in names if (data := found.get(name)) is not None
+            )
+        return self._context[base.commit]

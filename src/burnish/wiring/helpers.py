@@ -1,0 +1,88 @@
+"""Agents and checks as the engine wants them: one task's, with the task's own way to be stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish.agents.runner import Runner
+from burnish.checks.compare import compare
+from burnish.checks.environment import check_environment
+from burnish.checks.run import run_checks
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.check import CheckReport, Comparison
+from burnish.core.policy import CheckSpec
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+from burnish.proc.run import Stop
+
+
+@dataclass
+class Stops:
+    """One token per running task, and a way to ask all of them."""
+
+    asked: bool = False
+    tokens: dict[int, Stop] = field(default_factory=dict)
+    everything: Stop = field(default_factory=Stop)
+
+    def of(self, task_id: int) -> Stop:
+        if task_id not in self.tokens:
+            token = Stop()
+            self.tokens[task_id] = token
+            if self.asked:
+                token.request()
+        return self.tokens[task_id]
+
+    def request(self, *, now: bool = False) -> None:
+        self.asked = True
+        self.everything.request(now=now)
+        for token in list(self.tokens.values()):
+            token.request(now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAgents:
+    runner: Runner
+    lock_file: Path
+
+    def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply:
+        return self.runner.call(request, on_output=on_output, lock_file=self.lock_file)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChecks:
+    checkout: Path
+    stop: Stop
+    lock_file: Path
+    cap_bytes: int
+
+    def run(
+        self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+    ) -> tuple[CheckReport, ...]:
+        reports = run_checks(
+            specs,
+            cwd=cwd,
+            out_dir=out_dir,
+            env=check_environment(os.environ, places=(cwd, self.checkout), extra=env),
+            stop=self.stop,
+            cap_bytes=self.cap_bytes,
+            lock_file=self.lock_file,
+        )
+        if self.stop.requested:
+            # what a stopped check says is not a result
+            raise PhaseFailed(
+                ErrorCode.INTERRUPTED, "The checks were stopped.", hint="`burnish run` goes on from here."
+            )
+        return reports
+
+    def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison:
+        return compare(report, baseline)
+
+    def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
+        """A command of the user's own is run as a check without a report."""
+        spec = CheckSpec("command", command, timeout_seconds=timeout)
+        (report,) = self.run([spec], cwd=cwd, out_dir=out_dir, env={})
+        code = report.exit_code if report.exit_code is not None else 1
+        return code, report.tail or report.error

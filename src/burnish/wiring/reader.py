@@ -1,0 +1,58 @@
+"""What a reading command needs: the store and the project. Kept light, for start-up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.errors import BadInput, Refused
+from burnish.git.project import Found, discover
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    home: Path
+    store: Store
+    found: Found
+    # None: burnish does not know this repository yet
+    project: ProjectRow | None
+
+    @property
+    def key(self) -> str:
+        if self.project is None:
+            raise BadInput(
+                f"burnish has no tasks for {self.found.root} yet.", hint='Add one: burnish add "What is to be done"'
+            )
+        return self.project.key
+
+
+def home_of(env: Mapping[str, str] | None = None) -> Path:
+    """Where all state lies: BURNISH_HOME, else the user's data folder."""
+    env = os.environ if env is None else env
+    if env.get("BURNISH_HOME"):
+        return Path(env["BURNISH_HOME"]).expanduser().absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("burnish", appauthor=False))
+
+
+def open_reader(start: Path) -> Reader:
+    found = discover(start)
+    home = home_of()
+    store = Store.open(home)
+    return Reader(home, store, found, store.project_for(found.common_dir, found.root, create=False))
+
+
+def refuse_inside_phase() -> None:
+    """An agent may not decide."""
+    from burnish.proc.inside import inside_phase
+
+    if inside_phase():
+        raise Refused(
+            "This is a person's decision, and it was asked for from inside a phase.",
+            hint="Type it in your own terminal, outside of any agent or check that burnish started.",
+        )

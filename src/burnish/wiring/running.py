@@ -1,0 +1,254 @@
+"""`burnish run`: one process that works on tasks until there is nothing left to do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from burnish.agents.runner import Runner
+from burnish.core.flow import RUNNING
+from burnish.core.policy import Policy
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine import actions
+from burnish.engine.archive import archive
+from burnish.engine.pool import MET, Pool
+from burnish.engine.ports import Deps, Progress
+from burnish.errors import BurnishError, Refused
+from burnish.git.base import uncommitted
+from burnish.proc.identity import RunnerLock, hold, is_dead
+from burnish.wiring.book import StoreBook
+from burnish.wiring.desk import HomeDesk
+from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
+from burnish.wiring.requests import RunReport, RunRequest
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+
+def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
+    """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
+    _check_ids(app, request)
+    if request.dry_run:
+        return RunReport(planned=tuple(_planned(app, request)))
+    stops = Stops()
+    with hold(app.locks) as lock, _signals(stops, progress):
+        app.store.register_runner(_card(lock))
+        try:
+            return _run(app, request, progress, stops, lock.runner.uuid)
+        finally:
+            app.store.forget_runner(lock.runner.uuid)
+
+
+def _run(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> RunReport:
+    deps = _deps(app, request, progress, stops, runner)
+    notes = _before(app, deps)
+    for note in notes:
+        progress.note(note)
+    # without ids and without --all: the next ready task, one
+    most = None if request.everything or request.ids else 1
+    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked)
+    with _watching(app, pool, stops):
+        done = pool.run(request.jobs)
+    seen = {t.id for t in done}
+    named = [app.store.task(app.key, i) for i in request.ids if i not in seen]
+    waiting = [(t, _why_waiting(app, t)) for t in named if t.status is Status.BACKLOG]
+    settled = [t for t in named if t.status is not Status.BACKLOG]
+    if request.everything:
+        waiting += [(t, _why_waiting(app, t)) for t, _ in app.store.waiting(app.key)]
+    return RunReport(tuple([*done, *settled]), tuple(waiting), tuple(notes), interrupted=stops.asked)
+
+
+def _check_ids(app: App, request: RunRequest) -> None:
+    """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
+    lock_dir = app.locks
+    for number in request.ids:
+        task = app.store.task(app.key, number)
+        holder = app.store.holder(app.key, number)
+        if holder and task.status in RUNNING and not is_dead(lock_dir, str(holder["runner"])):
+            raise Refused(
+                f"Task {number} is being run by {holder.get('user')}@{holder.get('host')}, "
+                f"pid {holder.get('pid')}, since {holder.get('since')}.",
+                hint=f"Wait for it (`burnish status`), or stop it: burnish cancel {number}",
+            )
+        if task.status is Status.FAILED and not request.dry_run:
+            actions.retry(app.book, number, by=app.person)
+
+
+def _planned(app: App, request: RunRequest) -> list[Task]:
+    ready = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
+    blocked = {t.id for t, _ in app.store.waiting(app.key)}
+    tasks = [t for t in app.store.tasks(app.key, statuses=ready) if t.id not in blocked]
+    tasks = [t for t in tasks if not request.ids or t.id in request.ids]
+    tasks.sort(key=lambda t: (-t.spec.priority, t.id))
+    return tasks if request.everything or request.ids else tasks[:1]
+
+
+def _before(app: App, deps: Deps) -> list[str]:
+    """Put right what an earlier run left, and say what the user may not expect."""
+    notes = []
+    for number in deps.book.unarchived():
+        task = deps.book.task(number)
+        if task.branch:
+            archive(deps, deps.code.workspace(task), task, task.cycle)
+    for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
+        why = actions.void_stale(app.book, app.code, task, app.policy(task).judge)
+        if why:
+            notes.append(f"Task {task.id} is no longer approved: {why}.")
+    dirty = uncommitted(app.repo)
+    if dirty:
+        notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")
+    return notes
+
+
+def _deps(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:
+    folder = app.home / "projects" / app.key / "tasks"
+    desk = HomeDesk(folder, app.locks, stops.everything)
+    book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other))
+    cap = int(app.config.output_cap_mb * 1024 * 1024)
+    agents = app.agent_settings()
+
+    def lock_file(task_id: int) -> str:
+        return f"shims-{app.key}-{task_id}"
+
+    def agents_for(task_id: int) -> TaskAgents:
+        caller = Runner(agents, checkout=app.repo.root, lock_dir=app.locks, cap_bytes=cap, stop=stops.of(task_id))
+        return TaskAgents(caller, app.locks / lock_file(task_id))
+
+    def checks_for(task_id: int) -> TaskChecks:
+        return TaskChecks(app.repo.root, stops.of(task_id), app.locks / lock_file(task_id), cap)
+
+    return Deps(
+        book=book,
+        code=app.code,
+        agents=agents_for,
+        checks=checks_for,
+        desk=desk,
+        progress=progress,
+        policy_for=lambda task: _policy(app, request, task),
+        prompts=app.prompts,
+        now=_now,
+        runner=runner,
+        stopping=lambda task_id: stops.of(task_id).requested,
+        fail_at=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
+        overspent=_session_budget(app, request),
+    )
+
+
+def _policy(app: App, request: RunRequest, task: Task) -> Policy:
+    from dataclasses import replace
+
+    policy = app.policy(task)
+    if request.no_review and not policy.review_required:
+        policy = replace(policy, review_enabled=False)
+    return replace(policy, hitl=request.hitl) if request.hitl else policy
+
+
+def _session_budget(app: App, request: RunRequest) -> Callable[[], str | None]:
+    """What this invocation may spend, over all its tasks."""
+    most = request.budget if request.budget is not None else app.config.budget.session_usd
+    tokens = app.config.budget.session_tokens
+    if most is None and tokens is None:
+        return lambda: None
+    before = app.store.spent(app.key)
+
+    def overspent() -> str | None:
+        usd, used = (now - then for now, then in zip(app.store.spent(app.key), before, strict=True))
+        if most is not None and usd >= most:
+            return f"this run has spent ${usd:.2f} of ${most:.2f}"
+        if tokens is not None and used >= tokens:
+            return f"this run has used {used:.0f} of {tokens} tokens"
+        return None
+
+    return overspent
+
+
+def _why_waiting(app: App, task: Task) -> str:
+    unmet = [app.store.task(app.key, i) for i in task.spec.depends_on]
+    names = [f"{t.id} ({t.status})" for t in unmet if t.status not in MET]
+    return f"it depends on {', '.join(names)}" if names else "it was not its turn"
+
+
+def _card(lock: RunnerLock) -> dict[str, object]:
+    """Who we are, for people who find a task held."""
+    me = lock.runner
+    return {
+        "id": me.uuid,
+        "pid": me.pid,
+        "host": me.host,
+        "user": me.user,
+        "start_time": me.start_time,
+        "boot_id": me.boot_id,
+        "command": " ".join(["burnish", *sys.argv[1:]])[:200],
+    }
+
+
+def failpoint(wanted: str) -> Callable[[str], None]:
+    """kill -9 of ourselves at a named place, `name` or `name:2` for the second time; for tests alone."""
+    name, _, nth = wanted.partition(":")
+    left = [int(nth or 1)]
+
+    def reached(here: str) -> None:
+        if here != name:
+            return
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached
+
+
+@contextmanager
+def _signals(stops: Stops, progress: Progress) -> Iterator[None]:
+    """Once: end what runs, keep everything. Twice: at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        again = stops.asked
+        stops.request(now=again)
+        if not again:
+            progress.note("Stopping: agents are being ended, nothing is lost. Once more to stop at once.")
+
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _watching(app: App, pool: Pool, stops: Stops) -> Iterator[None]:
+    """A task that is cancelled from elsewhere is stopped here within a second."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.5):
+            running = sorted(pool.running)
+            try:
+                cancelled = app.store.tasks(app.key, statuses=(Status.CANCELLED,), ids=running) if running else []
+            except BurnishError:
+                continue
+            for task in cancelled:
+                stops.of(task.id).request()
+
+    watcher = threading.Thread(target=look, name="cancel-watcher", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
