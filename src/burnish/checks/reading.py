@@ -41,13 +41,16 @@ def read_report(folder: Path, name: str) -> bytes | str | None:
         return None
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
-    with os.fdopen(fd, "rb") as file:
+    try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             return f"{name} is not a plain file"
         if info.st_size > LARGEST:
             return f"{name} is larger than {LARGEST // 1024 // 1024} MB"
-        return file.read(LARGEST)
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read(LARGEST)
+    finally:
+        os.close(fd)
 
 
 def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:

@@ -29,9 +29,7 @@ BASE: Mapping[str, Any] = {
 WHOLE = (("checks", "test"), ("checks", "lint"), ("checks", "extra", "*"), ("roles", "*"))
 
 
-def load(
-    root: Path | None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
-) -> Config:
+def load(root: Path | None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Config:
     """All settings for the project whose checkout is `root` (None: those of the user alone)."""
     from burnish.config.problems import validate
 
@@ -116,8 +114,7 @@ def _opened(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
 
 def _is_whole(path: tuple[str, ...]) -> bool:
     return any(
-        len(path) == len(shape) and all(b in ("*", a) for a, b in zip(path, shape, strict=True))
-        for shape in WHOLE
+        len(path) == len(shape) and all(b in ("*", a) for a, b in zip(path, shape, strict=True)) for shape in WHOLE
     )
 
 

@@ -68,9 +68,7 @@ def _review_values(config: Config) -> dict[str, Any]:
         "accept_unsigned": review.accept_unsigned,
         "parse_agent": parse.agent if parse else None,
         "parse_model": parse.model if parse else None,
-        "context": frozenset(
-            name for name in type(review.context).model_fields if getattr(review.context, name)
-        ),
+        "context": frozenset(name for name in type(review.context).model_fields if getattr(review.context, name)),
         "limits": Limits(**review.limits.model_dump()),
         "notes": _notes(config),
     }
@@ -139,8 +137,7 @@ def judge_hash(policy: Policy, prompts: Mapping[str, str]) -> str:
     """Names everything that judges, so that an approval cannot outlive a change of it."""
     what = {
         "checks": [
-            [check.name, check.command, check.blocking, check.report, check.report_file]
-            for check in policy.checks
+            [check.name, check.command, check.blocking, check.report, check.report_file] for check in policy.checks
         ],
         "reviewers": [_reviewer(one) for one in policy.reviewers],
         "block_on": policy.block_on.value,

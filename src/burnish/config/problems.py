@@ -22,19 +22,35 @@ def validate(merged: dict[str, Any], layers: Sequence[Layer]) -> Config:
         return Config.model_validate(merged)
     except ValidationError as error:
         problems = error.errors(include_url=False)
-    # Unknown keys first: a misspelt key is often why something else is missing.
-    problems.sort(key=lambda one: one["type"] != "extra_forbidden")
+    # Unknown keys first: a misspelt key is often why something else is missing. Then as they stand in the file.
+    problems.sort(key=lambda one: (one["type"] != "extra_forbidden", _line(_place(_loc(one), layers))))
     raise _words(problems[0], layers, more=len(problems) - 1)
 
 
+def _loc(problem: Any) -> Where:
+    return tuple(part for part in problem["loc"] if part != "[key]")
+
+
+def _place(loc: Where, layers: Sequence[Layer]) -> str:
+    """The topmost layer that has the key, or the one above it if it is missing."""
+    for key in (loc, loc[:-1]):
+        for layer in reversed(layers):
+            if key and layer.has(key):
+                return layer.place(key)
+    return "settings"
+
+
+def _line(place: str) -> int:
+    number = place.rpartition(":")[2]
+    return int(number) if number.isdigit() else 0
+
+
 def _words(problem: Any, layers: Sequence[Layer], *, more: int) -> BadInput:
-    loc: Where = tuple(part for part in problem["loc"] if part != "[key]")
-    key = ".".join(map(str, loc))
-    place = next((layer.place(loc) for layer in reversed(layers) if layer.has(loc)), "")
-    if not place:
-        place = next((layer.place(loc) for layer in reversed(layers) if layer.has(loc[:-1])), "settings")
+    loc = _loc(problem)
+    key, place = ".".join(map(str, loc)), _place(loc, layers)
     tail = f" ({more} more after this one.)" if more else ""
-    if "[key]" in problem["loc"] and problem["type"] != "literal_error":
+    of_ours = problem["type"] in ("extra_forbidden", "literal_error")
+    if "[key]" in problem["loc"] and not of_ours:
         hint = "Use letters, digits, dots, dashes and underscores." + tail
         return BadInput(f"{place}: {loc[-1]!r} is not a name for {'.'.join(map(str, loc[:-1]))}.", hint=hint)
     if problem["type"] == "extra_forbidden" or "[key]" in problem["loc"]:

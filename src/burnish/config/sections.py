@@ -26,9 +26,7 @@ class Agent(v.Section):
     max_parallel: v.Count = Field(default=4, description="calls at the same time")
     fallback: v.Name | None = Field(default=None, description="agent to ask when this one cannot be reached")
     resume: v.Flag = Field(default=False, description="improve in the session of the implementation")
-    budget_usd: v.Amount | None = Field(
-        default=None, description="most that this agent may cost in one `burnish run`"
-    )
+    budget_usd: v.Amount | None = Field(default=None, description="most that this agent may cost in one `burnish run`")
     reads_files: v.Flag | None = Field(
         default=None, description="can it read files itself? empty = as its kind usually can"
     )
@@ -65,24 +63,22 @@ class TaskTypes(v.Section):
 class Context(v.Section):
     """What the reviewer is shown."""
 
-    task_definition: v.Flag = True
-    checklist: v.Flag = True
-    plan: v.Flag = True
-    git_diff: v.Flag = True
-    delta: v.Flag = True
-    test_results: v.Flag = True
-    baseline: v.Flag = True
-    lint_results: v.Flag = True
-    last_error: v.Flag = True
-    prior_findings: v.Flag = True
-    project_context: v.Flag = True
-    session_log: v.Flag = False
+    task_definition: v.Flag = Field(default=True, description="title, description, scope, criteria")
+    checklist: v.Flag = Field(default=True, description="the task's checklist")
+    plan: v.Flag = Field(default=True, description="plan or specification")
+    git_diff: v.Flag = Field(default=True, description="the whole change")
+    delta: v.Flag = Field(default=True, description="what changed since the last review")
+    test_results: v.Flag = Field(default=True, description="what the tests said")
+    baseline: v.Flag = Field(default=True, description="what failed before the task")
+    lint_results: v.Flag = Field(default=True, description="what the linter said")
+    last_error: v.Flag = Field(default=True, description="errors of earlier attempts")
+    prior_findings: v.Flag = Field(default=True, description="findings of earlier reviews")
+    project_context: v.Flag = Field(default=True, description="`AGENTS.md`, `REVIEW.md` and the like, from the base")
+    session_log: v.Flag = Field(default=False, description="the agent's own output")
 
 
 class ReviewLimits(v.Section):
-    diff_kb: v.Count = Field(
-        default=30, description="diff shown at once; the rest is named and read or passed on"
-    )
+    diff_kb: v.Count = Field(default=30, description="diff shown at once; the rest is named and read or passed on")
     test_kb: v.Count = Field(default=2, description="test output")
     lint_chars: v.Count = Field(default=200, description="lint output")
     error_kb: v.Count = Field(default=1, description="earlier errors")
@@ -104,17 +100,13 @@ class ReviewSettings(v.Section):
     block_on: Literal["error", "warning"] = Field(
         default="error", description="mildest severity that stands in the way"
     )
-    trigger: v.Trigger = Field(
-        default="completion", description="`explicit`: stop in `code_review` after the checks"
-    )
+    trigger: v.Trigger = Field(default="completion", description="`explicit`: stop in `code_review` after the checks")
     may_fix: v.Flag = Field(default=False, description="the reviewer may repair; checked and reviewed again")
     accept_unsigned: v.Flag = Field(
         default=False, description="read old markers such as `[APPROVED]`; a person still confirms"
     )
     followups: v.Flag = Field(default=False, description="make tasks of findings that did not block")
-    slash_command: v.Text | None = Field(
-        default=None, description="slash command to put before the review prompt"
-    )
+    slash_command: v.Text | None = Field(default=None, description="slash command to put before the review prompt")
     context: Context = Field(default=Context(), description="what the reviewer is shown")
     limits: ReviewLimits = Field(default=ReviewLimits(), description="how much of it")
 
@@ -132,9 +124,7 @@ class Step(v.Section):
     agents: Annotated[tuple[v.ReviewerEntry, ...], Field(min_length=1)] = Field(
         default=(v.ReviewerEntry(agent="auto"),), description="as in `review.agents`"
     )
-    prompt: v.Text | None = Field(
-        default=None, description="file with the prompt, from the project's checkout"
-    )
+    prompt: v.Text | None = Field(default=None, description="file with the prompt, from the project's checkout")
     quorum: Literal["all", "majority", "any"] = Field(default="all", description="as in `review.quorum`")
 
 
@@ -146,13 +136,9 @@ class GuardSettings(v.Section):
     )
 
 
-def _extra(value: Any) -> Any:
-    for name, entry in value.items() if isinstance(value, dict) else ():
-        if name in ("test", "lint"):
-            raise ValueError(f"{name} is a check of its own: write it under checks, not under checks.extra")
-        command = entry.get("command", "auto") if isinstance(entry, dict) else entry
-        if command in ("auto", None, False):
-            raise ValueError(f"{name} needs a command")
+def _no_clash(value: Any) -> Any:
+    if isinstance(value, dict) and (taken := sorted({"test", "lint"} & value.keys())):
+        raise ValueError(f"{taken[0]} is a check of its own: write it under checks, not under checks.extra")
     return value
 
 
@@ -176,7 +162,7 @@ class Checks(v.Section):
     )
     guard: GuardSettings = GuardSettings()
     timeout_minutes: v.Amount = Field(default=20, description="for each check")
-    extra: Annotated[dict[v.Name, v.CheckEntry], BeforeValidator(_extra)] = Field(
+    extra: Annotated[dict[v.Name, v.Extra], BeforeValidator(_no_clash)] = Field(
         default={}, description="more checks, by name"
     )
 
@@ -191,9 +177,7 @@ class Isolation(v.Section):
 
 
 class Sandbox(v.Section):
-    mode: v.SandboxMode = Field(
-        default="auto", description="bubblewrap; `require` refuses rather than do without"
-    )
+    mode: v.SandboxMode = Field(default="auto", description="bubblewrap; `require` refuses rather than do without")
     network: v.Flag = Field(default=True, description="may what runs inside reach the network?")
 
 
@@ -204,12 +188,8 @@ class Workspace(v.Section):
     copies: tuple[v.Text, ...] = Field(
         default=(), alias="copy", description="ignored files of yours that tests need, e.g. `[.env.test]`"
     )
-    artifacts: Literal["ref", "branch", "home"] = Field(
-        default="ref", description="where the reviews are committed"
-    )
-    base: v.Text | None = Field(
-        default=None, description="where tasks start from; empty = the branch checked out"
-    )
+    artifacts: Literal["ref", "branch", "home"] = Field(default="ref", description="where the reviews are committed")
+    base: v.Text | None = Field(default=None, description="where tasks start from; empty = the branch checked out")
 
 
 class Commit(v.Section):
@@ -223,9 +203,7 @@ class Merge(v.Section):
 
 
 class PromptSwitch(v.Section):
-    enabled: v.Flag = Field(
-        default=True, description="use your own text; off = the one that comes with burnish"
-    )
+    enabled: v.Flag = Field(default=True, description="use your own text; off = the one that comes with burnish")
 
 
 class Budget(v.Section):

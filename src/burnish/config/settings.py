@@ -31,9 +31,7 @@ def _known_kinds(value: Any) -> Any:
 class Config(v.Section):
     """Every setting of one project, from all layers."""
 
-    agent: v.Name = Field(
-        default="auto", description="who implements and improves; `auto` = the first installed"
-    )
+    agent: v.Name = Field(default="auto", description="who implements and improves; `auto` = the first installed")
     agents: Annotated[dict[v.Name, s.Agent], BeforeValidator(_known_kinds)] = Field(
         default={"claude": s.Agent(kind="claude")}, description="agents by name"
     )
@@ -51,18 +49,16 @@ class Config(v.Section):
     approval: Literal["auto", "required"] = Field(
         default="auto", description="`required`: a person answers before it is verified"
     )
-    hitl_review: v.Hitl = Field(
-        default=False, description="ask at the terminal: `false`, `every` (or `true`), `final`"
-    )
+    hitl_review: v.Hitl = Field(default=False, description="ask at the terminal: `false`, `every` (or `true`), `final`")
     checks: s.Checks = s.Checks()
     isolation: s.Isolation = s.Isolation()
     sandbox: s.Sandbox = s.Sandbox()
     workspace: s.Workspace = s.Workspace()
     commit: s.Commit = s.Commit()
     merge: s.Merge = s.Merge()
-    prompts: dict[
-        Literal["review.system", "review.template", "fix.template", "implement.template"], s.PromptSwitch
-    ] = Field(default={}, description="switches of your own prompts, e.g. `review.system: {enabled: false}`")
+    prompts: dict[Literal["review.system", "review.template", "fix.template", "implement.template"], s.PromptSwitch] = (
+        Field(default={}, description="switches of your own prompts, e.g. `review.system: {enabled: false}`")
+    )
     budget: s.Budget = s.Budget()
     hook: s.Hook = s.Hook()
     notify: s.Notify = s.Notify()

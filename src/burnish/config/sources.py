@@ -58,9 +58,7 @@ def read_text(path: Path) -> str | None:
             f"Cannot read {path}: {error.strerror}.", hint="Make it a file that you may read, or remove it."
         ) from None
     if len(raw) > LARGEST:
-        raise BadInput(
-            f"{path} is larger than 1 MB.", hint="Settings are a short file; is this the right one?"
-        )
+        raise BadInput(f"{path} is larger than 1 MB.", hint="Settings are a short file; is this the right one?")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -121,9 +119,7 @@ def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
 def _limited(pairs: Iterator[tuple[Where, int]], name: str) -> Iterator[tuple[Where, int]]:
     for number, pair in enumerate(pairs):
         if number > MOST_NODES:
-            raise BadInput(
-                f"{name} has more than {MOST_NODES} entries.", hint="Use fewer anchors and aliases."
-            )
+            raise BadInput(f"{name} has more than {MOST_NODES} entries.", hint="Use fewer anchors and aliases.")
         yield pair
 
 

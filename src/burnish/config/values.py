@@ -115,9 +115,7 @@ class CheckEntry(Section):
     blocking: Flag = Field(default=True, description="do new failures stand in the way of approval?")
     timeout_minutes: Amount | None = Field(default=None, description="instead of `checks.timeout_minutes`")
     junit: ReportFile = Field(default=None, description="JUnit file in `{report_dir}`")
-    sarif: ReportFile = Field(
-        default=None, description="SARIF file in `{report_dir}`, or `-`: what it prints"
-    )
+    sarif: ReportFile = Field(default=None, description="SARIF file in `{report_dir}`, or `-`: what it prints")
     tap: ReportFile = Field(default=None, description="TAP file in `{report_dir}`, or `-`: what it prints")
 
     @model_validator(mode="before")
@@ -132,7 +130,20 @@ class CheckEntry(Section):
         return self
 
 
+class ExtraCheck(CheckEntry):
+    """A check under a name of your own. A string or a list stands for its command."""
+
+    command: Command = Field(description="a string for the shell, or a list of words")
+
+    @model_validator(mode="after")
+    def _nothing_to_find(self) -> ExtraCheck:
+        if self.command == "auto":
+            raise ValueError("only test and lint can be auto")
+        return self
+
+
 Check = Annotated[CheckEntry | None, BeforeValidator(_off_is_none)]
+Extra = Annotated[ExtraCheck | None, BeforeValidator(_off_is_none)]
 
 
 class ReviewerEntry(Section):
@@ -140,12 +151,8 @@ class ReviewerEntry(Section):
 
     agent: Name = Field(description="name under `agents`, or `auto`")
     model: Text | None = Field(default=None, description="instead of `review.model`")
-    prompt: Text | None = Field(
-        default=None, description="file with its own prompt, from the project's checkout"
-    )
-    categories: tuple[CategoryName, ...] = Field(
-        default=(), description="what it looks at; empty = everything"
-    )
+    prompt: Text | None = Field(default=None, description="file with its own prompt, from the project's checkout")
+    categories: tuple[CategoryName, ...] = Field(default=(), description="what it looks at; empty = everything")
     timeout_minutes: Amount | None = Field(default=None, description="instead of the task type's own")
 
     @model_validator(mode="before")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.checks.compare import compare
+from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
+from burnish.core.finding import Category, Remark, Severity
+
+PASSED = CheckReport("test", "pytest", CheckStatus.PASSED, exit_code=0, counts=Counts(3, 3, 0, 0))
+ERROR = CheckReport("test", "pytest", CheckStatus.ERROR, error="no pytest")
+
+
+def failed(*names: str, exit_code: int = 1) -> CheckReport:
+    cases = tuple(TestFailure(name, "failed") for name in names)
+    counts = Counts(9, 9 - len(names), len(names), 0) if names else None
+    return CheckReport(
+        "test", "pytest", CheckStatus.FAILED, exit_code=exit_code, counts=counts, failures=cases
+    )
+
+
+def lint(*remarks: tuple[str, int, str, str]) -> CheckReport:
+    made = tuple(
+        Remark(Category.CODE, Severity.ERROR, text, file=file, line=line, rule=rule)
+        for file, line, rule, text in remarks
+    )
+    status = CheckStatus.FAILED if made else CheckStatus.PASSED
+    return CheckReport("lint", "ruff check", status, exit_code=int(bool(made)), remarks=made)
+
+
+def test_what_failed_before_is_old_and_the_rest_is_new() -> None:
+    seen = compare(failed("a", "b"), failed("b", "c"))
+    assert [one.name for one in seen.new] == ["a"]
+    assert [one.name for one in seen.old] == ["b"]
+    assert seen.fixed == ("c",)
+    assert not seen.broken and not seen.clean
+
+
+def test_only_old_failures_are_clean() -> None:
+    assert compare(failed("a"), failed("a")).clean
+
+
+def test_without_a_baseline_every_failure_counts_as_new() -> None:
+    for unknown in (None, ERROR):
+        seen = compare(failed("a"), unknown)
+        assert [one.name for one in seen.new] == ["a"]
+        assert seen.baseline is None
+
+
+def test_a_check_that_could_not_run_is_broken_and_never_clean() -> None:
+    for base in (None, PASSED, failed("a"), ERROR):
+        seen = compare(ERROR, base)
+        assert seen.broken and not seen.clean
+        assert seen.fixed == ()
+
+
+def test_a_failure_by_exit_code_alone_is_broken_unless_the_base_failed_the_same_way() -> None:
+    assert compare(failed(), PASSED).broken
+    assert compare(failed(), None).broken
+    assert compare(failed(exit_code=2), failed(exit_code=1)).broken
+    assert not compare(failed(), failed()).broken
+
+
+def test_a_crash_is_not_hidden_by_failures_that_are_old() -> None:
+    assert compare(failed("a", exit_code=3), failed("a", exit_code=1)).broken
+    assert compare(failed(exit_code=1), failed("a", exit_code=1)).broken
+
+
+def test_a_remark_that_only_moved_is_not_new() -> None:
+    base = lint(("a.py", 3, "E501", "Line too long (120 > 110)"))
+    assert compare(lint(("a.py", 9, "E501", "Line too long (121 > 110)")), base).clean
+
+
+def test_a_second_remark_of_the_same_kind_is_new() -> None:
+    one, two = ("a.py", 3, "F401", "unused"), ("a.py", 4, "F401", "unused")
+    assert len(compare(lint(one, two), lint(one)).new_remarks) == 1
+    assert len(compare(lint(("b.py", 3, "F401", "unused")), lint(one)).new_remarks) == 1
+
+
+NAMES = st.lists(st.sampled_from("abcde"), max_size=8)
+
+
+@given(NAMES, NAMES)
+def test_new_and_old_are_all_there_is(now: list[str], before: list[str]) -> None:
+    seen = compare(failed(*now), failed(*before) if before else PASSED)
+    assert sorted(one.name for one in (*seen.new, *seen.old)) == sorted(now)
+    assert set(seen.fixed) == (set(before) - set(now) if now else set())
+
+
+@given(NAMES)
+def test_a_check_that_passes_is_clean_whatever_the_base_was(before: list[str]) -> None:
+    seen = compare(PASSED, failed(*before))
+    assert seen.clean
+    assert set(seen.fixed) == set(before)
+    assert compare(PASSED, replace(PASSED, status=CheckStatus.ERROR)).clean

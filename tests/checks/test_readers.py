@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.checks.junit import read_junit
+from burnish.checks.lines import read_lines
+from burnish.checks.reading import Reading, inside, read_report, shortened
+from burnish.checks.sarif import read_sarif
+from burnish.checks.tap import read_tap
+from burnish.core.check import Counts
+from burnish.core.finding import Category, Severity
+
+XML = (
+    b'<testsuites><testsuite name="pytest">'
+    b'<testcase classname="tests.test_a.TestB" name="test_c[1]" file="tests/test_a.py" line="4">'
+    b'<failure message="assert 1 == 2">trace\x20&lt;here&gt;</failure></testcase>'
+    b'<testcase classname="s" name="ok"/><testcase name="left"><skipped/></testcase>'
+    b'<testcase classname="" name="tests.test_z"><error message="import">boom</error></testcase>'
+    b"</testsuite></testsuites>"
+)
+LOG = {
+    "runs": [
+        {
+            "tool": {
+                "driver": {
+                    "rules": [
+                        {
+                            "id": "sql",
+                            "defaultConfiguration": {"level": "error"},
+                            "properties": {"tags": ["security"]},
+                        }
+                    ]
+                }
+            },
+            "results": [
+                {
+                    "ruleId": "sql",
+                    "message": {"text": "injection\nmore"},
+                    "locations": [
+                        {
+                            "physicalLocation": {
+                                "artifactLocation": {"uri": "src/a%20b.py"},
+                                "region": {"startLine": 3, "endLine": 4},
+                            }
+                        }
+                    ],
+                },
+                {"ruleId": "style", "level": "note", "message": {"text": "meh"}},
+                {"ruleId": "quiet", "message": {"text": "x"}, "suppressions": [{"kind": "inSource"}]},
+                {"ruleId": "fine", "kind": "pass", "message": {"text": "x"}},
+            ],
+        }
+    ]
+}
+
+
+def test_junit_counts_and_names_each_failure() -> None:
+    reading = read_junit(XML)
+    assert reading.counts == Counts(total=4, passed=1, failed=2, skipped=1)
+    first, second = reading.failures
+    assert (first.name, first.file, first.line) == ("tests/test_a.py::TestB::test_c[1]", "tests/test_a.py", 5)
+    assert first.message == "assert 1 == 2\ntrace <here>"
+    assert (second.name, second.status) == ("tests.test_z", "error")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<testsuite>",
+        b"<html/>",
+        b'<!DOCTYPE x [<!ENTITY a "aa">]><testsuite name="x"><testcase name="&a;"/></testsuite>',
+        b'<!DOCTYPE x SYSTEM "file:///etc/passwd"><testsuite/>',
+        b'<?xml version="1.0" encoding="nonsense"?><testsuite/>',
+        b'<testsuite name="x"><testcase name="a"/></testsuite><testsuite/>',
+    ],
+)
+def test_what_is_no_junit_is_said_to_be_none(data: bytes) -> None:
+    reading = read_junit(data)
+    assert reading.error and reading.counts is None
+
+
+def test_a_failure_inside_a_failure_text_is_not_a_case() -> None:
+    inner = (
+        "<properties><failure/></properties><testcase name='a'><system-out><failure/></system-out></testcase>"
+    )
+    data = f"<testsuite name='x'>{inner}</testsuite>".encode()
+    assert read_junit(data).counts == Counts(1, 1, 0, 0)
+
+
+def test_messages_are_cut_in_the_middle_and_without_controls() -> None:
+    long = "first\x1b[31m" + "x" * 9000 + "last"
+    text = shortened(long)
+    assert len(text) <= 2000 and text.startswith("first") and text.endswith("last") and "\x1b" not in text
+
+
+def test_tap_with_all_its_forms() -> None:
+    text = (
+        "TAP version 14\n1..5\nok 1 - a\nnot ok 2 - b\n  ---\n  message: why\n  ...\n"
+        "ok 3 # SKIP no db\nnot ok 4 - d # TODO later\n    not ok 1 - inner\nok 5\n"
+    )
+    reading = read_tap(text)
+    assert reading == Reading(Counts(5, 2, 1, 2), reading.failures)
+    assert reading.failures[0].name == "b" and "message: why" in reading.failures[0].message
+
+
+@pytest.mark.parametrize("text", ["", "hello", "1..3\nok 1\n", "ok 1\n", "1..1\nok 1\nBail out! fire\n"])
+def test_tap_that_is_incomplete_says_so(text: str) -> None:
+    assert read_tap(text).error
+
+
+def test_sarif_becomes_remarks() -> None:
+    first, second = read_sarif(json.dumps(LOG).encode(), source="check:scan").remarks
+    assert (first.category, first.severity, first.rule) == (Category.SECURITY, Severity.ERROR, "sql")
+    assert (first.title, first.file, first.line, first.end_line) == ("injection", "src/a b.py", 3, 4)
+    assert (second.severity, second.file) == (Severity.INFO, None)
+
+
+def test_a_run_that_did_not_succeed_is_said() -> None:
+    assert read_sarif(b'{"runs": [{"invocations": [{"executionSuccessful": false}]}]}', source="x").error
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"runs": 3}', b"[" * 100_000, b"\xff\xfe"])
+def test_what_is_no_sarif_is_said_to_be_none(data: bytes) -> None:
+    reading = read_sarif(data, source="x")
+    assert reading.error and not reading.remarks
+
+
+def test_lines_with_a_place_are_read_and_others_are_not(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    text = (
+        "a.py:1:8: F401 [*] `os` imported but unused\n"
+        f"{tmp_path}/a.py:2: error: Incompatible types  [assignment]\n"
+        "a.py:3: note: see here\n"
+        "./a.py:4:1: warning: odd\n"
+        "gone.py:1:1: E1 not there\n12:30:45: started\nhttp://x:80: y\n../a.py:1: outside\nFound 3 errors.\n"
+    )
+    found = read_lines(text, root=tmp_path, source="check:lint", severity=Severity.ERROR)
+    assert [(one.file, one.line, one.rule, one.title) for one in found] == [
+        ("a.py", 1, "F401", "`os` imported but unused"),
+        ("a.py", 2, "assignment", "Incompatible types"),
+        ("a.py", 4, "", "odd"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "becomes"),
+    [
+        ("a.py", "a.py"),
+        ("./b/../a.py", "a.py"),
+        ("../a.py", None),
+        ("/etc/passwd", None),
+        ("/root/x/a.py", "a.py"),
+        ("", None),
+        (".", None),
+    ],
+)
+def test_a_path_is_inside_or_unknown(path: str, becomes: str | None) -> None:
+    assert inside(path, Path("/root/x")) == becomes
+
+
+def test_only_plain_files_of_the_report_directory_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    folder = tmp_path / "report"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "way").symlink_to(tmp_path)
+    (folder / "dir").mkdir()
+    (folder / "good").write_text("y")
+    assert read_report(folder, "good") == b"y"
+    assert read_report(folder, "none") is None
+    for name in ("link", "way/secret", "dir", "../secret", str(tmp_path / "secret")):
+        assert isinstance(read_report(folder, name), str), name
+
+
+def mangled(whole: bytes) -> st.SearchStrategy[bytes]:
+    """A good report with a piece cut out or replaced."""
+    spot = st.integers(0, len(whole))
+    return st.builds(lambda a, b, c: whole[:a] + c + whole[b:], spot, spot, st.binary(max_size=20))
+
+
+@given(st.binary(max_size=300) | mangled(XML))
+def test_no_junit_makes_the_reader_fail(data: bytes) -> None:
+    reading = read_junit(data)
+    assert bool(reading.error) == (reading.counts is None)
+
+
+@given(st.binary(max_size=300) | mangled(json.dumps(LOG).encode()))
+def test_no_sarif_makes_the_reader_fail(data: bytes) -> None:
+    assert isinstance(read_sarif(data, source="x"), Reading)
+
+
+KEYS = [
+    "runs",
+    "results",
+    "level",
+    "message",
+    "text",
+    "locations",
+    "physicalLocation",
+    "artifactLocation",
+    "uri",
+    "region",
+    "startLine",
+    "tool",
+    "driver",
+    "rules",
+    "id",
+    "ruleId",
+    "ruleIndex",
+    "properties",
+    "tags",
+    "suppressions",
+    "kind",
+    "invocations",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_no_json_makes_the_sarif_reader_fail(value: object) -> None:
+    for log in (
+        value,
+        {"runs": [value]},
+        {"runs": [{"results": [value], "tool": {"driver": {"rules": [value]}}}]},
+    ):
+        assert isinstance(read_sarif(json.dumps(log).encode(), source="x"), Reading)
+
+
+@given(
+    st.text(max_size=300)
+    | st.lists(st.sampled_from(["ok", "not ok 2", "1..2", "# x", "Bail out!", "ok # skip", " "])).map(
+        "\n".join
+    )
+)
+def test_no_text_makes_the_tap_reader_fail(text: str) -> None:
+    reading = read_tap(text)
+    if not reading.error and reading.counts:
+        assert reading.counts.total == reading.counts.passed + reading.counts.failed + reading.counts.skipped
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_the_line_reader_fail(text: str) -> None:
+    assert (
+        read_lines(f"{text}:1:2: {text}", root=Path(__file__).parent, source="x", severity=Severity.ERROR)
+        == ()
+    )

@@ -1,0 +1,229 @@
+"""Real pytest, real ruff, real shells."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from burnish.checks.environment import check_environment
+from burnish.checks.run import run_checks
+from burnish.core.check import CheckReport, CheckStatus, Counts
+from burnish.core.finding import Category, Severity
+from burnish.core.policy import CheckSpec
+from burnish.proc.stop import Stop
+
+PYTEST = (sys.executable, "-m", "pytest", "-q")
+RUFF = (sys.executable, "-m", "ruff", "check", "--output-format=concise", "--isolated", "--no-cache")
+
+
+@pytest.fixture
+def cwd(tmp_path: Path) -> Path:
+    # an own pytest.ini, so that nothing above it has a say
+    return lay(tmp_path / "work", {"pytest.ini": "[pytest]\n"})
+
+
+def lay(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def run_one(spec: CheckSpec, cwd: Path, **more: object) -> CheckReport:
+    env = check_environment(os.environ)
+    (report,) = run_checks([spec], cwd=cwd, out_dir=cwd.parent / "out", env=env, **more)  # type: ignore[arg-type]
+    return report
+
+
+TESTS = {
+    "test_a.py": (
+        "import pytest\n\n"
+        "def test_good(): pass\n\n"
+        "def test_bad():\n    assert 1 + 1 == 3, 'sums'\n\n"
+        "@pytest.mark.skip\ndef test_left_out(): pass\n\n"
+        "class TestIn:\n    def test_deep(self): raise KeyError('gone')\n"
+    )
+}
+
+
+@pytest.mark.parametrize(
+    "command", [PYTEST, " ".join(PYTEST), f"cd . && {' '.join(PYTEST)}"], ids=["list", "string", "wrapped"]
+)
+def test_pytest_tells_each_case_whichever_way_it_is_started(
+    cwd: Path, command: str | tuple[str, ...]
+) -> None:
+    report = run_one(CheckSpec("test", command), lay(cwd, TESTS))
+
+    assert report.status is CheckStatus.FAILED
+    assert report.exit_code == 1
+    assert report.counts == Counts(total=4, passed=1, failed=2, skipped=1)
+    assert [(one.name, one.file, one.line) for one in report.failures] == [
+        ("test_a.py::test_bad", "test_a.py", 5),
+        ("test_a.py::TestIn::test_deep", "test_a.py", 12),
+    ]
+    assert "sums" in report.failures[0].message
+    assert "test_bad" in report.tail
+    assert "test_bad" in Path(report.output_path).read_text()
+
+
+def test_tests_that_pass_are_counted(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", PYTEST), lay(cwd, {"test_a.py": "def test_a(): pass\n"}))
+    assert (report.status, report.counts) == (CheckStatus.PASSED, Counts(1, 1, 0, 0))
+
+
+def test_no_tests_is_not_a_failure(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", PYTEST), cwd)
+    assert (report.status, report.counts, report.exit_code) == (CheckStatus.PASSED, Counts(0, 0, 0, 0), 5)
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure_with_its_error(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", PYTEST), lay(cwd, {"test_a.py": "import nothing_like_it\n"}))
+    assert report.status is CheckStatus.FAILED
+    assert [one.status for one in report.failures] == ["error"]
+    assert "nothing_like_it" in report.failures[0].message
+
+
+def test_a_broken_conftest_is_a_failure_and_not_our_trouble(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", PYTEST), lay(cwd, {"conftest.py": "1 / 0\n", **TESTS}))
+    assert report.status is CheckStatus.FAILED
+    assert "ZeroDivisionError" in report.tail
+
+
+def test_a_python_without_pytest_is_an_error(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", (sys.executable, "-I", "-S", "-m", "pytest")), cwd)
+    assert report.status is CheckStatus.ERROR
+    assert "not installed" in report.error
+
+
+def test_a_green_report_does_not_make_up_for_a_red_exit_code(cwd: Path) -> None:
+    green = '<testsuite name="x"><testcase name="a"/></testsuite>'
+    spec = CheckSpec(
+        "test", f"echo '{green}' > {{report_dir}}/r.xml; exit 3", report="junit", report_file="r.xml"
+    )
+    report = run_one(spec, cwd)
+    assert (report.status, report.counts) == (CheckStatus.FAILED, Counts(1, 1, 0, 0))
+
+
+def test_a_red_report_does_not_pass_with_exit_code_0(cwd: Path) -> None:
+    red = '<testsuite name="x"><testcase name="a"><failure/></testcase></testsuite>'
+    spec = CheckSpec("test", f"echo '{red}' > {{report_dir}}/r.xml", report="junit", report_file="r.xml")
+    assert run_one(spec, cwd).status is CheckStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    "write", ["true", "echo '<oops' > {report_dir}/r.xml", "ln -s /etc/passwd {report_dir}/r.xml"]
+)
+def test_a_promised_report_that_is_missing_or_unreadable_is_unknown(cwd: Path, write: str) -> None:
+    report = run_one(CheckSpec("test", write, report="junit", report_file="r.xml"), cwd)
+    assert (report.status, report.counts) == (CheckStatus.ERROR, None)
+    assert report.error
+
+
+def test_a_report_of_an_earlier_run_is_not_read_again(cwd: Path) -> None:
+    red = '<testsuite name="x"><testcase name="a"/></testsuite>'
+    spec = CheckSpec("test", f"echo '{red}' > {{report_dir}}/r.xml", report="junit", report_file="r.xml")
+    assert run_one(spec, cwd).status is CheckStatus.PASSED
+    assert (
+        run_one(CheckSpec("test", "true", report="junit", report_file="r.xml"), cwd).status
+        is CheckStatus.ERROR
+    )
+
+
+def test_a_report_left_in_the_workspace_is_not_read(cwd: Path) -> None:
+    lay(cwd, {"burnish-junit.xml": '<testsuite name="x"><testcase name="forged"/></testsuite>'})
+    assert run_one(CheckSpec("test", "true"), cwd).counts is None
+
+
+@pytest.mark.parametrize(
+    "command", ["no-such-program-here", ("no-such-program-here",), ("./plain.txt",), "./plain.txt"]
+)
+def test_what_cannot_be_started_is_an_error_and_never_passed(
+    cwd: Path, command: str | tuple[str, ...]
+) -> None:
+    report = run_one(CheckSpec("test", command), lay(cwd, {"plain.txt": "words"}))
+    assert report.status is CheckStatus.ERROR
+    assert report.error
+
+
+def test_a_check_that_takes_too_long_is_an_error(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", "echo begun; sleep 60", timeout_seconds=0.6), cwd)
+    assert report.status is CheckStatus.ERROR
+    assert "longer than 0.01 minutes" in report.error
+    assert "begun" in report.tail
+
+
+def test_a_stop_ends_every_check(cwd: Path) -> None:
+    stop = Stop()
+    stop.request()
+    report = run_one(CheckSpec("test", "exit 0"), cwd, stop=stop)
+    assert report.status is CheckStatus.ERROR
+
+
+def test_a_check_that_dies_of_a_signal_failed(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", (sys.executable, "-c", "import os; os.kill(os.getpid(), 11)")), cwd)
+    assert report.status is CheckStatus.FAILED
+    assert "SIGSEGV" in report.error
+
+
+def test_checks_run_side_by_side_and_come_back_in_order(cwd: Path) -> None:
+    specs = [CheckSpec(name, f"sleep 0.7; echo {name}") for name in ("test", "lint", "types")]
+    started = time.monotonic()
+    reports = run_checks(specs, cwd=cwd, out_dir=cwd.parent / "out", env=check_environment(os.environ))
+    assert time.monotonic() - started < 1.8
+    assert [(one.name, one.tail, one.status) for one in reports] == [
+        (name, name, CheckStatus.PASSED) for name in ("test", "lint", "types")
+    ]
+
+
+def test_ruff_gives_remarks_with_their_place(cwd: Path) -> None:
+    report = run_one(CheckSpec("lint", RUFF), lay(cwd, {"src/a.py": "import os\n\nx = undefined\n"}))
+    assert report.status is CheckStatus.FAILED
+    found = [(one.file, one.line, one.rule, one.category, one.severity) for one in report.remarks]
+    assert found == [
+        ("src/a.py", 1, "F401", Category.CODE, Severity.ERROR),
+        ("src/a.py", 3, "F821", Category.CODE, Severity.ERROR),
+    ]
+    assert report.remarks[0].title == "`os` imported but unused"
+    assert report.remarks[0].source == "check:lint"
+
+
+def test_remarks_of_a_check_that_does_not_block_are_warnings(cwd: Path) -> None:
+    report = run_one(CheckSpec("lint", RUFF, blocking=False), lay(cwd, {"a.py": "import os\n"}))
+    assert [one.severity for one in report.remarks] == [Severity.WARNING]
+
+
+def test_tap_is_read_from_what_is_printed(cwd: Path) -> None:
+    spec = CheckSpec(
+        "unit", "printf '1..2\\nok 1 - a\\nnot ok 2 - b\\n# why\\n'", report="tap", report_file="-"
+    )
+    report = run_one(spec, cwd)
+    assert (report.status, report.counts) == (CheckStatus.FAILED, Counts(2, 1, 1, 0))
+    assert (report.failures[0].name, report.failures[0].message) == ("b", "why")
+
+
+def test_sarif_is_read_from_the_report_directory(cwd: Path) -> None:
+    text = '{"runs": [{"results": [{"level": "error", "ruleId": "r", "message": {"text": "bad"}}]}]}'
+    spec = CheckSpec("scan", f"echo '{text}' > {{report_dir}}/s.sarif", report="sarif", report_file="s.sarif")
+    report = run_one(spec, cwd)
+    assert report.status is CheckStatus.FAILED
+    assert [(one.rule, one.title, one.source) for one in report.remarks] == [("r", "bad", "check:scan")]
+
+
+def test_checks_see_no_keys(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary")
+    monkeypatch.setenv("BURNISH_HOME", "canary")
+    env = check_environment(os.environ, extra={"TEST_DB": "test_7"})
+    (report,) = run_checks([CheckSpec("env", "env")], cwd=cwd, out_dir=cwd.parent / "out", env=env)
+    assert "canary" not in report.tail
+    assert "TEST_DB=test_7" in report.tail
+
+
+def test_a_sandbox_can_be_put_around_each_check(cwd: Path) -> None:
+    report = run_one(
+        CheckSpec("test", "exit 1"), cwd, wrap=lambda argv, where: ("/bin/echo", *argv[:2], where.name)
+    )
+    assert (report.status, report.tail) == (CheckStatus.PASSED, "/bin/sh -c report")

@@ -1,0 +1,80 @@
+"""The reference file: nothing unknown, nothing different, nothing forgotten; and the page made of the types."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from burnish.config import load
+from burnish.config.kinds import KINDS, PROMPTS, ROLES
+from burnish.config.page import settings_page
+from burnish.config.problems import known_keys
+from burnish.config.sections import Agent
+from burnish.config.settings import Config
+
+REFERENCE = (files("burnish.config") / "reference.yaml").read_text()
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+def loaded(root: Path, text: str) -> Config:
+    (root / "burnish.yaml").write_text(text)
+    return load(root, env={"XDG_CONFIG_HOME": str(root / "none")})
+
+
+def test_the_reference_is_what_there_is_without_any_file(tmp_path: Path) -> None:
+    config = loaded(tmp_path, REFERENCE)
+    plain = load(None, env={"XDG_CONFIG_HOME": str(tmp_path / "none")})
+    assert config.model_dump() == plain.model_dump() == Config().model_dump()
+    assert [(key, value) for key, value, _ in config.items()] == [(key, value) for key, value, _ in plain.items()]
+
+
+def test_the_reference_names_every_section(tmp_path: Path) -> None:
+    config = loaded(tmp_path, REFERENCE)
+    unsaid = {key for key, value, origin in config.items() if origin == "default" and value != {}}
+    # said in other words there: "the other switches are on", and the keys of other kinds of agent and type
+    said = ("review.context.", "agents.claude.", "task_types.")
+    assert {key for key in unsaid if not key.startswith(said)} == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "example"),
+    [
+        ("  # robot:", '  robot: {kind: command, argv: [tools/robot, "{prompt_file}"], env: [ROBOT_TOKEN]}'),
+        ("roles: {}", "roles: {parse: {agent: llm, model: some-model}}"),
+        (
+            "  agents: [auto]",
+            "  agents: [claude, {agent: llm, model: m, prompt: p.md, categories: [code], timeout_minutes: 5}]",
+        ),
+        ("  agents: [auto]", "  agents: [static]"),
+        ("pipeline: []", "pipeline: [{name: security, agents: [claude], prompt: prompts/security.md}]"),
+        ("approval: auto", "approval: required"),
+        ("  extra: {}", "  extra: {types: {command: mypy src, blocking: true}}"),
+        ("  extra: {}", '  extra: {scan: {command: "semgrep --sarif -o {report_dir}/s.sarif", sarif: s.sarif}}'),
+        ("prompts: {}", "prompts: {review.system: {enabled: true}}"),
+        ("database: null", "database: postgresql://host/burnish"),
+        ("  trigger: completion", "  trigger: script_completion"),
+        ("isolation:", 'isolation: {strategy: env_var, env: {TEST_DB: "test_{task}_{agent}_{cycle}"}}'),
+    ],
+)
+def test_the_examples_in_the_comments_can_be_used(tmp_path: Path, line: str, example: str) -> None:
+    lines = REFERENCE.splitlines()
+    (number,) = (n for n, text in enumerate(lines) if text.startswith(line))
+    lines[number] = example
+    loaded(tmp_path, "\n".join(lines))
+
+
+def test_the_lists_of_known_names_agree_with_the_types() -> None:
+    assert tuple(Agent.model_fields["kind"].annotation.__args__) == KINDS  # type: ignore[union-attr]
+    assert tuple(known_keys(("prompts",))) == PROMPTS
+    assert tuple(known_keys(("roles",))) == ROLES
+
+
+def test_the_page_of_settings_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == settings_page(), "run: python -m burnish.config.page > docs/settings.md"
+
+
+def test_the_page_says_what_every_setting_means() -> None:
+    empty = [line for line in settings_page().splitlines() if line.startswith("| `") and line.endswith("|  |")]
+    assert empty == []
