@@ -98,9 +98,7 @@ def test_pauses_grow_up_to_a_limit() -> None:
 def test_the_fallback_is_asked_when_the_first_cannot(project) -> None:
     first = project.robot("import sys; sys.exit(1)", fallback="second", model="big")
     second = AgentSettings("second", "command", argv=("no-such-agent",), fallback="third")
-    third = AgentSettings(
-        "third", "command", argv=("echo", "third, model {model}"), fallback="robot", model="s"
-    )
+    third = AgentSettings("third", "command", argv=("echo", "third, model {model}"), fallback="robot", model="s")
 
     reply = project.runner(first, second, third).call(project.request(model="huge"))
 
@@ -145,17 +143,12 @@ def test_a_stop_interrupts_the_call_and_the_wait_for_the_next(project, code: str
 
 
 def test_an_agent_has_only_so_many_places(project) -> None:
-    code = (
-        "import time, pathlib, os\np = pathlib.Path('in'); p.mkdir(exist_ok=True); q = p / str(os.getpid())\n"
-    )
+    code = "import time, pathlib, os\np = pathlib.Path('in'); p.mkdir(exist_ok=True); q = p / str(os.getpid())\n"
     code += "q.touch(); time.sleep(.2); print(len(list(p.iterdir()))); q.unlink()"
     runner = project.runner(project.robot(code, max_parallel=2))
     seen: list[int] = []
     requests = [project.request() for _ in range(5)]
-    threads = [
-        threading.Thread(target=lambda r=request: seen.append(int(runner.call(r).text)))
-        for request in requests
-    ]
+    threads = [threading.Thread(target=lambda r=request: seen.append(int(runner.call(r).text))) for request in requests]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -205,9 +198,7 @@ def test_a_burnish_that_was_killed_finds_the_answer_it_had_paid_for(project) -> 
 
 
 def test_a_call_that_was_cut_is_made_again(project) -> None:
-    robot = project.robot(
-        COUNT + "pathlib.Path('ready').touch(); time.sleep(60 if n == 0 else 0); print('again')"
-    )
+    robot = project.robot(COUNT + "pathlib.Path('ready').touch(); time.sleep(60 if n == 0 else 0); print('again')")
     request = project.request()
     argv = [sys.executable, "-c", RUNNER, str(project.root), str(request.call_dir)]
     first = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
@@ -227,15 +218,21 @@ def _wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
+def test_a_workspace_that_is_gone_is_a_failure_with_a_name(project) -> None:
+    gone = project.root / "gone"
+
+    with pytest.raises(PhaseFailed, match="no such directory") as caught:
+        project.runner(project.robot("")).call(project.request(cwd=gone))
+    assert caught.value.code == "AGENT_FAILED"
+
+
 def test_a_full_disk_is_said_to_be_full(project) -> None:
     """A limit on the size of files stands in for the disk."""
     code = "import os\nwhile True: os.write(1, b'x' * 5000)"
     project.robot(code)
     request = project.request()
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-    wrapped = (
-        limit + "try:\n " + RUNNER.strip().replace("\n", "\n ") + "\nexcept Exception as e: print(e.code)"
-    )
+    wrapped = limit + "try:\n " + RUNNER.strip().replace("\n", "\n ") + "\nexcept Exception as e: print(e.code)"
     argv = [sys.executable, "-c", wrapped, str(project.root), str(request.call_dir)]
 
     said = subprocess.run(argv, capture_output=True, text=True, timeout=20, env=dict(os.environ))

@@ -53,6 +53,9 @@ class Bench:
     def wait_until_ready(self) -> None:
         wait_for(lambda: b"ready" in self.stdout())
 
+    def wait_until_gone(self) -> None:
+        wait_for(lambda: not self.alive(), seconds=5)
+
     def stdout(self) -> bytes:
         path = self.call_dir / "stdout"
         return path.read_bytes() if path.exists() else b""

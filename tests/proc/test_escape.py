@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from burnish.proc import run as proc_run
 from burnish.proc.run import Lost, Stop, run, wait_for_orphans
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and a subreaper")
@@ -18,8 +19,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ne
 TIMES = 100 if os.environ.get("BURNISH_TORTURE") else 1
 READY = "import os, signal, time\nprint('ready', flush=True)\n"
 SHAPES = {
-    "double fork": READY
-    + "if not os.fork():\n if not os.fork(): time.sleep(99)\n os._exit(0)\ntime.sleep(99)",
+    "double fork": READY + "if not os.fork():\n if not os.fork(): time.sleep(99)\n os._exit(0)\ntime.sleep(99)",
     "setsid": READY + "if not os.fork(): os.setsid(); time.sleep(99)\ntime.sleep(99)",
     "TERM ignored": "import os, signal, time\nsignal.signal(15, signal.SIG_IGN)\nos.fork()\n"
     "print('ready', flush=True)\ntime.sleep(99)",
@@ -127,11 +127,11 @@ def test_an_error_of_ours_ends_the_program_as_well(bench) -> None:
     assert bench.alive() == []
 
 
-def test_a_program_that_kills_or_stops_its_shim_does_not_outlive_it(bench) -> None:
+def test_a_program_that_kills_its_shim_does_not_outlive_it(bench) -> None:
     with pytest.raises(Lost):
         run(bench.python("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(99)"))
 
-    assert bench.alive() == []
+    bench.wait_until_gone()
 
 
 @pytest.mark.skipif(not os.environ.get("BURNISH_TORTURE"), reason="takes ten seconds")
@@ -140,3 +140,27 @@ def test_a_shim_that_was_frozen_is_ended_by_force(bench) -> None:
         run(bench.python("import os, time\nos.kill(os.getppid(), 19)\ntime.sleep(99)", timeout_seconds=1))
 
     assert bench.alive() == []
+
+
+WITHOUT_LINUX = """
+import sys
+sys.platform = "darwin"
+shim = {"__name__": "shim"}
+exec(compile(open(SHIM).read(), SHIM, "exec"), shim)
+shim["children"] = lambda pid: []
+shim["main"]()
+"""
+
+
+@pytest.mark.parametrize("name", ["TERM ignored", "group holds the pipe"])
+def test_without_a_subreaper_the_process_group_still_ends(bench, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As on macOS: no /proc, nobody adopts orphans."""
+    elsewhere = bench.root / "shim.py"
+    elsewhere.write_text(f"SHIM = {proc_run.SHIM!r}\n{WITHOUT_LINUX}")
+    monkeypatch.setattr(proc_run, "SHIM", str(elsewhere))
+    holds = "import os, time\nif not os.fork(): time.sleep(99)\nprint('mine')"
+
+    done = run(bench.python(SHAPES.get(name, holds), timeout_seconds=0.5))
+
+    bench.wait_until_gone()
+    assert (done.ended, done.exit_code) == (("exit", 0) if name not in SHAPES else ("timeout", None))

@@ -61,8 +61,7 @@ def test_many_may_look_at_once_without_seeing_each_other_as_alive(tmp_path: Path
     (tmp_path / "runner-abc").touch()
     seen: list[bool] = []
     threads = [
-        threading.Thread(target=lambda: seen.extend(is_dead(tmp_path, "abc") for _ in range(200)))
-        for _ in range(4)
+        threading.Thread(target=lambda: seen.extend(is_dead(tmp_path, "abc") for _ in range(200))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -95,10 +94,7 @@ with slot(Path(sys.argv[1]), "agent/x", 2) as number:
 
 
 def test_places_are_counted_over_processes_and_freed_by_death(tmp_path: Path) -> None:
-    others = [
-        subprocess.Popen([sys.executable, "-c", TAKE, str(tmp_path)], stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
+    others = [subprocess.Popen([sys.executable, "-c", TAKE, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)]
     taken = sorted(int(other.stdout.readline()) for other in others if other.stdout)
     assert taken == [0, 1]
     stop = Stop()

@@ -10,9 +10,7 @@ from burnish.proc.inside import inside_phase
 from burnish.proc.run import run
 
 ASK = "from burnish.proc.inside import inside_phase; print(inside_phase())"
-FORK_AWAY = (
-    "import os, time\nif os.fork(): time.sleep(1); os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
-)
+FORK_AWAY = "import os, time\nif os.fork(): time.sleep(1); os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
 
 
 def test_we_are_not_inside(monkeypatch: pytest.MonkeyPatch) -> None:

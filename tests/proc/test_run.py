@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.errors import BurnishError
 from burnish.proc.run import (
     SHIM,
     DiskFull,
@@ -149,9 +150,7 @@ run(Command((sys.executable, "-I", "-S", "-c", code), root, {}, root / "call", l
 """
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"ended": "orphaned"}', '{"ended": "stopped", "exit_code": 0}']
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"ended": "orphaned"}', '{"ended": "stopped", "exit_code": 0}'])
 def test_a_damaged_or_other_outcome_is_no_answer(bench, text: str) -> None:
     (bench.call_dir / "outcome.json").write_text(text)
 
@@ -248,9 +247,7 @@ def test_output_that_cannot_be_kept_is_a_full_disk_and_ends_the_program(bench, t
         "except DiskFull as full: print(full.what)\n"
     )
 
-    said = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path), bench.mark], capture_output=True, timeout=20
-    )
+    said = subprocess.run([sys.executable, "-c", code, str(tmp_path), bench.mark], capture_output=True, timeout=20)
 
     assert said.stdout.startswith(b"No room to keep what"), said.stderr
     assert bench.alive() == []
@@ -273,3 +270,13 @@ def test_the_shim_starts_fast_because_it_imports_little() -> None:
         "threading",
         "re",
     }
+
+
+@pytest.mark.parametrize("broken", ["cwd", "call_dir"])
+def test_a_directory_that_is_gone_is_named(bench, broken: str) -> None:
+    gone = bench.root / "gone"
+
+    with pytest.raises(BurnishError, match="directory") as caught:
+        run(bench.python("", **{broken: gone}))
+    assert str(gone) in f"{caught.value.what} {caught.value.hint}"
+    assert not isinstance(caught.value, ProgramMissing)

@@ -17,7 +17,7 @@ from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.status import ErrorCode
-from burnish.errors import PhaseFailed
+from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.run import (
     Command,
     DiskFull,
@@ -141,9 +141,7 @@ class Runner:
 
     def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Command:
         request = question.request
-        env = agent_environment(
-            os.environ, request, question.entry, keys=question.agent.keys, checkout=self._checkout
-        )
+        env = agent_environment(os.environ, request, question.entry, keys=question.agent.keys, checkout=self._checkout)
         return Command(
             argv=(_program(call.argv), *call.argv[1:]),
             cwd=request.cwd,
@@ -180,9 +178,7 @@ _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)
 def _program(argv: tuple[str, ...]) -> str:
     """The program's full path, by the user's own PATH: a workspace cannot put another in its place."""
     if not argv:
-        raise ProgramMissing(
-            "The agent has no command.", hint="Give it `argv: [program, …]` in the settings."
-        )
+        raise ProgramMissing("The agent has no command.", hint="Give it `argv: [program, …]` in the settings.")
     found = argv[0] if "/" in argv[0] else shutil.which(argv[0])
     if found is None:
         raise ProgramMissing(
@@ -211,6 +207,10 @@ def _as_phase_failures() -> Iterator[None]:
         raise PhaseFailed(ErrorCode.DISK_FULL, full.what, hint=full.hint, retryable=True) from full
     except Lost as lost:
         raise PhaseFailed(ErrorCode.AGENT_FAILED, lost.what, hint=lost.hint, retryable=True) from lost
+    except PhaseFailed:
+        raise
+    except BurnishError as other:
+        raise PhaseFailed(ErrorCode.AGENT_FAILED, other.what, hint=other.hint) from other
     except OSError as problem:
         if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

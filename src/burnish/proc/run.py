@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import marshal
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.proc import shim
+from burnish.proc.orphans import held, wait_for_orphans
 from burnish.proc.stop import Stop, Stopped
 from burnish.proc.text import clean_text, read_text
 
@@ -85,9 +85,7 @@ class Done:
     stderr_bytes: int
 
 
-def run(
-    command: Command, *, stop: Stop | None = None, on_output: Callable[[str], None] | None = None
-) -> Done:
+def run(command: Command, *, stop: Stop | None = None, on_output: Callable[[str], None] | None = None) -> Done:
     """Run it to its end, ours or its own. `on_output` hears the latest line now and then."""
     stop = stop or Stop()
     for name in ("outcome.json", "stdout", "stderr"):
@@ -203,7 +201,7 @@ class _Talk:
 @contextlib.contextmanager
 def _shim(command: Command, *, live: bool) -> Iterator[_Talk]:
     """A shim with its order, and the promise that nothing of it is left afterwards."""
-    with _held(command.lock_file) as keep:
+    with held(command.lock_file) as keep:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", SHIM],
             stdin=subprocess.PIPE,
@@ -221,40 +219,6 @@ def _shim(command: Command, *, live: bool) -> Iterator[_Talk]:
         yield talk
     finally:
         talk.close()
-
-
-@contextlib.contextmanager
-def _held(lock_file: Path | None) -> Iterator[list[int]]:
-    """The lock, taken before the shim exists and inherited by it: there is no moment without."""
-    if lock_file is None:
-        yield []
-        return
-    fd = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH)
-        yield [fd]
-    finally:
-        os.close(fd)
-
-
-def wait_for_orphans(lock_file: Path, *, seconds: float = 8.0) -> bool:
-    """Wait until no shim of a dead runner holds the lock file; True when it is free."""
-    until = time.monotonic() + seconds
-    try:
-        fd = os.open(lock_file, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    try:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    return False
-            time.sleep(0.05)
-    finally:
-        os.close(fd)
 
 
 def finished_call(call_dir: Path) -> Done | None:
@@ -292,8 +256,14 @@ def _done(call_dir: Path, outcome: Mapping[str, object]) -> Done:
 
 
 def _trouble(command: Command, last_word: list[str]) -> BurnishError:
+    """Why there is no outcome, in words for the user."""
     program = command.argv[0]
     match last_word:
+        case ["missing", _] if not command.cwd.is_dir():
+            return BurnishError(
+                f"Cannot start {program} in {command.cwd}: there is no such directory.",
+                hint="Was the workspace removed? `burnish retry` lays it anew.",
+            )
         case ["missing", code]:
             return ProgramMissing(
                 f"Cannot start {program}: {os.strerror(int(code))}.",
@@ -303,6 +273,11 @@ def _trouble(command: Command, last_word: list[str]) -> BurnishError:
             return DiskFull(
                 f"No room to keep what {program} prints: {os.strerror(int(code))}.",
                 hint=f"Free some space under {command.call_dir}; see also `burnish clean`.",
+            )
+        case ["failed", code]:
+            return BurnishError(
+                f"Cannot keep what {program} prints: {os.strerror(int(code))}.",
+                hint=f"Look at {command.call_dir}: burnish must be able to write there.",
             )
         case _:
             return Lost(
