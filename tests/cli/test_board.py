@@ -19,9 +19,7 @@ from burnish.errors import BadInput
 NOW = datetime(2026, 1, 29, 12, 1, 12, tzinfo=UTC)
 
 
-def task(
-    number: int, title: str, status: Status = Status.BACKLOG, *, after: tuple[int, ...] = (), **more: Any
-) -> Task:
+def task(number: int, title: str, status: Status = Status.BACKLOG, *, after: tuple[int, ...] = (), **more: Any) -> Task:
     return Task("p", number, Spec(title, depends_on=after), status, **more)
 
 
@@ -105,9 +103,7 @@ def test_a_long_title_gives_way_to_what_happened() -> None:
 
 
 def test_a_waiting_task_names_what_it_waits_for() -> None:
-    lines = board(
-        [X, task(2, "second", after=(29,)), task(3, "third", after=(2, 29))], room=100, colour=False
-    )
+    lines = board([X, task(2, "second", after=(29,)), task(3, "third", after=(2, 29))], room=100, colour=False)
     assert lines[1].endswith("ready") and lines[2].endswith("waits for 2")
 
 

@@ -116,9 +116,7 @@ def test_a_bug_is_called_a_bug_and_keeps_its_traceback_for_debug(
         assert "in _explode" in capsys.readouterr().err
 
 
-def test_an_interruption_is_130_and_a_number_is_an_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_an_interruption_is_130_and_a_number_is_an_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 

@@ -27,9 +27,7 @@ def story(status: Status = Status.BLOCKED, **more: Any) -> dict[str, Any]:
             {"phase": "implement", "attempt": 2, "state": "finished", "cost_usd": 0.25, "error": None},
             {"phase": "review", "attempt": 1, "state": "failed", "cost_usd": None, "error": "TIMEOUT"},
         ],
-        "checks": [
-            {"name": "test", "status": "failed", "counts": {"passed": 3, "failed": 1}, "new": ["t::x"]}
-        ],
+        "checks": [{"name": "test", "status": "failed", "counts": {"passed": 3, "failed": 1}, "new": ["t::x"]}],
         "summary": "One error.\u202e And more words " * 30,
         "artifact": "review-cycle://30/review-cycle-1.md",
     }

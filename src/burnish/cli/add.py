@@ -16,15 +16,9 @@ from burnish.errors import BadInput
 
 
 def add(
-    title: Annotated[
-        str, typer.Argument(metavar="TITLE", help="What is to be done, in a line.", show_default=False)
-    ],
-    stdin: Annotated[
-        str | None, typer.Argument(metavar="-", help="`-` reads the description from stdin.")
-    ] = None,
-    description: Annotated[
-        str | None, typer.Option("-d", "--description", metavar="TEXT", help="More words.")
-    ] = None,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="What is to be done, in a line.", show_default=False)],
+    stdin: Annotated[str | None, typer.Argument(metavar="-", help="`-` reads the description from stdin.")] = None,
+    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT", help="More words.")] = None,
     file: Annotated[Path | None, typer.Option("--file", metavar="F", help="Description from a file.")] = None,
     kind: Annotated[TaskType, typer.Option("-t", "--type", help="What kind of task.")] = TaskType.IMPLEMENT,
     auto_review: Annotated[
@@ -36,12 +30,8 @@ def add(
             show_default=False,
         ),
     ] = None,
-    max_cycles: Annotated[
-        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Rounds at most.")
-    ] = None,
-    scope: Annotated[
-        str, typer.Option("--scope", metavar="TEXT", help="What belongs to it and what does not.")
-    ] = "",
+    max_cycles: Annotated[int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Rounds at most.")] = None,
+    scope: Annotated[str, typer.Option("--scope", metavar="TEXT", help="What belongs to it and what does not.")] = "",
     accept: Annotated[
         list[str] | None,
         typer.Option("--accept", metavar="TEXT", help="An acceptance criterion; repeat for more."),
@@ -57,15 +47,9 @@ def add(
     agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="Who does it.")] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="M", help="With which model.")] = None,
     base: Annotated[str | None, typer.Option("--base", metavar="REF", help="Where it starts from.")] = None,
-    spec: Annotated[
-        Path | None, typer.Option("--spec", metavar="FILE", help="A plan or specification.")
-    ] = None,
-    skip_tests: Annotated[
-        bool, typer.Option("--skip-tests", help="No test check; a person must approve.")
-    ] = False,
-    of: Annotated[
-        str | None, typer.Option("--of", metavar="ID", help="The task that an improve continues.")
-    ] = None,
+    spec: Annotated[Path | None, typer.Option("--spec", metavar="FILE", help="A plan or specification.")] = None,
+    skip_tests: Annotated[bool, typer.Option("--skip-tests", help="No test check; a person must approve.")] = False,
+    of: Annotated[str | None, typer.Option("--of", metavar="ID", help="The task that an improve continues.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add a task."""
@@ -101,9 +85,7 @@ def add(
 def _title(text: str) -> str:
     title = " ".join(text.split())
     if not title:
-        raise BadInput(
-            "The title is empty.", hint='Say what is to be done: burnish add "Refuse empty passwords"'
-        )
+        raise BadInput("The title is empty.", hint='Say what is to be done: burnish add "Refuse empty passwords"')
     return title
 
 
@@ -112,9 +94,7 @@ def _description(stdin: str | None, description: str | None, file: Path | None) 
         raise BadInput("The description is given twice.", hint="Use one of -d TEXT, --file F and -.")
     if stdin is not None:
         if stdin != "-":
-            raise BadInput(
-                f"There is no use for {stdin!r}.", hint='Put the title in quotes: burnish add "Two words"'
-            )
+            raise BadInput(f"There is no use for {stdin!r}.", hint='Put the title in quotes: burnish add "Two words"')
         return sys.stdin.buffer.read().decode(errors="replace")
     return read_text(file) if file else description or ""
 

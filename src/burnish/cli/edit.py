@@ -30,26 +30,18 @@ def edit(
     item: Annotated[
         list[str] | None, typer.Option("--item", metavar="TEXT", help="The checklist anew; repeat for more.")
     ] = None,
-    tick: Annotated[
-        list[int] | None, typer.Option("--tick", metavar="N", help="Checklist item N is done.")
-    ] = None,
+    tick: Annotated[list[int] | None, typer.Option("--tick", metavar="N", help="Checklist item N is done.")] = None,
     untick: Annotated[list[int] | None, typer.Option("--untick", metavar="N", help="It is not.")] = None,
     priority: Annotated[int | None, typer.Option("--priority", metavar="N")] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="A", help="`default` = as the settings say.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="M", help="`default` = as the settings say.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="`default` = as the settings say.")] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="`default` = as the settings say.")] = None,
     max_cycles: Annotated[int | None, typer.Option("--max-cycles", min=1, metavar="N")] = None,
     depends_on: Annotated[
         list[str] | None,
         typer.Option("--depends-on", metavar="ID", help="All dependencies anew; `none` clears."),
     ] = None,
     status: Annotated[str | None, typer.Option("--status", metavar="backlog", help="Put it back.")] = None,
-    verdict: Annotated[
-        str | None, typer.Option("--verdict", metavar="V", help="Override the review.")
-    ] = None,
+    verdict: Annotated[str | None, typer.Option("--verdict", metavar="V", help="Override the review.")] = None,
     reason: Reason = "",
     as_json: AsJson = False,
 ) -> None:
@@ -64,20 +56,16 @@ def edit(
         "title": title,
         "description": description,
         "scope": scope,
-        "criteria": None if accept is None else tuple(accept),
+        "criteria": tuple(accept) if accept else None,
         "checklist": _checklist(app, number, item, tick or [], untick or []),
         "priority": priority,
         "max_cycles": max_cycles,
-        "depends_on": None if depends_on is None else _ids(depends_on),
+        "depends_on": _ids(depends_on) if depends_on else None,
     }
     changes = {key: value for key, value in changes.items() if value is not None}
-    changes |= {
-        key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None
-    }
+    changes |= {key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None}
     if not changes and status is None and verdict is None:
-        raise BadInput(
-            "Nothing to change was named.", hint="`burnish edit --help` shows what can be changed."
-        )
+        raise BadInput("Nothing to change was named.", hint="`burnish edit --help` shows what can be changed.")
     _report(app.edit(number, changes, status=status, verdict=verdict, reason=reason), "Changed", as_json)
 
 
@@ -119,19 +107,17 @@ def _report(task: Task, what: str, as_json: bool) -> None:
 def _checklist(
     app: App, number: int, items: list[str] | None, tick: Sequence[int], untick: Sequence[int]
 ) -> tuple[Item, ...] | None:
-    if items is None and not tick and not untick:
+    if not (items or tick or untick):
         return None
-    checklist = app.task(number).spec.checklist if items is None else tuple(Item(text) for text in items)
-    return ticked(checklist, tick, untick)
+    anew = tuple(Item(text) for text in items or ())
+    return ticked(anew or app.store.task(app.key, number).spec.checklist, tick, untick)
 
 
 def ticked(checklist: tuple[Item, ...], tick: Sequence[int], untick: Sequence[int]) -> tuple[Item, ...]:
     """The list with items ticked and unticked; they count from 1."""
     for number in (*tick, *untick):
         if not 1 <= number <= len(checklist):
-            raise BadInput(
-                f"There is no checklist item {number}.", hint=f"It has {count(len(checklist), 'item')}."
-            )
+            raise BadInput(f"There is no checklist item {number}.", hint=f"It has {count(len(checklist), 'item')}.")
     return tuple(
         Item(item.text, done=(item.done or number in tick) and number not in untick)
         for number, item in enumerate(checklist, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +13,14 @@ from burnish.cli.session import AsJson, open_reader
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
+    from burnish.wiring import Reader
 
 NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
 
 
 def status(as_json: AsJson = False) -> None:
     """Show every task on one line, and what to do next."""
-    tasks = _tasks()
+    reader, tasks = _tasks()
     if as_json:
         _say_tasks(tasks)
         return
@@ -28,7 +30,7 @@ def status(as_json: AsJson = False) -> None:
         say(NO_TASKS)
         return
     on = coloured(sys.stdout)
-    for line in board(tasks, room=columns(sys.stdout), colour=on):
+    for line in board(tasks, room=columns(sys.stdout), colour=on, alive=_alive(reader)):
         say(line)
     say("")
     say(closing_line(tasks))
@@ -40,28 +42,34 @@ def list_tasks(
     ] = None,
     ready: Annotated[bool, typer.Option("--ready", help="Only what `run` would start now.")] = False,
     blocked: Annotated[bool, typer.Option("--blocked", help="Only what needs a person.")] = False,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="A", help="Only tasks of this agent.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="Only tasks of this agent.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List tasks, all or some."""
     from burnish.cli.board import board, pick
 
-    everything = _tasks()
+    reader, everything = _tasks()
     tasks = pick(everything, statuses=wanted or [], ready=ready, blocked=blocked, agent=agent)
     if as_json:
         _say_tasks(tasks)
     elif tasks:
-        for line in board(tasks, room=columns(sys.stdout), colour=coloured(sys.stdout), among=everything):
+        room, on = columns(sys.stdout), coloured(sys.stdout)
+        for line in board(tasks, room=room, colour=on, among=everything, alive=_alive(reader)):
             say(line)
     else:
         say("No task is like that. `burnish list` shows all." if everything else NO_TASKS)
 
 
-def _tasks() -> list[Task]:
+def _tasks() -> tuple[Reader, list[Task]]:
     reader = open_reader()
-    return reader.store.tasks(reader.project.key, brief=True) if reader.project else []
+    return reader, reader.store.tasks(reader.key, brief=True) if reader.project else []
+
+
+def _alive(reader: Reader) -> Callable[[str], bool]:
+    """Does the runner that holds a task still live? If not, the task was interrupted."""
+    from burnish.proc.identity import is_dead
+
+    return lambda runner: not is_dead(reader.home / "locks", runner)
 
 
 def _say_tasks(tasks: list[Task]) -> None:

@@ -41,7 +41,7 @@ def log(
         return
     read: dict[Path, int] = {}
     while True:
-        running = app.task(number).status in RUNNING
+        running = app.store.task(app.key, number).status in RUNNING
         for file in _files(app, number, phase):
             _print_more(file, read)
         if not (follow and running):
@@ -88,9 +88,7 @@ def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:
 
 
 def events(
-    task: Annotated[
-        str | None, typer.Argument(metavar="TASK", help="Only of this task.", show_default=False)
-    ] = None,
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="Only of this task.", show_default=False)] = None,
     follow: Follow = False,
     after: Annotated[int, typer.Option("--since", metavar="ID", help="Only what came after this event.")] = 0,
     as_json: AsJson = False,
@@ -106,7 +104,7 @@ def events(
     if reader.project is None:
         say_json({"events": []}) if as_json else tell("Nothing has happened here yet.")
         return
-    found = reader.store.events(reader.project.key, task=number, since=after)
+    found = reader.store.events(reader.key, task=number, since=after)
     if as_json and not follow:
         say_json({"events": [event_json(event) for event in found]})
         return
@@ -117,7 +115,7 @@ def events(
         if not follow:
             return
         time.sleep(_PAUSE)
-        found = reader.store.events(reader.project.key, task=number, since=after)
+        found = reader.store.events(reader.key, task=number, since=after)
 
 
 def _say_event(event: Recorded, as_json: bool) -> None:

@@ -15,9 +15,7 @@ from burnish.core.task import task_id
 
 def diff(
     task: TaskId,
-    since_review: Annotated[
-        bool, typer.Option("--since-review", help="Only what came after the last review.")
-    ] = False,
+    since_review: Annotated[bool, typer.Option("--since-review", help="Only what came after the last review.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the change of a task, base to its newest commit."""

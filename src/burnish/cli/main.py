@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from burnish.cli.lighten import lighten
 from burnish.cli.paint import coloured, paint, tell
 from burnish.cli.session import SESSION, SHARED, options
 from burnish.errors import BurnishError
@@ -99,6 +100,8 @@ def build(only: str | None = None) -> Any:
     for command in group.commands.values():
         taken = {word for param in command.params for word in param.opts}
         command.params += [option for option in shared if not taken & set(option.opts)]
+    for command in (group, *group.commands.values()):
+        lighten(command)
     return group
 
 

@@ -138,9 +138,9 @@ def _next(story: Story) -> list[str]:
         case Status.FAILED:
             steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
-            steps = [f"burnish retry {number}", f"{accept}  (accepts)"]
+            steps = [f"burnish retry {number}", f"{accept}"]
         case Status.WAITING_APPROVAL:
-            steps = [f"burnish diff {number}", f"{accept}  (accepts)"]
+            steps = [f"burnish diff {number}", f"{accept}"]
         case Status.VERIFIED:
             branch = one_line(story.get("branch") or "its branch")
             steps = [f"burnish diff {number}", f"git merge {branch}", f"burnish done {number}"]

@@ -26,18 +26,12 @@ def run(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="TASK", help="The tasks to run.", show_default=False)
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Every task that is ready or becomes ready.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every task that is ready or becomes ready.")] = False,
     jobs: Annotated[int, typer.Option("-j", "--parallel", min=1, metavar="N", help="So many at once.")] = 1,
     hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask a person after every review.")] = False,
-    no_review: Annotated[
-        bool, typer.Option("--no-review", help="Skip the review, where settings allow.")
-    ] = False,
+    no_review: Annotated[bool, typer.Option("--no-review", help="Skip the review, where settings allow.")] = False,
     tui: Annotated[bool, typer.Option("--tui", hidden=True)] = False,
-    budget: Annotated[
-        float | None, typer.Option("--budget", min=0, metavar="USD", help="Spend no more.")
-    ] = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=0, metavar="USD", help="Spend no more.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, run nothing.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
@@ -68,9 +62,7 @@ def run(
 def retry(
     task: TaskId,
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew from the base.")] = False,
-    later: Annotated[
-        bool, typer.Option("--later", help="Only make it ready; `run` goes on with it.")
-    ] = False,
+    later: Annotated[bool, typer.Option("--later", help="Only make it ready; `run` goes on with it.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
@@ -80,14 +72,9 @@ def retry(
     app = open_app()
     moved = app.retry(task_id(task), restart=restart)
     if later:
-        say_json(_tasks_json([moved])) if as_json else say(
-            f"Task {moved.id} is {moved.status}: burnish run {moved.id}"
-        )
+        say_json(_tasks_json([moved])) if as_json else say(f"Task {moved.id} is {moved.status}: burnish run {moved.id}")
         return 0
-    request = RunRequest(
-        ids=(moved.id,), everything=False, jobs=1, no_review=False, budget=None, hitl=None, dry_run=False
-    )
-    return _carry_out(app, request, exit_zero=exit_zero, as_json=as_json)
+    return _carry_out(app, RunRequest(ids=(moved.id,)), exit_zero=exit_zero, as_json=as_json)
 
 
 def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:
@@ -106,9 +93,7 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
         say_json(_report_json(report, request))
     else:
         _say_report(report, request)
-    return exit_code(
-        report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero
-    )
+    return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
 
 
 def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_zero: bool) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Session:
     """What was said before or after the verb. One per call of `main`."""
 
-    start: Path | None = None
+    start: str | None = None
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
@@ -52,7 +52,7 @@ def _version(value: bool) -> None:
 def options(
     context: typer.Context,
     start: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "-C",
             metavar="DIR",
@@ -77,15 +77,11 @@ def options(
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option(
-            "--debug", help="Show the traceback of an error.", callback=_note("debug"), expose_value=False
-        ),
+        typer.Option("--debug", help="Show the traceback of an error.", callback=_note("debug"), expose_value=False),
     ] = False,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Show the version.", callback=_version, is_eager=True, expose_value=False
-        ),
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True, expose_value=False),
     ] = False,
 ) -> None:
     """Coding tasks, done by agents, tested, reviewed and fixed until approved or until a person is needed."""
@@ -100,7 +96,7 @@ TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task, e.g. 29 o
 
 
 def start_dir() -> Path:
-    start = SESSION.start or Path.cwd()
+    start = Path(SESSION.start) if SESSION.start else Path.cwd()
     if not start.is_dir():
         raise BadInput(f"There is no directory {start}.", hint="Name an existing one after -C.")
     return start

@@ -20,9 +20,7 @@ _POINTER = re.compile(r"review-cycle://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*
 def show(
     task: Annotated[
         str,
-        typer.Argument(
-            metavar="TASK", help="A task, or review-cycle://29/review-cycle-2.md.", show_default=False
-        ),
+        typer.Argument(metavar="TASK", help="A task, or review-cycle://29/review-cycle-2.md.", show_default=False),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -36,7 +34,7 @@ def show(
     reader = open_reader()
     if reader.project is None:
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
-    story = show_json(reader.store, reader.project.key, number)
+    story = show_json(reader.store, reader.key, number)
     if as_json:
         say_json(story)
         return
@@ -49,9 +47,7 @@ def show(
 def _artifact(pointer: str, as_json: bool) -> None:
     match = _POINTER.fullmatch(pointer)
     if not match:
-        raise BadInput(
-            f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md"
-        )
+        raise BadInput(f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md")
     data = open_app().artifact(task_id(match[1]), match[2])
     if as_json:
         say_json({"ref": pointer, "text": data.decode(errors="replace")})

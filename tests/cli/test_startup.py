@@ -1,0 +1,58 @@
+"""A reading command starts fast because it loads little."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from testing.userrepo import UserRepo
+
+HEAVY = {
+    "agents",
+    "asyncio",
+    "detect_secrets",
+    "jinja2",
+    "markdown_it",
+    "platformdirs",
+    "psutil",
+    "pydantic",
+    "rich",
+    "ruamel",
+    "unidiff",
+}
+LOOK = """
+import json, sys
+from burnish.cli.main import main
+code = main(json.loads(sys.argv[1]))
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def loaded(repo: UserRepo, *argv: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, json.dumps(argv)],
+        cwd=repo.path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("argv", [("status", "--json"), ("status",), ("list", "--json"), ("events", "--json")])
+def test_a_reading_command_loads_nothing_heavy(argv: tuple[str, ...], user_repo: UserRepo) -> None:
+    modules = loaded(user_repo, *argv)
+    assert {name.partition(".")[0] for name in modules} & HEAVY == set()
+    assert not {
+        m for m in modules if m.startswith(("burnish.engine", "burnish.agents", "burnish.checks", "burnish.review"))
+    }
+    assert "sqlite3" in modules
+
+
+def test_only_the_verb_that_was_typed_is_loaded(user_repo: UserRepo) -> None:
+    verbs = {"burnish.cli.add", "burnish.cli.run", "burnish.cli.edit", "burnish.cli.log", "burnish.cli.show"}
+    assert not loaded(user_repo, "status", "--json") & verbs
