@@ -18,10 +18,9 @@ SMALLEST_BODY = 2048
 VERDICTS = frozenset({*(verdict.value for verdict in Verdict), "unreadable", "skipped"})
 
 _WORDS = ("commit", "tree", "base", "diff", "reproduction_command")
-_KEYS = ("task", "cycle", "verdict", "reviewers", "commit", "tree", "base", "diff", "affected_files") + (
-    "reproduction_command",
-    "findings",
-    "arbiter_override",
+_KEYS = (
+    *("task", "cycle", "verdict", "reviewers", "commit", "tree", "base", "diff", "affected_files"),
+    *("reproduction_command", "findings", "arbiter_override"),
 )
 
 
@@ -148,9 +147,7 @@ def _artifact(facts: dict[str, Any], body: str) -> ReviewArtifact:
         reviewers=tuple(_reviewer(one) for one in _mappings(facts, "reviewers")),
         affected_files=tuple(_affected(one) for one in _mappings(facts, "affected_files")),
         findings=tuple(_findings(facts)),
-        arbiter_override={str(k): v if _flat(v) else str(v) for k, v in override.items()}
-        if override
-        else override,
+        arbiter_override={str(k): v if _flat(v) else str(v) for k, v in override.items()} if override else override,
         body=body,
         commit=commit,
         tree=tree,
@@ -168,10 +165,7 @@ def _reviewer(one: dict[str, Any]) -> Reviewer:
     if verdict not in VERDICTS:
         raise ValueError(f"unknown verdict {verdict[:40]!r} of a reviewer")
     model = None if one.get("model") is None else _string(one, "model")
-    words = {
-        key: _string(one, key)
-        for key in ("agent", "provider", "command", "reviewed_at", "summary", "raw_sha256")
-    }
+    words = {key: _string(one, key) for key in ("agent", "provider", "command", "reviewed_at", "summary", "raw_sha256")}
     return Reviewer(model=model, verdict=verdict, blocking=blocking, **words)
 
 

@@ -16,6 +16,7 @@ LONGEST_REPLY = 1_000_000
 
 _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _WRAPPER = re.compile(
     r"<(?P<end>/?)(?P<tag>pre|blockquote|script|style|textarea|template|xmp|del)(?=[\s/>])", re.IGNORECASE
 )
@@ -79,9 +80,7 @@ def _words(info: str) -> list[str]:
 
 def _alike(lines: list[str], word: str, number: str) -> int:
     """Lines that open such a block anywhere, quotes, lists, comments and other fences included."""
-    opening = re.compile(
-        rf"[\s>*+\-0-9.)(]*(?:`{{3,}}|~{{3,}})[ \t]*{re.escape(word)}[ \t]+{re.escape(number)}\s*"
-    )
+    opening = re.compile(rf"[\s>*+\-0-9.)(]*(?:`{{3,}}|~{{3,}})[ \t]*{re.escape(word)}[ \t]+{re.escape(number)}\s*")
     return sum(opening.fullmatch(line) is not None for line in lines)
 
 
@@ -109,9 +108,22 @@ def _prose(tokens: list[Token], lines: list[str], start: int) -> str:
 
 
 def prose_lines(text: str) -> list[str]:
-    """The lines that the speaker says in their own voice: no quotes, code, raw HTML; all else blanked."""
+    """The lines outside quotes, code blocks and raw HTML; those inside are blank."""
+    return _blanked(text, ("fence", "code_block", "html_block", "blockquote_open"))
+
+
+def own_lines(text: str) -> list[str]:
+    """The lines in the speaker's own voice: list items, code spans and comments are blank as well."""
+    inside = ("fence", "code_block", "html_block", "blockquote_open", "bullet_list_open", "ordered_list_open")
+    rest = "\n".join(_blanked(text, inside))
+    for hidden in (_CODE_SPAN, _COMMENT):
+        rest = hidden.sub(lambda found: "\n" * found[0].count("\n"), rest)
+    return rest.split("\n")
+
+
+def _blanked(text: str, inside: tuple[str, ...]) -> list[str]:
     lines = text.split("\n")
     for token in _parser().parse(text):
-        if token.map and token.type in ("fence", "code_block", "html_block", "blockquote_open"):
+        if token.map and token.type in inside:
             lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
     return lines

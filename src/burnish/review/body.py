@@ -154,15 +154,9 @@ def _finding(finding: Finding) -> str:
     where = f" ({quoted(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
     kind = _CATEGORY.get(remark.category, remark.category.value.capitalize())
     rows = [f"### {finding.id} [{remark.severity.upper()}] {kind}: {one_line(remark.title)}{where}\n"]
-    rows.append(
-        f"**State**: {finding.state}. **Raised by**: {', '.join(finding.reviewers) or remark.source}\n"
-    )
+    rows.append(f"**State**: {finding.state}. **Raised by**: {', '.join(finding.reviewers) or remark.source}\n")
     if remark.file:
-        rows.append(
-            f"**File**: {quoted(remark.file)}"
-            + (f"  \n**Line**: {remark.line}" if remark.line else "")
-            + "\n"
-        )
+        rows.append(f"**File**: {quoted(remark.file)}" + (f"  \n**Line**: {remark.line}" if remark.line else "") + "\n")
     if remark.description:
         rows.append(f"{remark.description.strip()}\n")
     if remark.quote:

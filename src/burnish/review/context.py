@@ -112,9 +112,7 @@ def _packed(context: ReviewContext, tag: str) -> Packed:
 def _focus(context: ReviewContext) -> str:
     lines = []
     if context.categories:
-        lines.append(
-            f"You are asked about these only: {', '.join(context.categories)}. Others judge the rest."
-        )
+        lines.append(f"You are asked about these only: {', '.join(context.categories)}. Others judge the rest.")
     if context.part[1] > 1:
         lines.append(
             f"This is part {context.part[0]} of {context.part[1]} of a long change."

@@ -65,15 +65,7 @@ def load(text: str) -> dict[str, Any]:
     try:
         facts = YAML(typ="safe", pure=True).load(text)
     # the parser meets damaged text with more than its own errors
-    except (
-        YAMLError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        AssertionError,
-    ) as why:
+    except (YAMLError, *_PARSER_SLIPS) as why:
         raise ValueError(str(why).split("\n")[0]) from None
     if not isinstance(facts, dict):
         raise ValueError("it is not a list of keys and values")

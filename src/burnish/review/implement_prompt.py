@@ -53,9 +53,7 @@ def build_plan_prompt(context: ImplementContext) -> str:
 
 
 def judging(checks: Sequence[str], reviewed: bool) -> str:
-    lines = [
-        f"- These checks will be run, and nothing new may fail: `{one_line(command)}`\n" for command in checks
-    ]
+    lines = [f"- These checks will be run, and nothing new may fail: `{one_line(command)}`\n" for command in checks]
     if reviewed:
         lines.append(
             "- A reviewer compares the whole change with the task: every criterion and checklist item first,"

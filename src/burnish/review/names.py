@@ -21,7 +21,7 @@ def _quoted_char(char: str) -> str:
     if char in _ESCAPES:
         return "\\" + _ESCAPES[char]
     if _ODD.match(char) and char != " ":
-        return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+        return "".join(f"\\{byte:03o}" for byte in _raw(char))
     return char
 
 
@@ -31,11 +31,19 @@ def unquoted(name: str) -> str:
         return name
     out, at, body = bytearray(), 0, name[1:-1]
     for escape in _ESCAPE.finditer(body):
-        out += body[at : escape.start()].encode("utf-8", "surrogateescape")
+        out += _raw(body[at : escape.start()])
         if escape[1]:
             out.append(int(escape[1], 8) & 0xFF)
         else:
-            out += _BACK.get(escape[2], escape[2]).encode("utf-8", "surrogateescape")
+            out += _raw(_BACK.get(escape[2], escape[2]))
         at = escape.end()
-    out += body[at:].encode("utf-8", "surrogateescape")
+    out += _raw(body[at:])
     return out.decode("utf-8", "surrogateescape")
+
+
+def _raw(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # no name that a file system gave us, but a reply may hold anything
+        return text.encode("utf-8", "surrogatepass")

@@ -53,9 +53,7 @@ def pack(change: Change, limit: int, *, tag: str = "", reads_files: bool = True)
     rest = sorted((file for file in change.files if not _folded(file)), key=lambda file: kind(file.path))
     whole, part = _choose(rest, limit)
     left_out = [file for file in rest if file.path not in whole]
-    diff = "".join(
-        _diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part
-    )
+    diff = "".join(_diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part)
     blocks = [
         fenced(diff, "diff", tag=tag) if diff else "",
         _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
@@ -174,10 +172,7 @@ def _size(file: ChangedFile) -> int:
 
 
 def _header(file: ChangedFile) -> str:
-    return (
-        file.header
-        or f"diff --git {quoted('a/' + (file.old_path or file.path))} {quoted('b/' + file.path)}\n"
-    )
+    return file.header or f"diff --git {quoted('a/' + (file.old_path or file.path))} {quoted('b/' + file.path)}\n"
 
 
 def _diff(file: ChangedFile, hunks: int | None) -> str:

@@ -95,9 +95,7 @@ def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:
     merged: dict[str, Ruling] = {}
     for name, review in reviews:
         for ruling in review.rulings:
-            named = (
-                replace(ruling, note=f"{name}: {ruling.note}") if len(reviews) > 1 and ruling.note else ruling
-            )
+            named = replace(ruling, note=f"{name}: {ruling.note}") if len(reviews) > 1 and ruling.note else ruling
             before = merged.get(ruling.id)
             if before is None or order.index(named.state) < order.index(before.state):
                 merged[ruling.id] = named

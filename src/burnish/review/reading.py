@@ -13,8 +13,7 @@ from burnish.review.names import unquoted
 MOST = 2000
 
 _KNOWN = frozenset(
-    {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"}
-    | {"number"}
+    {"verdict", "summary", "inspected", "prior", "compliance", "findings", "blocking", "rejection_reason"} | {"number"}
 )
 _KNOWN_FINDING = frozenset(
     {"category", "severity", "title", "description", "suggestion", "file", "line", "end_line", "quote"}

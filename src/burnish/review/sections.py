@@ -14,9 +14,7 @@ NONE = "None.\n"
 
 
 def task_text(task: Spec, tag: str) -> str:
-    return f"Title: {one_line(task.title)}\n" + (
-        f"\n{fenced(task.description, tag=tag)}" if task.description else ""
-    )
+    return f"Title: {one_line(task.title)}\n" + (f"\n{fenced(task.description, tag=tag)}" if task.description else "")
 
 
 def scope_text(task: Spec, tag: str) -> str:
@@ -28,9 +26,7 @@ def criteria_text(task: Spec) -> str:
 
 
 def checklist_text(task: Spec) -> str:
-    ticks = (
-        f"- [{'x' if item.done else ' '}] {one_line(item.text, longest=2000)}\n" for item in task.checklist
-    )
+    ticks = (f"- [{'x' if item.done else ' '}] {one_line(item.text, longest=2000)}\n" for item in task.checklist)
     return "".join(ticks) or NONE
 
 
@@ -39,9 +35,7 @@ def data_text(text: str, tag: str) -> str:
 
 
 def project_context_text(context: Sequence[tuple[str, str]], limit: int, tag: str) -> str:
-    parts = [
-        f"{quoted(name)}:\n\n{fenced(_chars(text, limit), tag=tag)}" for name, text in context if text.strip()
-    ]
+    parts = [f"{quoted(name)}:\n\n{fenced(_chars(text, limit), tag=tag)}" for name, text in context if text.strip()]
     return "\n".join(parts) or NONE
 
 
@@ -134,9 +128,7 @@ def _against_base(check: Comparison, limit: int, tag: str) -> str:
         f"{name}: {_failures(len(check.old))} existed before this task, {_are(len(check.new))} new,"
         f" {len(check.fixed)} fixed.\n"
     )
-    rows = [f"before: {failure_line(one)}" for one in check.old] + [
-        f"new: {failure_line(one)}" for one in check.new
-    ]
+    rows = [f"before: {failure_line(one)}" for one in check.old] + [f"new: {failure_line(one)}" for one in check.new]
     listing = fenced(cut_text("\n".join(rows), limit), tag=tag)
     return f"{head}\n{listing}\n" if rows else head
 

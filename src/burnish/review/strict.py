@@ -1,4 +1,4 @@
-"""Old markers, for reviewers that cannot be asked for a block: whole lines, outside quotes and code, one verdict only.
+"""Old markers, for reviewers that cannot be asked for a block: one whole line, outside quotes and code.
 
 Read only where the user said `review.accept_unsigned: true`; such an approval still goes to a person.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Review, Verdict
-from burnish.review.blocks import LONGEST_REPLY, prose_lines
+from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
 from burnish.review.reading import category, clean, severity
 
 _V = Verdict
@@ -29,32 +29,35 @@ _VERDICT = re.compile(r"(?:\*\*)?Verdict:(?:\*\*)?[ \t]*(?:\*\*)?([A-Z_]+)(?:\*\
 _BRACKET = re.compile(r"(?:\*\*)?\[(APPROVED|REJECTED)\](?:\*\*)?")
 _STATUS = re.compile(r"REVIEW_(PASSED|FIXED|FAILED)")
 # a line that speaks of a verdict without being one
-_HINT = re.compile(r"\bVerdict\b\s*:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
+_HINT = re.compile(r"\bVerdict\b\s{0,9}:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
+
+# a longer line is no list entry, and costs the patterns below too much
+LONGEST_LINE = 1000
 
 _PLACE = r"(?:[ \t]*\((?P<file>[^()\s:][^():]*?)(?::(?P<line>\d{1,7})(?:-(?P<end>\d{1,7}))?)?\))?"
-# S0: `MAJOR: No error handling in API call (api.py:45)`
-_PLAIN = re.compile(
-    rf"[-*]?[ \t]*(?P<severity>BLOCKER|CRITICAL|MAJOR|MINOR|ERROR|WARNING|INFO):[ \t]+(?P<title>.+?){_PLACE}"
-)
-# S3, prompt: `- **[CODE]** - error: title`
-_BULLET = re.compile(
-    rf"[-*][ \t]+\*\*\[(?P<category>\w+)\]\*\*[ \t]*[-–:]?[ \t]*(?P<severity>\w+):[ \t]*(?P<title>.+?){_PLACE}"
-)
-# S3, file: `### [ERROR] Compliance: title (path:45)`
-_HEADING = re.compile(
-    rf"#{{2,4}}[ \t]+\[(?P<severity>\w+)\][ \t]+(?P<category>[\w ]+?):[ \t]*(?P<title>.+?){_PLACE}"
+_TITLE = rf"[ \t]*(?P<title>.+?){_PLACE}"
+_PATTERNS = (
+    # automaker's file: `### [ERROR] Compliance: title (path:45)`
+    re.compile(rf"#{{2,4}}[ \t]+\[(?P<severity>\w+)\][ \t]+(?P<category>[\w ]+?):{_TITLE}"),
+    # automaker's prompt: `- **[CODE]** - error: title`
+    re.compile(rf"[-*][ \t]+\*\*\[(?P<category>\w+)\]\*\*[ \t]*[-–:]?[ \t]*(?P<severity>\w+):{_TITLE}"),
+    # spec-runner: `MAJOR: No error handling in API call (api.py:45)`
+    re.compile(r"(?:[-*][ \t]+)?(?P<severity>BLOCKER|CRITICAL|MAJOR|MINOR|ERROR|WARNING|INFO):" + rf"[ \t]{_TITLE}"),
 )
 _DETAIL = re.compile(r"[-*]?[ \t]*(?:\*\*)?(Description|File|Line|Suggestion)(?:\*\*)?:(?:\*\*)?[ \t]*(.*)")
 
 
-def read_unsigned(text: str, *, source: str = "") -> Review:
-    """What the old markers say; anything unclear is `changes_requested`. Never raises."""
+def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Review:
+    """What the old markers say; anything unclear is `changes_requested`. Never raises.
+
+    `REVIEW_FIXED` approves only where the reviewer was allowed to change the code.
+    """
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     if "\0" in text or len(text) > LONGEST_REPLY:
         return _unclear(text, "the reply cannot be read as text")
     lines = prose_lines(text)
     remarks = tuple(replace(remark, source=source) for remark in _remarks(lines))
-    said = [verdict for line in lines if (verdict := _verdict_of(line.strip())) is not None]
+    said = [verdict for line in own_lines(text) if (verdict := _verdict_of(line, may_fix)) is not None]
     hints = sum(_HINT.search(line) is not None for line in lines)
     if len(said) != 1 or hints > 1:
         why = "no verdict line" if not hints else "not exactly one clear verdict line"
@@ -64,19 +67,19 @@ def read_unsigned(text: str, *, source: str = "") -> Review:
 
 def _unclear(text: str, why: str) -> Review:
     summary = clean(text).strip()[:2000] or "The reviewer said nothing."
-    return Review(
-        Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False
-    )
+    return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)
 
 
-def _verdict_of(line: str) -> Verdict | None:
+def _verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
+    line = line.strip(" \t")
     if match := _VERDICT.fullmatch(line):
         # an unknown word after `Verdict:` is a verdict, and not a good one
         return _WORDS.get(match[1], Verdict.CHANGES_REQUESTED)
     if match := _BRACKET.fullmatch(line):
         return _BRACKETS[match[1]]
     if match := _STATUS.fullmatch(line):
-        return _RUNNER[match[1]]
+        fixed = may_fix and match[1] == "FIXED"
+        return Verdict.APPROVED if fixed else _RUNNER[match[1]]
     return None
 
 
@@ -86,29 +89,24 @@ def _summary(lines: list[str]) -> str:
         if re.fullmatch(r"#{1,4}[ \t]+(Overall )?Summary\b.*", line.strip(), re.IGNORECASE):
             under = "\n".join(lines[at + 1 :]).strip()
             return clean(re.split(r"\n\s*\n|\n#", under, maxsplit=1)[0])[:2000]
-    rest = [line for line in lines if _verdict_of(line.strip()) is None]
+    rest = [line for line in lines if _verdict_of(line) is None]
     return clean("\n".join(rest)).strip()[:2000]
 
 
 def _remarks(lines: list[str]) -> list[Remark]:
     found: list[Remark] = []
-    for line in (line.strip() for line in lines):
-        match = next((m for pattern in (_HEADING, _BULLET, _PLAIN) if (m := pattern.fullmatch(line))), None)
-        if match:
+    here = False  # does the line belong to the last finding?
+    for line in (line.strip() for line in lines if len(line) <= LONGEST_LINE):
+        if match := next((m for pattern in _PATTERNS if (m := pattern.fullmatch(line))), None):
             found.append(_remark(match))
-        elif found and (detail := _DETAIL.fullmatch(line)):
+            here = True
+        elif line.startswith(("#", "---")) or _HINT.search(line):
+            here = False
+        elif here and (detail := _DETAIL.fullmatch(line)):
             found[-1] = _with_detail(found[-1], detail[1], detail[2])
-        elif found and line and not line.startswith(("#", "---")) and not _HINT.search(line):
-            found[-1] = replace(found[-1], description=f"{found[-1].description}\n{clean(line)}".strip())
-        elif line.startswith("#"):
-            # another section: what follows belongs to no finding
-            return found + _remarks_after(lines, line)
+        elif here and line:
+            found[-1] = _with_detail(found[-1], "Description", line)
     return found
-
-
-def _remarks_after(lines: list[str], heading: str) -> list[Remark]:
-    at = next(index for index, line in enumerate(lines) if line.strip() == heading)
-    return _remarks(lines[at + 1 :])
 
 
 def _remark(match: re.Match[str]) -> Remark:

@@ -1,0 +1,204 @@
+"""Promise 5: what cannot be read is not an approval, and honest approvals are read."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burnish.core.finding import Category, Severity
+from burnish.core.review import Review, RulingState, Unreadable, Verdict
+from burnish.review.contract import (
+    Expect,
+    ask,
+    json_schema,
+    new_number,
+    preface,
+    read,
+    read_disputes,
+    read_schema,
+)
+from testing.verdicts import FINDING, GOOD, HONEST, NOT_APPROVALS, OK, N, block, with_
+
+NOTHING = Expect()
+
+
+def approves(text: str) -> bool:
+    reading = read(text, N, expect=NOTHING)
+    return isinstance(reading, Review) and reading.verdict == Verdict.APPROVED and not reading.blocking
+
+
+@pytest.mark.parametrize("text", NOT_APPROVALS.values(), ids=NOT_APPROVALS.keys())
+def test_what_breaks_a_rule_is_not_an_approval(text: str) -> None:
+    assert not approves(text)
+
+
+@pytest.mark.parametrize("text", HONEST.values(), ids=HONEST.keys())
+def test_an_honest_approval_is_read_in_any_legal_dress(text: str) -> None:
+    assert approves(text), read(text, N, expect=NOTHING)
+
+
+def test_the_corpus_is_as_large_as_promised() -> None:
+    assert len(NOT_APPROVALS) >= 60 and len(HONEST) >= 20
+
+
+def test_an_empty_number_never_matches() -> None:
+    assert isinstance(read("```burnish-verdict\n" + GOOD + "\n```", "", expect=NOTHING), Unreadable)
+    assert isinstance(read_schema(with_(number=""), "", expect=NOTHING), Unreadable)
+
+
+_PIECES = st.sampled_from(
+    [
+        *(block(), block(with_(verdict="rejected")), GOOD, f"```burnish-verdict {N}\n", "```\n", "~~~\n", "> "),
+        *("- ", "    ", "<!--", "-->", "<pre>", "</pre>", "\n", "\n\n", "1. ", "\r", "\t", "`", "\0", "text "),
+        *("# h\n", "````\n"),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(_PIECES, st.text(max_size=20)), max_size=12).map("".join))
+def test_nothing_raises_and_an_approval_always_has_its_one_closed_block(text: str) -> None:
+    if approves(text):
+        assert "\0" not in text
+        opening = rf"(?m)(?:^|\r)\ufeff? {{0,3}}(?:`{{3,}}|~{{3,}})[ \t]*burnish-verdict[ \t]+{N}[ \t]*\r?$"
+        assert len(re.findall(opening, text.replace("\r\n", "\n").replace("\r", "\n"))) == 1
+        assert GOOD in text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, len(block()) - 1), st.characters())
+def test_one_changed_character_never_makes_a_verdict_better(at: int, char: str) -> None:
+    rejected = block(with_(verdict="rejected", summary="no"))
+    assert not approves(rejected[:at] + char + rejected[at + 1 :])
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_KEYS = st.sampled_from([*OK, "prior", "compliance", "blocking", "rejection_reason", "number", "x"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(_KEYS, _JSON), st.booleans())
+def test_any_json_is_read_or_refused_without_an_exception(changes: dict[str, object], strict: bool) -> None:
+    expect = Expect(2, ("F1",), ("works",)) if strict else Expect()
+    reading = read(block(json.dumps({**OK, **changes})), N, expect=expect)
+    assert isinstance(reading, Review | Unreadable)
+    if strict and not changes.keys() & {"prior", "compliance"}:
+        assert isinstance(reading, Unreadable)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=200))
+def test_lone_surrogates_and_controls_never_come_out_of_the_reader(summary: str) -> None:
+    reading = read(block(with_(summary=summary)), N, expect=NOTHING)
+    assert isinstance(reading, Review)
+    reading.summary.encode("utf-8")
+    assert not re.search(r"[\x00-\x08\x1b]", reading.summary)
+
+
+def test_a_hundred_kilobytes_of_noise_are_read_in_no_time() -> None:
+    for noise in ("- a\n" * 25_000, "`" * 100_000, "> " * 50_000, "<!--\n" * 20_000, '"\\"' * 30_000):
+        assert not approves(noise)
+        assert not approves(block(noise))
+
+
+def test_other_scales_are_mapped_and_noted() -> None:
+    words = {"error": "critical high P0 P1 MAJOR blocker odd", "warning": "medium P2 MINOR", "info": "low P3"}
+    for expected, word in ((name, word) for name in words for word in words[name].split()):
+        reading = read(block(with_(findings=[{**FINDING, "severity": word}])), N, expect=NOTHING)
+        assert isinstance(reading, Review) and reading.remarks[0].severity == Severity(expected), word
+        assert any("counts as" in note for note in reading.notes)
+
+
+def test_an_unknown_category_is_code_and_noted() -> None:
+    reading = read(block(with_(findings=[{**FINDING, "category": "vibes"}])), N, expect=NOTHING)
+    assert isinstance(reading, Review) and reading.remarks[0].category == Category.CODE and reading.notes
+
+
+def test_odd_line_numbers_do_not_spoil_a_review() -> None:
+    odd = [("45", 45), ("L7", 7), (0, None), (-1, None), (True, None), ("x", None), (3.0, 3), (10**9, None)]
+    for value, expected in odd:
+        reading = read(block(with_(findings=[{**FINDING, "line": value}])), N, expect=NOTHING)
+        assert isinstance(reading, Review) and reading.remarks[0].line == expected, value
+    reading = read(block(with_(findings=[{**FINDING, "line": "4-9", "confidence": 7}])), N, expect=NOTHING)
+    assert isinstance(reading, Review)
+    assert (reading.remarks[0].line, reading.remarks[0].end_line, reading.remarks[0].confidence) == (
+        4,
+        9,
+        None,
+    )
+
+
+def test_earlier_findings_must_be_ruled_on_and_strangers_are_noted() -> None:
+    expect = Expect(2, ("F1", "F2"), closed_ids=("F3",))
+    assert isinstance(read(block(), N, expect=expect), Unreadable)
+    prior = [
+        {"id": "F1", "state": "resolved", "note": "yes"},
+        {"id": "F2", "state": "fixed"},
+        {"id": "F3", "state": "open"},
+        {"id": "F9", "state": "resolved"},
+    ]
+    reading = read(block(with_(prior=prior)), N, expect=expect)
+    assert isinstance(reading, Review)
+    states = {ruling.id: ruling.state for ruling in reading.rulings}
+    assert states == {"F1": RulingState.RESOLVED, "F2": RulingState.OPEN, "F3": RulingState.OPEN}
+    assert any("F9" in note for note in reading.notes)
+
+
+def test_two_rulings_that_differ_leave_the_finding_open() -> None:
+    prior = [{"id": "F1", "state": "open"}, {"id": "F1", "state": "resolved"}]
+    reading = read(block(with_(prior=prior)), N, expect=Expect(2, ("F1",)))
+    assert isinstance(reading, Review) and reading.rulings[0].state == RulingState.OPEN
+
+
+def test_a_criterion_nobody_judged_is_neither_met_nor_unmet() -> None:
+    expect = Expect(criteria=("Rejects empty passwords.", "Logs in"))
+    judged = [{"item": "rejects  empty passwords", "met": True}]
+    reading = read(block(with_(compliance=judged)), N, expect=expect)
+    assert isinstance(reading, Review)
+    assert [(c.item, c.met) for c in reading.compliance] == [
+        ("Rejects empty passwords.", True),
+        ("Logs in", None),
+    ]
+
+
+def test_an_answer_by_schema_needs_the_number() -> None:
+    assert isinstance(read_schema(with_(number=N), N, expect=NOTHING), Review)
+    for text in (GOOD, with_(number="x"), "", "[]", GOOD[:-3], "\0" + with_(number=N)):
+        assert isinstance(read_schema(text, N, expect=NOTHING), Unreadable)
+
+
+def test_the_schema_names_every_key_of_the_contract() -> None:
+    schema = json_schema()
+    assert set(schema["required"]) == set(schema["properties"]) >= {*OK, "number", "prior", "compliance"}
+    assert N not in json.dumps(schema)
+
+
+def test_the_number_is_the_first_thing_and_no_id_is_invented() -> None:
+    assert re.search(r"burnish-verdict[ \t]+([0-9a-zA-Z_-]{6,})", preface(N) + ask(N))[1] == N  # type: ignore[index]
+    assert not re.findall(r"\bF\d+\b", preface(N) + ask(N))
+    assert re.findall(r"\bF\d+\b", ask(N, prior_ids=("F4", "F7"))) == ["F4", "F4", "F7"]
+
+
+def test_a_number_has_at_least_twelve_digits() -> None:
+    assert re.fullmatch(r"[0-9a-f]{12,}", new_number(b"\1" * 6))
+    with pytest.raises(ValueError):
+        new_number(b"\1" * 5)
+
+
+def test_disputes_are_read_from_their_own_block_only() -> None:
+    body = json.dumps([{"id": "F1", "evidence": "b is never 0"}, {"id": "x", "evidence": "?"}, 7])
+    disputes, notes = read_disputes("Done.\n\n" + block(body, word="burnish-disputes"), N)
+    assert [(d.id, d.evidence) for d in disputes] == [("F1", "b is never 0")] and notes
+    assert read_disputes("Done.", N) == ((), ())
+    for text, number in (("{}", N), (body, "0" * 12), (body[:-1], N)):
+        bad = block(text, number, word="burnish-disputes")
+        disputes, notes = read_disputes(bad, N)
+        assert disputes == () and notes

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burnish.core.change import Change, ChangedFile
+from burnish.review.context import ReviewPrompt, coverage
+from burnish.review.names import quoted, unquoted
+from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
+from testing.changes import added, binary, change, deleted, modified, renamed
+
+MANY = change(
+    added("src/a.py"),
+    modified("tests/test_a.py"),
+    modified("README.md"),
+    modified("uv.lock"),
+    deleted("src/old.py"),
+    renamed("src/b.py", "src/c.py"),
+    binary("logo.png"),
+    added('odd "name"\n.py'),
+    added("bad\udcff.py"),
+    added("ümlaut.py"),
+)
+
+
+def everywhere(made: Change, limit: int) -> None:
+    packed = pack(made, limit)
+    lists = [*packed.shown, *packed.not_shown, *packed.covered_by_summary]
+    assert sorted(lists) == sorted(made.paths)
+    for path in made.paths:
+        assert quoted(path) in packed.text
+
+
+def test_every_changed_path_is_shown_named_or_summarised_whatever_the_limit() -> None:
+    for limit in (0, 50, 200, 500, 1000, 30_000):
+        everywhere(MANY, limit)
+
+
+_FILES = st.builds(
+    lambda make, path: make(path),
+    st.sampled_from([added, modified, deleted, binary]),
+    st.text(alphabet=st.characters(exclude_characters="\0"), min_size=1, max_size=12),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(_FILES, max_size=8, unique_by=lambda file: file.path), st.integers(0, 500))
+def test_no_name_and_no_limit_makes_a_path_vanish(files: list[ChangedFile], limit: int) -> None:
+    everywhere(change(*files), limit)
+
+
+def test_source_comes_before_tests_before_docs() -> None:
+    packed = pack(change(modified("README.md"), modified("tests/test_a.py"), modified("src/a.py")), 10_000)
+    assert packed.shown == ("src/a.py", "tests/test_a.py", "README.md")
+
+
+def test_the_important_gets_the_room() -> None:
+    packed = pack(change(added("docs/a.md", 50), added("src/a.py", 50)), 500)
+    assert packed.shown == ("src/a.py",) and packed.not_shown == ("docs/a.md",)
+
+
+def test_hunks_are_never_cut_and_a_file_shown_in_part_is_not_shown() -> None:
+    packed = pack(change(modified("src/a.py", 20)), 300)
+    assert packed.not_shown == ("src/a.py",) and not packed.shown
+    assert "of 20 hunks above) +20 -20  src/a.py" in packed.text
+    assert packed.text.count("@@ -") == packed.text.count("+y = 2") > 0
+
+
+def test_deletions_and_renames_are_one_line_each() -> None:
+    packed = pack(change(deleted("src/old.py"), renamed("src/b.py", "src/c.py")), 10_000)
+    assert "deleted, 2 lines: src/old.py" in packed.text
+    assert "renamed unchanged, was src/b.py: src/c.py" in packed.text
+    assert "@@" not in packed.text
+
+
+def test_a_link_or_submodule_is_shown_even_where_its_name_looks_generated() -> None:
+    link = ChangedFile("node_modules/x", "A", new_mode="120000", hunks=added("x").hunks)
+    assert pack(change(link), 10_000).shown == ("node_modules/x",)
+
+
+def test_an_agent_that_reads_files_is_told_to_read_what_is_left_out() -> None:
+    assert "read each of these files yourself" in pack(MANY, 0).text
+    assert "read each of these files yourself" not in pack(MANY, 0, reads_files=False).text
+
+
+def test_kinds_go_by_name() -> None:
+    names = {"src/a.py": SOURCE, "a_test.go": TEST, "web/x.spec.ts": TEST, "docs/a.html": DOCS, "go.sum": GENERATED}
+    names |= {"a.min.js": GENERATED, "latest.py": SOURCE, "contest/a.py": SOURCE, "conftest.py": TEST}
+    assert {name: kind(name) for name in names} == names
+
+
+def test_passes_show_everything_whole_to_one_who_cannot_read_files() -> None:
+    made = change(added("src/huge.py", 2000), modified("src/many.py", 100), *MANY.files)
+    seen: set[str] = set()
+    plus = 0
+    for part in passes(made, 2000):
+        packed = pack(part, 2000)
+        assert not packed.not_shown
+        seen |= {*packed.shown, *packed.covered_by_summary}
+        plus += packed.text.count("\n+x = 1")
+    assert seen == set(made.paths)
+    assert plus == 2000 + 3 * 4
+
+
+def test_a_divided_hunk_keeps_its_line_numbers() -> None:
+    parts = [file for made in passes(change(added("a.py", 300)), 1000) for file in made.files]
+    assert len(parts) > 2
+    assert set().union(*(file.changed_lines() for file in parts)) == set(range(1, 301))
+
+
+def test_over_two_hundred_files_go_in_batches() -> None:
+    made = change(*(added(f"f{n}.py") for n in range(450)))
+    assert [len(part.files) for part in batches(made)] == [200, 200, 50]
+    assert only(made, ["f3.py"]).paths == ("f3.py",)
+
+
+def test_ten_thousand_files_are_packed_in_five_seconds() -> None:
+    made = change(*(modified(f"src/dir{n % 100}/f{n}.py", 3) for n in range(10_000)))
+    start = time.monotonic()
+    packed = pack(made, 30 * 1024)
+    assert time.monotonic() - start < 5
+    assert len(packed.shown) + len(packed.not_shown) == 10_000
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_quoting_is_one_line_and_can_be_undone(path: str) -> None:
+    assert unquoted(quoted(path)) == path
+    assert "\n" not in quoted(path)
+
+
+def test_gits_own_octal_quoting_is_understood() -> None:
+    assert unquoted('"f\\303\\274.py"') == "fü.py"
+    assert unquoted('"\\377"') == "\udcff"
+    assert unquoted('"a\\"b\\tc"') == 'a"b\tc'
+
+
+def test_coverage_takes_exact_paths_and_gits_quoting_only() -> None:
+    made = change(added("a.py"), added("fü.py"), added("b c.py"), added("shown.py"), binary("logo.png"))
+    prompt = ReviewPrompt("", ("shown.py",), (), ("logo.png",))
+    assert coverage(made, prompt, ["a.py", '"f\\303\\274.py"', "b c.py"]) == ()
+    assert coverage(made, prompt, ["./a.py", "A.py", "*", "src/a.py"]) == ("a.py", "fü.py", "b c.py")
