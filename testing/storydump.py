@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 _TABLES = ("events", "tasks", "needs", "phases", "decisions", "findings", "approvals")
-# who holds a task is no event's doing
-_NOT_TOLD = ("runner", "claimed_at")
+# who holds a task, and what of it lies in files, is no event's doing
+_NOT_TOLD = ("runner", "claimed_at", "archived")
 
 
 def dump(home: Path, project: str) -> dict[str, list[dict[str, Any]]]:

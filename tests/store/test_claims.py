@@ -25,9 +25,7 @@ def move(store: Store, project: str, id: int, *way: str) -> None:
         store.record(project, id, [Event("task.status", {"from": here, "to": there})])
 
 
-def take(
-    store: Store, project: str, runner: str = "me", ids: list[int] | None = None, dead: str = ""
-) -> int | None:
+def take(store: Store, project: str, runner: str = "me", ids: list[int] | None = None, dead: str = "") -> int | None:
     task = store.claim(project, runner, ids=ids, is_dead=lambda r: r == dead)
     return task.id if task else None
 
@@ -79,6 +77,19 @@ def test_what_stands_still_or_is_done_is_not_taken(store: Store, project: str) -
         move(store, project, add(store, project), *way)
     store.record(project, add(store, project), [Event("task.removed")])
     assert take(store, project) is None
+
+
+def test_a_task_that_waits_for_a_persons_word_is_not_taken(store: Store, project: str) -> None:
+    add(store, project)
+    move(store, project, 1, "in_progress", "code_review")
+    wait, go = (
+        Event("decision.made", {"action": action, "by": "burnish", "why": ""}, run=1, cycle=1)
+        for action in ("wait", "again")
+    )
+    store.record(project, 1, [wait])
+    assert take(store, project) is None and take(store, project, ids=[1]) is None
+    store.record(project, 1, [go])
+    assert take(store, project) == 1
 
 
 def test_a_dead_runners_task_is_taken_over_and_the_log_says_so(store: Store, project: str) -> None:
@@ -135,9 +146,7 @@ def claim_all(store: Store, project: str, runner: str) -> list[int]:
     mine = []
     while task := store.claim(project, runner, ids=None, is_dead=lambda r: False):
         mine.append(task.id)
-        store.record(
-            project, task.id, [Event("task.status", {"from": "backlog", "to": "in_progress"})], runner=runner
-        )
+        store.record(project, task.id, [Event("task.status", {"from": "backlog", "to": "in_progress"})], runner=runner)
     return mine
 
 
@@ -145,8 +154,7 @@ def test_many_threads_never_take_the_same_task(store: Store, project: str) -> No
     seed(store, project)
     taken: list[int] = []
     threads = [
-        threading.Thread(target=lambda n=n: taken.extend(claim_all(store, project, f"r{n}")))
-        for n in range(WORKERS)
+        threading.Thread(target=lambda n=n: taken.extend(claim_all(store, project, f"r{n}"))) for n in range(WORKERS)
     ]
     for thread in threads:
         thread.start()

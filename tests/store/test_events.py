@@ -55,9 +55,7 @@ def test_a_move_that_the_table_does_not_know_changes_nothing(
     assert dump(home, project) == before
 
 
-def test_a_move_from_where_the_task_no_longer_is_is_refused(
-    store: Store, project: str, task: int, home: Path
-) -> None:
+def test_a_move_from_where_the_task_no_longer_is_is_refused(store: Store, project: str, task: int, home: Path) -> None:
     store.record(project, task, [moved("backlog", "in_progress")])
     before = dump(home, project)
     with pytest.raises(Refused, match="is in_progress now, no longer backlog") as caught:
@@ -91,9 +89,7 @@ def test_a_word_that_nobody_could_read_back_does_not_get_in(store: Store, projec
 def test_numbers_have_no_gap_whoever_writes(store: Store, project: str, task: int) -> None:
     def write() -> None:
         for _ in range(25):
-            store.record(
-                project, task, [Event("phase.progress", {"n": 1}), Event("phase.progress", {"n": 2})]
-            )
+            store.record(project, task, [Event("phase.progress", {"n": 1}), Event("phase.progress", {"n": 2})])
 
     threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:
@@ -140,9 +136,7 @@ def test_a_project_that_does_not_exist_is_told(store: Store) -> None:
         store.add_task("nowhere", Spec("x"), max_cycles=3, auto_review=True)
 
 
-def test_a_runner_that_lost_its_claim_writes_nothing(
-    store: Store, project: str, task: int, home: Path
-) -> None:
+def test_a_runner_that_lost_its_claim_writes_nothing(store: Store, project: str, task: int, home: Path) -> None:
     assert store.claim(project, "first", ids=None, is_dead=lambda r: False)
     store.record(project, task, [moved("backlog", "in_progress")], runner="first")
     assert store.claim(project, "second", ids=None, is_dead=lambda r: r == "first")

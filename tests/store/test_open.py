@@ -112,9 +112,7 @@ def test_a_damaged_page_is_reported_when_it_is_read(home: Path, tmp_path: Path) 
         project = store.project_for(tmp_path / "a/.git", tmp_path / "a", create=True)
         assert project
         for n in range(200):
-            store.add_task(
-                project.key, Spec(f"task {n}", description="x" * 500), max_cycles=3, auto_review=True
-            )
+            store.add_task(project.key, Spec(f"task {n}", description="x" * 500), max_cycles=3, auto_review=True)
     path = home / "burnish.db"
     whole = bytearray(path.read_bytes())
     # all pages but the first few, which hold the schema
@@ -157,9 +155,5 @@ def test_each_thread_has_its_own_connection_and_an_ended_one_is_closed(store: St
 
 def test_the_store_loads_nothing_heavy(home: Path) -> None:
     code = "import sys, burnish.store, burnish.views; print(*sorted(sys.modules))"
-    said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not {"pydantic", "asyncio", "jinja2", "rich", "typer", "sqlalchemy", "importlib.resources"} & set(
-        said
-    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pydantic", "asyncio", "jinja2", "rich", "typer", "sqlalchemy", "importlib.resources"} & set(said)

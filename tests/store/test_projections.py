@@ -60,9 +60,7 @@ def test_a_phase_is_in_the_journal_from_its_start(store: Store, project: str, ta
     assert (now.cycle, now.phase, now.phase_started) == (1, "implement", record.started_at)
 
 
-def test_a_finished_phase_keeps_its_result_and_is_paid_for_once(
-    store: Store, project: str, task: int
-) -> None:
+def test_a_finished_phase_keeps_its_result_and_is_paid_for_once(store: Store, project: str, task: int) -> None:
     result = {"commit": "c" * 40, "tree": "t" * 40, "cost_usd": 0.25, "tokens": 10, "changed": True}
     store.record(project, task, [phase("started", "implement"), phase("finished", "implement", **result)])
     store.record(project, task, [phase("started", "check"), phase("finished", "check", checks=[])])
@@ -106,9 +104,7 @@ def test_a_phase_that_was_finished_is_never_started_again(store: Store, project:
 
 def test_a_decision_can_have_a_phase_done_again(store: Store, project: str, task: int) -> None:
     for cycle in (1, 2):
-        store.record(
-            project, task, [phase("finished", n, cycle=cycle) for n in ("implement", "check", "review")]
-        )
+        store.record(project, task, [phase("finished", n, cycle=cycle) for n in ("implement", "check", "review")])
     again = {"action": "again", "by": "ann", "why": "unsure", "supersede": ["review", "gate"]}
     store.record(project, task, [Event("decision.made", again, run=1, cycle=2)])
     history = store.history(project, task)

@@ -56,9 +56,7 @@ class Teller:
 
     def add(self, ids: list[int]) -> None:
         needs = tuple(self.draw(st.sets(st.sampled_from(ids), max_size=2))) if ids else ()
-        spec = Spec(
-            self.draw(st.text(min_size=1)) + "x", depends_on=needs, priority=self.draw(st.integers(-2, 2))
-        )
+        spec = Spec(self.draw(st.text(min_size=1)) + "x", depends_on=needs, priority=self.draw(st.integers(-2, 2)))
         self.store.add_task(self.project, spec, max_cycles=3, auto_review=True)
 
     def edit(self, id: int) -> list[Event]:
@@ -98,9 +96,7 @@ class Teller:
         key = {"phase": self.one(PHASES), "attempt": self.attempts}
         paid = {"cost_usd": self.one([None, 0.1, 0.7]), "tokens": self.draw(st.integers(0, 99))}
         ends = [
-            Event(
-                "phase.finished", {**key, **paid, "commit": self.one([None, "c" * 40])}, run=run, cycle=cycle
-            ),
+            Event("phase.finished", {**key, **paid, "commit": self.one([None, "c" * 40])}, run=run, cycle=cycle),
             Event(
                 "phase.failed",
                 {**key, **paid, "error": self.one(ErrorCode), "what": "", "hint": ""},
@@ -125,9 +121,7 @@ class Teller:
             "why": "",
             "supersede": again,
         }
-        return [
-            Event("decision.made", data, run=self.draw(st.integers(0, 2)), cycle=self.draw(st.integers(1, 3)))
-        ]
+        return [Event("decision.made", data, run=self.draw(st.integers(0, 2)), cycle=self.draw(st.integers(1, 3)))]
 
     def small(self, id: int) -> list[Event]:
         bound = {"base": "b", "tree": self.one("tuv"), "judge": "j", "commit": "c"}

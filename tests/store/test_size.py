@@ -35,9 +35,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         ]
         for n in range(TASKS):
             needs = (n,) if n % 10 else ()
-            task = store.add_task(
-                row.key, Spec(f"Task {n}", depends_on=needs), max_cycles=3, auto_review=True
-            )
+            task = store.add_task(row.key, Spec(f"Task {n}", depends_on=needs), max_cycles=3, auto_review=True)
             store.record(row.key, task.id, life)
     _fill_up(root / "home", row.key)
     return root / "home", row.key

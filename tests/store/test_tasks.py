@@ -203,3 +203,41 @@ def test_times_come_from_the_clock_that_was_passed_in(home: Path, tmp_path: Path
         add(store, row.key)
         assert store.task(row.key, 1).created_at == "2026-01-02T03:04:05.678Z"
         assert datetime.fromisoformat(row.created_at).tzinfo is not None
+
+
+def test_what_was_spent_is_summed_over_all_tasks(store: Store, project: str) -> None:
+    assert store.spent(project) == (0.0, 0)
+    for cost in (0.25, None, 0.5):
+        id = add(store, project)
+        paid = {"phase": "implement", "attempt": 1, "cost_usd": cost, "tokens": 10}
+        store.record(project, id, [Event("phase.finished", paid, run=1, cycle=1)])
+    store.record(project, 3, [Event("task.removed")])
+    assert store.spent(project) == (0.75, 30)
+
+
+def test_a_task_is_unarchived_until_its_newest_event_is_in_a_file(store: Store, project: str) -> None:
+    add(store, project)
+    add(store, project)
+    # never run: there is nothing to keep yet
+    assert store.unarchived(project) == []
+    (first,) = store.record(project, 2, [Event("run.started", {"run": 1}, run=1)])
+    assert store.unarchived(project) == [2]
+    store.mark_archived(project, 2, first.id)
+    assert store.unarchived(project) == []
+    (second,) = store.record(project, 2, [Event("phase.progress", {}, run=1)])
+    assert store.unarchived(project) == [2]
+    store.mark_archived(project, 2, second.id)
+    # an older mark that comes late does not take it back
+    store.mark_archived(project, 2, first.id)
+    assert store.unarchived(project) == []
+
+
+def test_the_files_of_a_task_that_is_being_run_are_its_runners_business(store: Store, project: str) -> None:
+    add(store, project)
+    store.record(project, 1, [Event("run.started", {"run": 1}, run=1)])
+    store.claim(project, "r", ids=None, is_dead=lambda r: False)
+    move(store, project, 1, "in_progress", "code_review")
+    assert store.unarchived(project) == []
+    # killed after the decision, before the files: nobody will claim it any more
+    move(store, project, 1, "verified")
+    assert store.unarchived(project) == [1]

@@ -41,16 +41,12 @@ def test_the_sample_lines_of_the_contract() -> None:
         open_findings=2,
     )
     assert words(stuck) == "! 29 Add feature X  blocked  MAX_CYCLES_REACHED (3 cycles)  2 open"
-    improving = task(
-        Status.IN_PROGRESS, cycle=2, phase="improve", phase_started="2026-05-01T11:58:48.000Z", runner="r"
-    )
+    improving = task(Status.IN_PROGRESS, cycle=2, phase="improve", phase_started="2026-05-01T11:58:48.000Z", runner="r")
     assert words(improving) == "→ 29 Add feature X  in_progress  (cycle 2/3, improving 1m12s)"
 
 
 def test_past_the_maximum_it_counts_on() -> None:
-    late = task(
-        Status.CODE_REVIEW, cycle=4, phase="review", phase_started="2026-05-01T11:59:57.000Z", runner="r"
-    )
+    late = task(Status.CODE_REVIEW, cycle=4, phase="review", phase_started="2026-05-01T11:59:57.000Z", runner="r")
     assert status_line(late, NOW).detail == "(cycle 4 (max 3), reviewing 3s)"
 
 

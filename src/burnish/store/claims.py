@@ -28,11 +28,7 @@ def claim(
     dead = [holder for holder in holders if holder != runner and is_dead(holder)]
     choice: dict[str, Any] = {"project": project, "dead": dead}
     with db.writing():
-        found = (
-            db.one("claim_next", choice)
-            if ids is None
-            else db.one("claim_next_of", {**choice, "ids": list(ids)})
-        )
+        found = db.one("claim_next", choice) if ids is None else db.one("claim_next_of", {**choice, "ids": list(ids)})
         if found is None:
             return None
         taken = {
@@ -47,9 +43,7 @@ def claim(
             return None
         task = task_of(row)
         if found["runner"] is not None:
-            lost = Event(
-                "lock.taken_over", {"from": found["runner"], "by": runner}, run=task.run, cycle=task.cycle
-            )
+            lost = Event("lock.taken_over", {"from": found["runner"], "by": runner}, run=task.run, cycle=task.cycle)
             append(db, project, task.id, [lost], ts=now)
         return task
 

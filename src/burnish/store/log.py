@@ -21,9 +21,7 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
 
-def append(
-    db: Database, project: str, task: int | None, events: Sequence[Event], *, ts: str
-) -> tuple[Recorded, ...]:
+def append(db: Database, project: str, task: int | None, events: Sequence[Event], *, ts: str) -> tuple[Recorded, ...]:
     """Number the events, write them down and change the tables. Call inside a transaction."""
     row = db.one("project_take_events", {"project": project, "count": len(events)})
     if row is None:
@@ -42,9 +40,7 @@ def append(
 def replay(db: Database, project: str, events: Iterable[Recorded]) -> None:
     """Tell an old story again: same numbers, same times. Call inside a transaction."""
     for event in events:
-        own = Recorded(
-            event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data
-        )
+        own = Recorded(event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data)
         _add(db, own, to_json(event.data))
         db.all("project_seen_event", {"project": project, "next": event.id + 1})
 

@@ -152,9 +152,7 @@ def _phase_started(db: Database, event: Recorded) -> None:
     row = _row(db, event)
     db.all("p_phase_start", {**_phase_key(event), "runner": event.data.get("runner") or ""})
     error = None if row["error"] == ErrorCode.INTERRUPTED else row["error"]
-    db.all(
-        "p_task_phase", {**_here(event), "cycle": event.cycle, "phase": event.data["phase"], "error": error}
-    )
+    db.all("p_task_phase", {**_here(event), "cycle": event.cycle, "phase": event.data["phase"], "error": error})
 
 
 def _phase_ended(db: Database, event: Recorded) -> None:
@@ -214,7 +212,7 @@ def _decision(db: Database, event: Recorded) -> None:
             "data": to_json(event.data),
         },
     )
-    db.all("p_decided", {**_here(event), "event": event.id, "waits": int(event.data["action"] == "wait")})
+    db.all("p_decided", {**_here(event), "waits": int(event.data["action"] == "wait")})
     if again := event.data.get("supersede"):
         db.all("p_supersede", {**where, "phases": list(again)})
 

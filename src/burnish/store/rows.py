@@ -138,6 +138,4 @@ def approval_of(row: sqlite3.Row) -> Approval:
 
 def project_of(row: sqlite3.Row) -> ProjectRow:
     info = json.loads(row["info"])
-    return ProjectRow(
-        row["key"], Path(info["root"]), Path(info["common_dir"]), info["name"], row["created_at"]
-    )
+    return ProjectRow(row["key"], Path(info["root"]), Path(info["common_dir"]), info["name"], row["created_at"])

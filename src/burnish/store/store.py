@@ -45,9 +45,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
     @property
@@ -168,9 +166,7 @@ class Store:
     def phases(self, project: str, task: int, run: int | None = None) -> tuple[PhaseRecord, ...]:
         """The phase journal, oldest first, of one run or of all."""
         name = "phases_of_task" if run is None else "phases_of_run"
-        return tuple(
-            rows.phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run})
-        )
+        return tuple(rows.phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))
 
     def decisions(self, project: str, task: int) -> tuple[DecisionRecord, ...]:
         """The decisions of all runs, oldest first."""
@@ -186,21 +182,21 @@ class Store:
         row = self._db.one("approval_of", {"project": project, "task": task})
         return rows.approval_of(row) if row else None
 
-    # the audit trail in git
+    # the audit trail in files
 
     def mark_archived(self, project: str, task: int, event: int) -> None:
-        """Everything up to that event lies in the committed files."""
+        """The task's files hold everything up to this event. Never goes back."""
         with self._db.writing():
-            self._db.all("archive_mark", {"project": project, "task": task, "event": event})
+            self._db.all("task_archived", {"project": project, "task": task, "event": event})
 
     def unarchived(self, project: str) -> list[int]:
-        """Tasks that were decided on and whose files were not committed since: somebody was killed there."""
-        return [row["id"] for row in self._db.all("archive_missing", {"project": project})]
+        """Tasks that were run, are not being run, and have events which are in no file yet."""
+        return [row["id"] for row in self._db.all("tasks_unarchived", {"project": project})]
 
     def spent(self, project: str) -> tuple[float, int]:
-        """USD and tokens of all tasks."""
-        row = self._db.one("money_spent", {"project": project})
-        return (row["usd"], row["tokens"]) if row else (0.0, 0)
+        """Dollars, as far as they are known, and tokens of all tasks so far, removed ones too."""
+        row = self._db.all("tasks_spent", {"project": project})[0]
+        return float(row["usd"]), int(row["tokens"])
 
     # baselines: a cache by tree and command, shared by many tasks
 

@@ -50,7 +50,5 @@ def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
             hint="Move the file aside and run `burnish rebuild` to restore it from the artifacts.",
         )
     if code == sqlite3.SQLITE_IOERR:
-        return BurnishError(
-            f"Cannot read or write {path}: {error}.", hint="Check the disk and the room left on it."
-        )
+        return BurnishError(f"Cannot read or write {path}: {error}.", hint="Check the disk and the room left on it.")
     return None

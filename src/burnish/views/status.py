@@ -103,9 +103,7 @@ def status_line(task: Task, now: datetime, *, alive: Callable[[str], bool] | Non
         title=task.spec.title,
         status=task.status.value,
         detail=_detail(task, now, running=running),
-        review=f"review: {task.review_status}"
-        if task.review_status and task.status not in _UNDER_WAY
-        else "",
+        review=f"review: {task.review_status}" if task.review_status and task.status not in _UNDER_WAY else "",
         open=f"{task.open_findings} open" if task.open_findings else "",
         cost=dollars(task.cost_usd) if task.cost_usd else "",
     )

@@ -83,9 +83,7 @@ def _asked(task: Task) -> dict[str, Any]:
     }
 
 
-def _cycles_of(
-    run: int, phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]
-) -> list[dict[str, Any]]:
+def _cycles_of(run: int, phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
     own = [phase for phase in phases if phase.run == run]
     return cycles(own, [decision for decision in decisions if decision.run == run])
 

@@ -22,7 +22,9 @@ CREATE TABLE events (
 CREATE INDEX events_of_task ON events (project, task, id);
 CREATE INDEX events_in_time ON events (ts, project, id);
 
--- Everything below is made from the events, except who holds a task (runner, claimed_at), runners and baselines.
+-- Everything below is made from the events, except who holds a task (runner, claimed_at), up to which event its
+-- artifacts are written (archived), runners and baselines. A task that waits is taken by no runner by itself: a person
+-- is to say how it goes on.
 CREATE TABLE tasks (
     project TEXT NOT NULL REFERENCES projects (key),
     id BIGINT NOT NULL,
@@ -53,6 +55,8 @@ CREATE TABLE tasks (
     overrides INTEGER NOT NULL DEFAULT 0,
     runner TEXT,
     claimed_at TEXT,
+    waits INTEGER NOT NULL DEFAULT 0,
+    archived BIGINT NOT NULL DEFAULT 0,
     removed INTEGER NOT NULL DEFAULT 0,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,

@@ -84,3 +84,6 @@ UPDATE approvals SET valid = 0 WHERE project = :project AND task = :task;
 
 -- name: p_override
 UPDATE tasks SET overrides = overrides + 1, updated_at = :ts WHERE project = :project AND id = :id;
+
+-- name: p_decided
+UPDATE tasks SET waits = :waits WHERE project = :project AND id = :id;

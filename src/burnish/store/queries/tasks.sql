@@ -35,3 +35,17 @@ JOIN tasks d ON d.project = n.project AND d.id = n.needs
 WHERE n.project = :project AND t.status = 'backlog' AND t.removed = 0
     AND d.status NOT IN ('verified', 'completed')
 ORDER BY n.task, n.needs;
+
+-- name: task_archived
+UPDATE tasks SET archived = :event WHERE project = :project AND id = :task AND archived < :event;
+
+-- name: tasks_unarchived
+SELECT t.id FROM tasks t
+WHERE t.project = :project AND t.removed = 0 AND t.run > 0
+    AND (t.runner IS NULL OR t.status NOT IN ('in_progress', 'code_review'))
+    AND EXISTS (
+        SELECT 1 FROM events e WHERE e.project = t.project AND e.task = t.id AND e.id > t.archived)
+ORDER BY t.id;
+
+-- name: tasks_spent
+SELECT COALESCE(SUM(cost_usd), 0.0) AS usd, COALESCE(SUM(tokens), 0) AS tokens FROM tasks WHERE project = :project;
