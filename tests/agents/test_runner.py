@@ -105,6 +105,15 @@ def test_the_fallback_is_asked_when_the_first_cannot(project) -> None:
     assert (reply.text, reply.model) == ("third, model s", "s")
 
 
+def test_what_the_fallback_answered_is_not_paid_again_either(project) -> None:
+    first = project.robot(COUNT + "sys.exit(1)", fallback="second")
+    second = project.robot(COUNT + "print('second')", name="second")
+    runner, request = project.runner(first, second), project.request()
+
+    assert runner.call(request).text == runner.call(request).text == "second"
+    assert calls(project) == 2  # once each
+
+
 def test_a_circle_of_fallbacks_ends(project) -> None:
     one = project.robot("import sys; sys.exit(1)", name="one", fallback="two")
     two = project.robot("import sys; sys.exit(2)", name="two", fallback="one")

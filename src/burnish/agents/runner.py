@@ -72,6 +72,8 @@ class Runner:
         """What the agent said, from an earlier call that was cut off after it had ended if there is one."""
         with _as_phase_failures():
             write_private(request.call_dir / "prompt.md", request.prompt)
+        if (reply := self.answered(request)) is not None:
+            return reply
         asked: list[str] = []
         while True:
             entry = self._entry(request.agent)
@@ -87,8 +89,14 @@ class Runner:
 
     def answered(self, request: AgentRequest) -> AgentReply | None:
         """The reply to this very request, if it was given before burnish was cut off. Starts nothing."""
-        entry = self._entry(request.agent)
-        return self._question(request, entry).answered()
+        asked: list[str] = []
+        while (entry := self._settings.get(request.agent)) and entry.name not in asked:
+            asked.append(entry.name)
+            if entry.kind in self._agents and (reply := self._question(request, entry).answered()):
+                return reply
+            # The fallback may be the one who answered; the first would only fail again.
+            request = replace(request, agent=entry.fallback or "", model=None)
+        return None
 
     def _question(self, request: AgentRequest, entry: AgentSettings) -> Question:
         return Question(replace(request, model=request.model or entry.model), entry, self._agent(entry))
@@ -102,8 +110,6 @@ class Runner:
     ) -> AgentReply:
         """One agent, as often as it makes sense."""
         question = self._question(request, entry)
-        if (reply := question.answered()) is not None:
-            return reply
         for attempt in count(1):
             with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
                 answer = self._once(question, on_output, lock_file)
