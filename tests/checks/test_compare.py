@@ -16,9 +16,7 @@ ERROR = CheckReport("test", "pytest", CheckStatus.ERROR, error="no pytest")
 def failed(*names: str, exit_code: int = 1) -> CheckReport:
     cases = tuple(TestFailure(name, "failed") for name in names)
     counts = Counts(9, 9 - len(names), len(names), 0) if names else None
-    return CheckReport(
-        "test", "pytest", CheckStatus.FAILED, exit_code=exit_code, counts=counts, failures=cases
-    )
+    return CheckReport("test", "pytest", CheckStatus.FAILED, exit_code=exit_code, counts=counts, failures=cases)
 
 
 def lint(*remarks: tuple[str, int, str, str]) -> CheckReport:

@@ -53,9 +53,7 @@ def test_a_list_gets_its_options_as_words() -> None:
 
 
 def test_a_person_who_asked_for_a_report_gets_that_one() -> None:
-    spec = CheckSpec(
-        "test", "pytest --junitxml={report_dir}/mine.xml", report="junit", report_file="mine.xml"
-    )
+    spec = CheckSpec("test", "pytest --junitxml={report_dir}/mine.xml", report="junit", report_file="mine.xml")
     ready = prepare(spec, report_dir=HERE, env=ENV)
     assert ready.argv[2] == "pytest --junitxml='/out/it is/report'/mine.xml"
     assert (ready.report_file, ready.promised) == ("mine.xml", True)
@@ -68,9 +66,7 @@ def test_a_report_somewhere_else_is_left_alone() -> None:
 
 def test_python3_stands_in_where_there_is_no_python(tmp_path: Path) -> None:
     (tmp_path / "python3").touch(0o755)
-    ready = prepare(
-        CheckSpec("test", ("python", "-m", "pytest")), report_dir=HERE, env={"PATH": str(tmp_path)}
-    )
+    ready = prepare(CheckSpec("test", ("python", "-m", "pytest")), report_dir=HERE, env={"PATH": str(tmp_path)})
     assert ready.argv[0] == "python3"
 
 

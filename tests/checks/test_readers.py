@@ -86,9 +86,7 @@ def test_what_is_no_junit_is_said_to_be_none(data: bytes) -> None:
 
 
 def test_a_failure_inside_a_failure_text_is_not_a_case() -> None:
-    inner = (
-        "<properties><failure/></properties><testcase name='a'><system-out><failure/></system-out></testcase>"
-    )
+    inner = "<properties><failure/></properties><testcase name='a'><system-out><failure/></system-out></testcase>"
     data = f"<testsuite name='x'>{inner}</testsuite>".encode()
     assert read_junit(data).counts == Counts(1, 1, 0, 0)
 
@@ -109,7 +107,9 @@ def test_tap_with_all_its_forms() -> None:
     assert reading.failures[0].name == "b" and "message: why" in reading.failures[0].message
 
 
-@pytest.mark.parametrize("text", ["", "hello", "1..3\nok 1\n", "ok 1\n", "1..1\nok 1\nBail out! fire\n"])
+@pytest.mark.parametrize(
+    "text", ["", "hello", "okay\nok, fine", "1..3\nok 1\n", "ok 1\n", "1..1\nok 1\nBail out! fire\n"]
+)
 def test_tap_that_is_incomplete_says_so(text: str) -> None:
     assert read_tap(text).error
 
@@ -146,6 +146,11 @@ def test_lines_with_a_place_are_read_and_others_are_not(tmp_path: Path) -> None:
         ("a.py", 2, "assignment", "Incompatible types"),
         ("a.py", 4, "", "odd"),
     ]
+
+
+def test_lines_with_impossible_names_are_passed_over(tmp_path: Path) -> None:
+    text = f"{'n' * 300}.py:1: long\na\0b.py:1: odd\n" + "x" * 100_000 + ":1: longer"
+    assert read_lines(text, root=tmp_path, source="x", severity=Severity.ERROR) == ()
 
 
 @pytest.mark.parametrize(
@@ -238,9 +243,7 @@ def test_no_json_makes_the_sarif_reader_fail(value: object) -> None:
 
 @given(
     st.text(max_size=300)
-    | st.lists(st.sampled_from(["ok", "not ok 2", "1..2", "# x", "Bail out!", "ok # skip", " "])).map(
-        "\n".join
-    )
+    | st.lists(st.sampled_from(["ok", "not ok 2", "1..2", "# x", "Bail out!", "ok # skip", " "])).map("\n".join)
 )
 def test_no_text_makes_the_tap_reader_fail(text: str) -> None:
     reading = read_tap(text)
@@ -250,7 +253,4 @@ def test_no_text_makes_the_tap_reader_fail(text: str) -> None:
 
 @given(st.text(max_size=200))
 def test_no_text_makes_the_line_reader_fail(text: str) -> None:
-    assert (
-        read_lines(f"{text}:1:2: {text}", root=Path(__file__).parent, source="x", severity=Severity.ERROR)
-        == ()
-    )
+    assert read_lines(f"{text}:1:2: {text}", root=Path(__file__).parent, source="x", severity=Severity.ERROR) == ()

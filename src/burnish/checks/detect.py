@@ -51,9 +51,7 @@ def _has_pytest_settings(top: set[str], read: Read) -> bool:
     if top & {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"}:
         return True
     return any(
-        re.search(section, _text(read, name), re.MULTILINE)
-        for name, section in _PYTEST_SECTION.items()
-        if name in top
+        re.search(section, _text(read, name), re.MULTILINE) for name, section in _PYTEST_SECTION.items() if name in top
     )
 
 
@@ -62,9 +60,7 @@ def _has_tests(tests: list[str], read: Read) -> bool:
         return True
     # `test_data.py` may be a script that only has the name
     return any(
-        re.search(
-            r"\bpytest\b|^\s*(?:async )?def test|\(unittest\.|\bTestCase\b", _text(read, path), re.MULTILINE
-        )
+        re.search(r"\bpytest\b|^\s*(?:async )?def test|\(unittest\.|\bTestCase\b", _text(read, path), re.MULTILINE)
         for path in tests[:MOST_OPENED]
     )
 

@@ -9,10 +9,9 @@ from burnish.checks.reading import inside, shortened
 from burnish.core.finding import Category, Remark, Severity
 
 MOST = 5000
+LONGEST = 5000
 _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]{0,4000}):(?P<line>\d{1,8})(?::\d{1,8})?:\s*(?P<text>\S.*)")
-_RULE_FIRST = re.compile(
-    r"(?P<rule>[A-Z]{1,10}\d{1,5}|[a-z]+(?:-[a-z0-9]+)+)(?:\s+\[\*\])?:?\s+(?P<text>\S.*)"
-)
+_RULE_FIRST = re.compile(r"(?P<rule>[A-Z]{1,10}\d{1,5}|[a-z]+(?:-[a-z0-9]+)+)(?:\s+\[\*\])?:?\s+(?P<text>\S.*)")
 _RULE_LAST = re.compile(r"(?P<text>.*\S)\s+[\[(](?P<rule>[A-Za-z][\w/@-]*)[\])]")
 _LEVEL = re.compile(r"(error|warning|note|info)\s*:\s*", re.IGNORECASE)
 
@@ -22,12 +21,14 @@ def read_lines(text: str, *, root: Path, source: str, severity: Severity) -> tup
     there: dict[str, bool] = {}
     remarks: list[Remark] = []
     for line in text.split("\n"):
-        match = _PLACE.match(line.strip())
+        match = _PLACE.match(line[:LONGEST].strip())
         file = inside(match["file"], root) if match else None
         if not match or not file:
             continue
         # A time of day or an address has colons and numbers, too.
-        if not there.setdefault(file, (root / file).is_file()):
+        if file not in there:
+            there[file] = _is_there(root / file)
+        if not there[file]:
             continue
         words = match["text"]
         if level := _LEVEL.match(words):
@@ -38,6 +39,13 @@ def read_lines(text: str, *, root: Path, source: str, severity: Severity) -> tup
         if len(remarks) >= MOST:
             break
     return tuple(remarks)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long, or with a NUL in it
+        return False
 
 
 def _remark(file: str, line: int, words: str, source: str, severity: Severity) -> Remark:

@@ -71,9 +71,7 @@ def _did_not_run(spec: CheckSpec, prepared: Prepared, done: Done) -> str:
         return f"The shell could not start it: {last[0] if last else f'exit code {done.exit_code}'}"
     if prepared.is_pytest and done.exit_code == 1:
         missing = re.search(r"No module named '?pytest'?\s*$", read_text(done.stderr, limit=TAIL))
-        return (
-            "pytest is not installed for this python; see workspace.setup and checks.test." if missing else ""
-        )
+        return "pytest is not installed for this python; see workspace.setup and checks.test." if missing else ""
     return ""
 
 

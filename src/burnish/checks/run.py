@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -53,10 +54,10 @@ def run_checks(
 
 def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     call_dir = ground.out_dir / spec.name
-    report_dir = call_dir / "report"
-    # A report that is found afterwards was written by this run and no other.
     shutil.rmtree(call_dir, ignore_errors=True)
-    report_dir.mkdir(parents=True, mode=0o700)
+    call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # New and ours alone: a report that is found there afterwards was written by this run and no other.
+    report_dir = Path(tempfile.mkdtemp(prefix="report-", dir=call_dir))
     prepared = prepare(spec, report_dir=report_dir, env=ground.env)
     command = Command(
         argv=ground.wrap(prepared.argv, report_dir) if ground.wrap else prepared.argv,

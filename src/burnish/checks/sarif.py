@@ -33,9 +33,7 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None) -> Reading
     for run in runs:
         for remark in _remarks(run, source, root):
             if len(remarks) >= MOST_RESULTS:
-                return Reading(
-                    remarks=tuple(remarks), error=f"only the first {MOST_RESULTS} results were read"
-                )
+                return Reading(remarks=tuple(remarks), error=f"only the first {MOST_RESULTS} results were read")
             remarks.append(remark)
     if failed := [run for run in runs if _failed(run)]:
         return Reading(remarks=tuple(remarks), error=f"{len(failed)} of the analyser's runs did not succeed")
@@ -52,9 +50,7 @@ def _remarks(run: Any, source: str, root: Path | None) -> Iterator[Remark]:
     for result in _list(run, "results"):
         if not isinstance(result, dict) or result.get("kind", "fail") not in ("fail", "open", "review"):
             continue
-        if any(
-            _at(one, "status") not in ("underReview", "rejected") for one in _list(result, "suppressions")
-        ):
+        if any(_at(one, "status") not in ("underReview", "rejected") for one in _list(result, "suppressions")):
             continue
         yield _remark(result, _rule(result, rules, by_id), source, root)
 

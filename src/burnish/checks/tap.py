@@ -8,7 +8,7 @@ from burnish.checks.reading import MOST_CASES, Reading, shortened
 from burnish.core.check import Counts, TestFailure
 
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?:\s|$)")
-_TEST = re.compile(r"(not )?ok\b(?:\s+(\d{1,9})\b)?(?:\s+-)?\s*(.*)", re.DOTALL)
+_TEST = re.compile(r"(not )?ok(?=\s|$)(?:\s+(\d{1,9})(?=\s|$))?(?:\s+-)?\s*(.*)", re.DOTALL)
 _DIRECTIVE = re.compile(r"(?<!\\)#\s*(skip|todo)\w*\b", re.IGNORECASE)
 
 
@@ -60,9 +60,7 @@ def read_tap(text: str) -> Reading:
     if collector.planned is None and not collector.total:
         return Reading(error="there is no TAP in the report")
     if collector.bail:
-        return Reading(
-            counts, failures, error=f"the tests bailed out: {shortened(collector.bail, longest=200)}"
-        )
+        return Reading(counts, failures, error=f"the tests bailed out: {shortened(collector.bail, longest=200)}")
     if collector.planned is None:
         return Reading(counts, failures, error="the TAP report has no plan: some tests may be missing")
     if collector.planned != collector.total:
