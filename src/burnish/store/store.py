@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.approval import Approval
-from burnish.core.check import CheckReport
 from burnish.core.codec import decode, encode
 from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding
@@ -22,6 +21,9 @@ from burnish.store.database import Database
 from burnish.store.projections import no_such_task
 from burnish.store.rows import ProjectRow
 from burnish.store.sql import Params
+
+if TYPE_CHECKING:
+    from burnish.core.check import CheckReport
 
 
 def _utc_now() -> datetime:
@@ -201,6 +203,9 @@ class Store:
     # baselines: a cache by tree and command, shared by many tasks
 
     def baseline(self, project: str, tree: str, command: str) -> CheckReport | None:
+        # here and not above: reading commands start without it
+        from burnish.core.check import CheckReport
+
         row = self._db.one("baseline_of", {"project": project, "tree": tree, "command": command})
         return decode(CheckReport, json.loads(row["report"])) if row else None
 
