@@ -84,7 +84,7 @@ _JSON = st.recursive(
 _KEYS = st.sampled_from([*OK, "prior", "compliance", "blocking", "rejection_reason", "number", "x"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(_KEYS, _JSON), st.booleans())
 def test_any_json_is_read_or_refused_without_an_exception(changes: dict[str, object], strict: bool) -> None:
     expect = Expect(2, ("F1",), ("works",)) if strict else Expect()

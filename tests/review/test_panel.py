@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import pytest
+
+from burnish.core.finding import Category, Remark, Severity
+from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict, Voice
+from burnish.review.panel import combine, same_remark
+
+YES = Review(Verdict.APPROVED, "good")
+NO = Review(Verdict.CHANGES_REQUESTED, "The lock is never released. See below.")
+TALK = Review(Verdict.NEEDS_DISCUSSION, "hm")
+NEVER = Review(Verdict.REJECTED, "wrong approach", rejection_reason="start over")
+STOP = Review(Verdict.APPROVED, "but", blocking=True)
+LOST = Unreadable("no block", "…")
+
+
+def voices(*readings: Review | Unreadable) -> tuple[Voice, ...]:
+    return tuple(Voice(f"agent{n}", None, reading, "2026-01-01", "00") for n, reading in enumerate(readings))
+
+
+def remark(title: str = "No error handling", line: int | None = 10, file: str | None = "a.py") -> Remark:
+    return Remark(Category.CODE, Severity.WARNING, title, "d", file=file, line=line)
+
+
+A, C, D, R = Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED
+
+
+@pytest.mark.parametrize(
+    ("quorum", "said", "verdict"),
+    [
+        ("all", (YES,), A),
+        ("all", (YES, YES), A),
+        ("all", (YES, NO), C),
+        ("all", (YES, LOST), None),
+        ("all", (NO, LOST), None),
+        ("all", (LOST,), None),
+        ("all", (), None),
+        ("all", (YES, TALK), D),
+        ("all", (TALK, NEVER), R),
+        ("all", (LOST, NEVER), R),
+        ("all", (YES, STOP), C),
+        ("majority", (YES, YES, NO), A),
+        ("majority", (YES, NO, NO), C),
+        ("majority", (YES, YES, LOST), A),
+        ("majority", (YES, LOST, LOST), None),
+        ("majority", (YES, NO, LOST), C),
+        ("majority", (YES, YES, NEVER), R),
+        ("majority", (YES, YES, TALK), D),
+        ("majority", (YES, NO), C),
+        ("any", (YES, NO), A),
+        ("any", (YES, LOST), A),
+        ("any", (LOST, LOST), None),
+        ("any", (NO, LOST), C),
+        ("any", (YES, NEVER), R),
+        ("nonsense", (YES, LOST), None),
+    ],
+)
+def test_the_quorum_counts_the_configured(quorum: str, said: tuple[Review], verdict: Verdict | None) -> None:
+    panel = combine(voices(*said), quorum=quorum, configured=max(1, len(said)))
+    assert panel.verdict == verdict
+    assert bool(panel.why) == (verdict is None)
+
+
+def test_one_that_never_answered_is_not_averaged_away() -> None:
+    assert combine(voices(YES), quorum="all", configured=2).verdict is None
+    assert combine(voices(YES), quorum="majority", configured=3).verdict is None
+    assert combine(voices(YES, YES), quorum="majority", configured=3).verdict == Verdict.APPROVED
+
+
+def test_a_blocking_voice_blocks_the_panel() -> None:
+    assert combine(voices(YES, STOP), quorum="any", configured=2).blocking
+
+
+def test_the_same_remark_from_two_is_one_with_both_as_source() -> None:
+    one = Review(C, "x", remarks=(remark("No error handling in the API call", 45),))
+    two = Review(C, "y", remarks=(remark("No error handling in API call!", 47), remark("Unused import", 1)))
+    panel = combine(voices(one, two), quorum="all", configured=2)
+    assert [(r.title, r.source) for r in panel.remarks] == [
+        ("No error handling in the API call", "agent0, agent1"),
+        ("Unused import", "agent1"),
+    ]
+
+
+def test_merging_keeps_the_worse_severity_and_the_longer_words() -> None:
+    mild = Remark(Category.CODE, Severity.INFO, "Bug", "short", file="a.py", line=3, suggestion="do")
+    bad = Remark(Category.CODE, Severity.ERROR, "Bug", "longer words", file="a.py", line=3, quote="x")
+    panel = combine(voices(Review(C, "", remarks=(mild,)), Review(C, "", remarks=(bad,))), quorum="all", configured=2)
+    (merged,) = panel.remarks
+    assert (merged.severity, merged.description, merged.suggestion, merged.quote) == (
+        Severity.ERROR,
+        "longer words",
+        "do",
+        "x",
+    )
+
+
+def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
+    assert not same_remark(remark(), remark(file="b.py"))
+    assert not same_remark(remark(line=10), remark(line=14))
+    assert not same_remark(remark("Unused import"), remark("Race in the lock"))
+    assert same_remark(remark(line=None), remark(line=14))
+
+
+def test_two_remarks_of_one_voice_are_never_merged() -> None:
+    panel = combine(voices(Review(C, "x", remarks=(remark(), remark()))), quorum="all", configured=1)
+    assert len(panel.remarks) == 2
+
+
+def test_changes_requested_without_a_finding_becomes_one() -> None:
+    panel = combine(voices(NO, YES), quorum="all", configured=2)
+    (made,) = panel.remarks
+    assert made.title == "The lock is never released." and made.severity == Severity.ERROR
+    assert made.source == "agent0"
+
+
+def test_no_finding_is_made_up_where_an_earlier_one_is_open() -> None:
+    review = Review(C, "still", rulings=(Ruling("F1", RulingState.OPEN),))
+    assert combine(voices(review), quorum="all", configured=1).remarks == ()
+
+
+def test_an_earlier_finding_is_open_if_anyone_says_so() -> None:
+    one = Review(A, "", rulings=(Ruling("F1", RulingState.RESOLVED), Ruling("F2", RulingState.RESOLVED)))
+    two = Review(A, "", rulings=(Ruling("F1", RulingState.OPEN, "no"),))
+    panel = combine(voices(one, two), quorum="all", configured=2)
+    assert {r.id: r.state for r in panel.rulings} == {"F1": RulingState.OPEN, "F2": RulingState.RESOLVED}
+
+
+def test_a_criterion_is_unmet_if_anyone_says_so() -> None:
+    one = Review(A, "", compliance=(Compliance("works", True), Compliance("fast", None)))
+    two = Review(A, "", compliance=(Compliance("Works.", False), Compliance("fast", True)))
+    panel = combine(voices(one, two), quorum="all", configured=2)
+    assert [c.met for c in panel.compliance] == [False, True]
+
+
+def test_an_unsigned_voice_makes_the_panel_unsigned() -> None:
+    assert not combine(voices(YES, Review(A, "", signed=False)), quorum="all", configured=2).signed
+
+
+def test_two_voices_of_one_agent_have_names_of_their_own() -> None:
+    made = [Voice("claude", model, NO, "", "") for model in ("opus", "sonnet", None)]
+    panel = combine(made, quorum="all", configured=3)
+    assert "claude/opus: " in panel.summary and panel.remarks[0].source == "claude/opus, claude/sonnet, claude"

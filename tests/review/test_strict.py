@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burnish.core.finding import Category, Severity
+from burnish.core.review import Verdict
+from burnish.review.strict import read_unsigned
+
+APPROVED = ["**Verdict: APPROVED**", "**[APPROVED]**", "[APPROVED]", "REVIEW_PASSED", "Verdict: APPROVED"]
+
+
+@pytest.mark.parametrize("line", APPROVED)
+@pytest.mark.parametrize(
+    "dress", ["{}", "All is well.\n\n{}\n", "{}\r\n\r\nFine work.", "  {}  ", "```\nlog\n```\n\n{}"]
+)
+def test_a_clear_marker_on_its_own_line_is_read_and_unsigned(line: str, dress: str) -> None:
+    review = read_unsigned(dress.format(line))
+    assert review.verdict == Verdict.APPROVED and not review.signed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "APPROVED",
+        "I cannot say **Verdict: APPROVED** yet.",
+        "Not [APPROVED]",
+        "> **Verdict: APPROVED**",
+        "```\n**Verdict: APPROVED**\n```",
+        "~~~\nREVIEW_PASSED",
+        "    REVIEW_PASSED",
+        "<!--\nREVIEW_PASSED\n-->",
+        "draft <!--\nREVIEW_PASSED\n-->",
+        "`\nREVIEW_PASSED\n`",
+        "- REVIEW_PASSED",
+        "- so:\n\n  REVIEW_PASSED",
+        "<pre>\nREVIEW_PASSED\n</pre>",
+        "**Verdict: APPROVED**\n\n**Verdict: CHANGES_REQUESTED**",
+        "**Verdict: APPROVED**\n\n**Verdict: APPROVED**",
+        "[APPROVED]\n\nREVIEW_FAILED",
+        "REVIEW_PASSED\n\nNo: verdict: rejected",
+        "**Verdict: APPROVED** (mostly)",
+        "**Verdict: APPROVED_WITH_COMMENTS**",
+        "**Verdict: NOT APPROVED**",
+        "**verdict: approved**",
+        "REVIEW_PASSED.",
+        "REVIEW_FAILED",
+        "REVIEW_FIXED",
+        "**[REJECTED]**",
+        "REVIEW_PASSED\0",
+        "Start with **[APPROVED]** or **[REJECTED]**:\n\n**[APPROVED]**",
+    ],
+)
+def test_anything_unclear_asks_for_changes(text: str) -> None:
+    assert read_unsigned(text).verdict == Verdict.CHANGES_REQUESTED
+
+
+def test_the_other_verdicts_are_read() -> None:
+    assert read_unsigned("**Verdict: NEEDS_DISCUSSION**").verdict == Verdict.NEEDS_DISCUSSION
+    assert read_unsigned("**Verdict: REJECTED**").verdict == Verdict.REJECTED
+    assert read_unsigned("REVIEW_FIXED", may_fix=True).verdict == Verdict.APPROVED
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([*APPROVED, "REVIEW_FAILED", "> ", "```\n", "\n", "- ", "text", "\r", "<!--", "`"])))
+def test_no_mixture_raises_and_two_markers_never_approve(pieces: list[str]) -> None:
+    review = read_unsigned("".join(pieces))
+    if review.verdict == Verdict.APPROVED:
+        assert sum(piece in APPROVED for piece in pieces) >= 1
+    assert not review.signed
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300))
+def test_no_text_raises(text: str) -> None:
+    assert not read_unsigned(text).signed
+
+
+def test_spec_runners_list_is_read() -> None:
+    review = read_unsigned(
+        "2 issues found:\n  MAJOR: No error handling in API call (api.py:45)\n  MINOR: Unused import (utils.py:1)\n\n"
+        "REVIEW_FAILED\n"
+    )
+    assert [(r.severity, r.title, r.file, r.line) for r in review.remarks] == [
+        (Severity.ERROR, "No error handling in API call", "api.py", 45),
+        (Severity.WARNING, "Unused import", "utils.py", 1),
+    ]
+
+
+def test_automakers_issue_list_is_read() -> None:
+    review = read_unsigned(
+        "**[REJECTED]**\n\n### Issues Found\n- **[COMPLIANCE]** - error: Missing validation\n"
+        "  - Description: Empty passwords pass\n  - File: src/auth.ts\n  - Line: 45\n  - Suggestion: check length\n"
+        "- **[TEST]** - warning: No edge cases\n\n### Summary\nNot yet.\n"
+    )
+    first, second = review.remarks
+    assert (first.category, first.severity, first.file, first.line) == (
+        Category.COMPLIANCE,
+        Severity.ERROR,
+        "src/auth.ts",
+        45,
+    )
+    assert (first.description, first.suggestion) == ("Empty passwords pass", "check length")
+    assert (second.category, second.title, second.description) == (Category.TEST, "No edge cases", "")
+    assert review.summary == "Not yet."
+
+
+def test_automakers_review_file_is_read() -> None:
+    review = read_unsigned(
+        "## Overall Summary\nLacks error handling.\n\n## Findings\n\n"
+        "### [ERROR] Code Quality: Missing Error Handling (src/auth/login.ts:78)\n**File**: src/auth/login.ts\n"
+        "**Line**: 78\n\nNo error handling for connection failures.\n\n**Suggestion**: Wrap it.\n\n---\n\n"
+        "### [INFO] Architecture: Consider middleware\nCould extract.\n\n## Action Required\nFix it.\n"
+    )
+    first, second = review.remarks
+    assert (first.severity, first.category, first.line, first.suggestion) == (
+        Severity.ERROR,
+        Category.CODE,
+        78,
+        "Wrap it.",
+    )
+    assert first.description == "No error handling for connection failures."
+    assert (second.severity, second.description) == (Severity.INFO, "Could extract.")
+    assert review.summary == "Lacks error handling." or review.verdict == Verdict.CHANGES_REQUESTED
+
+
+def test_hostile_lines_are_read_in_no_time() -> None:
+    for line in ("MAJOR: a" + " " * 100_000 + "b", "(" * 100_000, "# h\n" * 20_000, "Verdict " * 10_000):
+        read_unsigned(line)
