@@ -62,9 +62,7 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
     if laid.target and laid.target != laid.branch.removeprefix("refs/heads/"):
         refs[f"refs/heads/{laid.target}"] = laid.base
     lines = "".join(f"{sha} {ref}\n" for ref, sha in sorted(refs.items()))
-    (fresh / "packed-refs").write_bytes(
-        os.fsencode("# pack-refs with: peeled fully-peeled sorted \n" + lines)
-    )
+    (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: peeled fully-peeled sorted \n" + lines))
     for name in ("shallow", "info/exclude"):
         if (project.own / name).is_file():
             shutil.copyfile(project.own / name, fresh / name)
@@ -155,11 +153,7 @@ def _plain_objects(source: Path, into: Path) -> None:
             continue
         (into / folder.name).mkdir(exist_ok=True)
         for file in folder.iterdir():
-            right = (
-                _PACK.fullmatch(file.name)
-                if pack
-                else re.fullmatch(r"[0-9a-f]{38}(?:[0-9a-f]{24})?", file.name)
-            )
+            right = _PACK.fullmatch(file.name) if pack else re.fullmatch(r"[0-9a-f]{38}(?:[0-9a-f]{24})?", file.name)
             if right and file.is_file() and not file.is_symlink():
                 file.rename(into / folder.name / file.name)
 
@@ -172,6 +166,4 @@ def keep_whole(project: Project, aside: Path, name: str) -> Path:
             target.parent.mkdir(exist_ok=True)
             shutil.move(aside, target)
             return target
-    raise BurnishError(
-        f"{project.own / 'kept'} is full of git dirs.", hint="Look through them and remove them."
-    )
+    raise BurnishError(f"{project.own / 'kept'} is full of git dirs.", hint="Look through them and remove them.")

@@ -27,9 +27,7 @@ def resolve_base(project: Project, ref: str | None) -> Base:
         raise BadInput(f"{ref!r} is not a revision.", hint="Name a branch, a tag or a commit.")
     commit, tree, branch = _names(project, f"{ref}^{{commit}}", f"{ref}^{{tree}}", f"refs/heads/{ref}")
     if commit is None or tree is None:
-        raise BadInput(
-            f"There is no revision {ref!r} in {project.root}.", hint="`git branch -a` lists the branches."
-        )
+        raise BadInput(f"There is no revision {ref!r} in {project.root}.", hint="`git branch -a` lists the branches.")
     return Base(commit, tree, ref if branch else None)
 
 
@@ -42,9 +40,7 @@ def _head(project: Project) -> Base:
         )
     where = project.user_git("symbolic-ref", "--quiet", "HEAD", here=True, ok=(0, 1)).stdout
     branch = where.decode("utf-8", "surrogateescape").strip()
-    return Base(
-        commit, tree, branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None
-    )
+    return Base(commit, tree, branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None)
 
 
 def _names(project: Project, *names: str) -> list[str | None]:
@@ -68,9 +64,7 @@ def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
         if is_ancestor(project, merged, commit):
             merged = commit
             continue
-        done = project.git(
-            "merge-tree", "--write-tree", "--no-messages", "-z", merged, commit, ok=(0, 1, 128)
-        )
+        done = project.git("merge-tree", "--write-tree", "--no-messages", "-z", merged, commit, ok=(0, 1, 128))
         if done.exit_code != 0:
             return None
         tree = done.stdout.split(b"\0")[0].decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.status import ErrorCode
@@ -31,13 +32,11 @@ class _Raw:
 
 def parse(output: bytes, old: str, new: str) -> Change:
     raws, rest = _raw(output)
-    sections = _sections(rest)
+    sections = _cut(rest, b"diff --git ")
     files = []
     for raw in raws:
         # A file that turns into a link is shown as a deletion and a creation.
-        count = (
-            2 if raw.old_mode[:3] != raw.new_mode[:3] and "000000" not in (raw.old_mode, raw.new_mode) else 1
-        )
+        count = 2 if raw.old_mode[:3] != raw.new_mode[:3] and "000000" not in (raw.old_mode, raw.new_mode) else 1
         try:
             files.append(_file(raw, [next(sections) for _ in range(count)]))
         except StopIteration:
@@ -65,21 +64,22 @@ def _raw(output: bytes) -> tuple[list[_Raw], bytes]:
     return raws, output[at:].removeprefix(b"\0")
 
 
-def _sections(patch: bytes) -> Iterator[bytes]:
-    # Lines of content start with a blank, a sign or a backslash: this one can only be a header.
-    starts = [match.start() for match in re.finditer(rb"^diff --git ", patch, re.M)]
-    for start, end in zip(starts, [*starts[1:], len(patch)], strict=True):
-        yield patch[start:end]
+def _cut(data: bytes, start: bytes) -> Iterator[bytes]:
+    """The pieces that begin with a line that starts so, without what stands before the first."""
+    # Lines of content start with a blank, a sign or a backslash: such a line can only be git's own.
+    starts = [match.start() for match in re.finditer(b"^" + start, data, re.M)]
+    for here, end in pairwise([*starts, len(data)]):
+        yield data[here:end]
 
 
 def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
     header, hunks, binary = b"", [], False
     for section in sections:
-        starts = [match.start() for match in re.finditer(rb"^@@ ", section, re.M)]
-        head = section[: starts[0]] if starts else section
+        blocks = list(_cut(section, b"@@ "))
+        head = section[: len(section) - sum(map(len, blocks))]
         header += head
         binary = binary or any(line.startswith(b"Binary files ") for line in head.split(b"\n"))
-        hunks += [_hunk(section[a:b]) for a, b in zip(starts, [*starts[1:], len(section)], strict=True)]
+        hunks += [_hunk(block) for block in blocks]
     return ChangedFile(
         path=raw.path,
         status=raw.status,
@@ -97,8 +97,6 @@ def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
 def _hunk(block: bytes) -> Hunk:
     match = _HUNK.match(block)
     if match is None:
-        raise PhaseFailed(
-            ErrorCode.GIT_ERROR, f"git's diff has an odd hunk: {block[:60]!r}.", hint="Report this."
-        )
+        raise PhaseFailed(ErrorCode.GIT_ERROR, f"git's diff has an odd hunk: {block[:60]!r}.", hint="Report this.")
     start, lines, new_start, new_lines = (int(part) if part else 1 for part in match.groups())
     return Hunk(start, lines, new_start, new_lines, block.decode("utf-8", "replace"))

@@ -32,10 +32,9 @@ def check(project: Project, root: Path, dirt: Dirt) -> None:
 
 
 def _mentions_lfs(root: Path, dirt: Dirt) -> bool:
-    folders = {
-        parent
-        for path in dirt.taken
-        for parent in (root / os.fsdecode(path)).parents
-        if root in (parent, *parent.parents)
-    }
-    return any(b"filter=lfs" in (read_plain(f / ".gitattributes", longest=1 << 20) or b"") for f in folders)
+    folders = {b""}
+    for path in dirt.taken:
+        while (path := path.rpartition(b"/")[0]) not in folders:
+            folders.add(path)
+    files = (root / os.fsdecode(folder) / ".gitattributes" for folder in folders)
+    return any(b"filter=lfs" in (read_plain(file, longest=1 << 20) or b"") for file in files)

@@ -30,9 +30,7 @@ def lay_files(project: Project, index: Path, root: Path, commit: str, *, everyth
     links = gitlinks(project, index)
     if links:
         names = b"".join(path + b"\0" for path in links)
-        project.git(
-            "update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names
-        )
+        project.git("update-index", "--skip-worktree", "-z", "--stdin", index=index, work_tree=root, stdin=names)
         _lay_submodules(project, index, root, commit, links)
 
 

@@ -101,18 +101,14 @@ def read_commit(project: Project, sha: str) -> Commit:
     )
 
 
-def write_commit(
-    project: Project, tree: str, parents: Sequence[str], message: str, author: Author = NOBODY
-) -> str:
+def write_commit(project: Project, tree: str, parents: Sequence[str], message: str, author: Author = NOBODY) -> str:
     now = time.time()
     offset = time.localtime(now).tm_gmtoff // 60
     sign = "-" if offset < 0 else "+"
     who = f"{_plain(author[0]) or NOBODY[0]} <{_plain(author[1])}>"
     when = f"{int(now)} {sign}{abs(offset) // 60:02}{abs(offset) % 60:02}"
     head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    text = "\n".join(
-        [*head, f"author {who} {when}", f"committer {who} {when}", "", message.rstrip("\n") + "\n"]
-    )
+    text = "\n".join([*head, f"author {who} {when}", f"committer {who} {when}", "", message.rstrip("\n") + "\n"])
     return write_object(project, "commit", text.replace("\0", "").encode("utf-8", "backslashreplace"))
 
 
@@ -149,7 +145,5 @@ def parse_tree(project: Project, data: bytes) -> dict[bytes, tuple[str, str]]:
 def write_tree(project: Project, entries: Mapping[bytes, tuple[str, str]]) -> str:
     # Git sorts a directory as if its name ended in a slash.
     order = sorted(entries, key=lambda name: name + b"/" if entries[name][0] == "40000" else name)
-    data = b"".join(
-        entries[name][0].encode() + b" " + name + b"\0" + bytes.fromhex(entries[name][1]) for name in order
-    )
+    data = b"".join(entries[name][0].encode() + b" " + name + b"\0" + bytes.fromhex(entries[name][1]) for name in order)
     return write_object(project, "tree", data)

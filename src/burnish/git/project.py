@@ -88,9 +88,7 @@ class Project:
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted(borrow)
         return git(*args, cwd=work_tree or self.own, env=env | lfs.ENV, stdin=stdin, ok=ok)
 
-    def user_git(
-        self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)
-    ) -> Captured:
+    def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:
         """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""
         env = bare_env(self.own) | {"GIT_DIR": str(self.git_dir if here else self.common_dir)}
         return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok)
@@ -132,9 +130,7 @@ def _found(root: Path, git_dir: Path) -> Found:
 def _pointed_at(dot_git: Path) -> Path:
     text = os.fsdecode(dot_git.read_bytes())
     if not text.startswith("gitdir:"):
-        raise BadInput(
-            f"{dot_git} does not name a git directory.", hint="Repair it with `git worktree repair`."
-        )
+        raise BadInput(f"{dot_git} does not name a git directory.", hint="Repair it with `git worktree repair`.")
     target = (dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")).resolve()
     if not (target / "HEAD").exists():
         raise BadInput(

@@ -18,18 +18,12 @@ def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str,
     if any("\n" in path for path in names):
         # A question may not span two lines: such a path is asked for by its blob.
         blobs = dict(_tree(project, commit))
-        names = {
-            path: blobs.get(path, project.zero) if "\n" in path else name for path, name in names.items()
-        }
+        names = {path: blobs.get(path, project.zero) if "\n" in path else name for path, name in names.items()}
     found = dict(zip(names, read_objects(project, list(names.values())), strict=True))
-    return {
-        path: answer[1] if (answer := found.get(path)) and answer[0] == "blob" else None for path in paths
-    }
+    return {path: answer[1] if (answer := found.get(path)) and answer[0] == "blob" else None for path in paths}
 
 
 def _tree(project: Project, commit: str) -> list[tuple[str, str]]:
     records = project.git("ls-tree", "-r", "-z", "--full-tree", commit).stdout.split(b"\0")
     pairs = (record.partition(b"\t") for record in records if record)
-    return [
-        (path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in pairs
-    ]
+    return [(path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in pairs]

@@ -80,9 +80,7 @@ def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
 
 def _check_ours(project: Project, ref: str) -> None:
     if not ref.startswith(OURS) or _BAD.search(ref):
-        raise Refused(
-            f"{ref!r} is not a ref of burnish's.", hint="Only refs/heads/burnish/ and refs/burnish/ are."
-        )
+        raise Refused(f"{ref!r} is not a ref of burnish's.", hint="Only refs/heads/burnish/ and refs/burnish/ are.")
     for blocker in ("refs/heads/burnish", "refs/burnish"):
         if ref.startswith(blocker + "/") and read_ref(project, blocker):
             raise BurnishError(

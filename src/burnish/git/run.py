@@ -54,9 +54,7 @@ calls = Calls()
 
 def safe_path() -> str:
     """PATH without relative entries: git runs inside a directory that an agent fills."""
-    return os.pathsep.join(
-        p for p in os.environ.get("PATH", os.defpath).split(os.pathsep) if p.startswith("/")
-    )
+    return os.pathsep.join(p for p in os.environ.get("PATH", os.defpath).split(os.pathsep) if p.startswith("/"))
 
 
 @functools.lru_cache(maxsize=8)
@@ -82,7 +80,6 @@ def bare_env(home: Path) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_NO_LAZY_FETCH": "1",
-        "GIT_LITERAL_PATHSPECS": "1",
         "GIT_PAGER": "cat",
         "GIT_EDITOR": "false",
     }
@@ -122,9 +119,7 @@ def failure(command: str, done: Captured) -> PhaseFailed:
 def _hint(said: list[str]) -> str:
     text = "\n".join(said)
     if ("missing" in text and "object" in text) or "unable to read" in text or "promisor" in text:
-        return (
-            "Some objects are not in the repository; a partial clone needs `git fetch --refetch --no-filter`."
-        )
+        return "Some objects are not in the repository; a partial clone needs `git fetch --refetch --no-filter`."
     if "Permission denied" in text or "insufficient permission" in text:
         return "Check that you may write to the repository's .git and to the burnish home."
     return "Run `burnish doctor`; then `burnish retry`."

@@ -22,7 +22,8 @@ from burnish.git.workspace import Workspace
 # Settings that an agent obeys or even runs. A reviewer gets them as the base has them.
 AGENT_FILES = (
     ".claude", ".codex", ".gemini", ".opencode", ".cursor", ".qwen", ".amp", ".aider.conf.yml",
-    ".aiderignore", ".mcp.json", "opencode.json", "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md",
+    ".aiderignore", ".mcp.json", "opencode.json", "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
+    "QWEN.md",
     ".cursorrules", ".github/copilot-instructions.md", ".gitmodules",
 )  # fmt: skip
 
@@ -68,9 +69,7 @@ def snapshot(
     yield Snapshot(path, project, index, here.st_dev, here.st_ino)
 
 
-def _from_base(
-    workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]
-) -> None:
+def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
     wanted = {name.strip("/") for name in names}
     files = [f for f in workspace.changes(base.commit, commit).files if _named(f, wanted)]
     if not files:

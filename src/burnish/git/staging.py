@@ -97,11 +97,11 @@ def _nested_files(project: Project, root: Path, folders: Iterable[bytes], *, ign
     paths = [path for folder in folders for path in _walk(base, folder.rstrip(b"/"))]
     if not paths or ignored:
         return paths
-    asked = b"".join(path + b"\0" for path in paths)
+    # "./" keeps a name like ":(top)" from being read as more than a name.
+    asked = b"".join(b"./" + path + b"\0" for path in paths)
     args = ("check-ignore", "-z", "--stdin", "--no-index")
-    done = project.git(*args, work_tree=root, index=project.own / "index" / "none", stdin=asked, ok=(0, 1))
-    left_out = set(done.stdout.split(b"\0"))
-    return [path for path in paths if path not in left_out]
+    left_out = set(project.git(*args, work_tree=root, stdin=asked, ok=(0, 1)).stdout.split(b"\0"))
+    return [path for path in paths if b"./" + path not in left_out]
 
 
 def _walk(base: bytes, folder: bytes) -> Iterable[bytes]:
@@ -120,9 +120,7 @@ def stage(project: Project, index: Path, root: Path, dirt: Dirt) -> None:
     """Take the dirt into the index, file by file: nothing that `git add` would run is run."""
     if dirt.dropped:
         gone = b"".join(path + b"\0" for path in dirt.dropped)
-        project.git(
-            "update-index", "--force-remove", "-z", "--stdin", index=index, work_tree=root, stdin=gone
-        )
+        project.git("update-index", "--force-remove", "-z", "--stdin", index=index, work_tree=root, stdin=gone)
     if dirt.taken:
         _make_readable(os.fsencode(root), dirt.taken)
         # Gone first: a directory that became a file must make room for it.

@@ -13,7 +13,7 @@ from pathlib import Path
 from burnish.core.change import Change
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
-from burnish.git import agentgit, diff, large, state
+from burnish.git import agentgit, diff, large, rescue, state
 from burnish.git.base import Base
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
 from burnish.git.layout import lay_files
@@ -39,11 +39,7 @@ class Workspace:
         self._changes: dict[tuple[str, str], Change] = {}
 
     def exists(self) -> bool:
-        return (
-            is_real_dir(self.path)
-            and self._known() is not None
-            and read_ref(self.project, self.ref) is not None
-        )
+        return is_real_dir(self.path) and self._known() is not None and read_ref(self.project, self.ref) is not None
 
     def head(self) -> Commit | None:
         """The tip of the task's branch."""
@@ -70,7 +66,7 @@ class Workspace:
         if head is None:
             self.create(base)
             return None
-        kept = self._rescue_ref("restart", head.sha) if head.sha != base.commit else None
+        kept = rescue.keep(self.project, f"{self.name}-restart", head.sha) if head.sha != base.commit else None
         update_ref(self.project, self.ref, base.commit, head.sha)
         self.put_right(base.commit, base=base)
         return kept
@@ -104,7 +100,7 @@ class Workspace:
         return kept
 
     def is_dirty(self) -> bool:
-        return bool(self.dirt()) and self._dirty_tree() is not None
+        return self._dirty_tree() is not None
 
     def dirt(self) -> Dirt:
         """What differs from the index, ignored files aside."""
@@ -117,13 +113,9 @@ class Workspace:
         head = self.head()
         if tree is None or head is None:
             return None
-        known = [ref for ref in self._rescue_refs(label) if (sha := read_ref(self.project, ref)) and sha]
-        for ref in known:
-            kept = read_commit(self.project, read_ref(self.project, ref) or "")
-            if kept.tree == tree and kept.parents == (head.sha,):
-                return ref
         message = f"Rescued from {self.name}: {label}\n"
-        return self._rescue_ref(label, write_commit(self.project, tree, (head.sha,), message, self.author))
+        label = f"{self.name.split('-')[0]}-{label}"
+        return rescue.keep_tree(self.project, label, tree, head.sha, message, self.author)
 
     def commit(
         self,
@@ -197,12 +189,7 @@ class Workspace:
             here = self.path.lstat()
         except OSError:
             here = None
-        if (
-            known
-            and here
-            and stat.S_ISDIR(here.st_mode)
-            and (here.st_dev, here.st_ino) == (known.device, known.inode)
-        ):
+        if known and here and stat.S_ISDIR(here.st_mode) and (here.st_dev, here.st_ino) == (known.device, known.inode):
             return
         raise PhaseFailed(
             ErrorCode.GIT_ERROR,
@@ -227,23 +214,9 @@ class Workspace:
         self._remember(device=here.st_dev, inode=here.st_ino)
 
     def _set_aside(self, label: str) -> str | None:
-        """Move the agent's `.git` away; commits of its own go to rescue refs."""
         known = self._known() or state.State()
         laid = [sha for sha in dict.fromkeys((known.commit, known.base)) if sha]
-        kept: list[str] = []
-        for aside in agentgit.take_aside(self.path):
-            theirs = [sha for sha in agentgit.tips(aside / "git") if sha not in laid]
-            if theirs:
-                try:
-                    made = agentgit.take_commits(self.project, aside / "git", theirs, laid)
-                except PhaseFailed as failed:
-                    if failed.code == ErrorCode.DISK_FULL:
-                        raise
-                    agentgit.keep_whole(self.project, aside, f"{self.name}-{label}")
-                    continue
-                kept += [self._rescue_ref(f"{label}-git", sha, start=self.name) for sha in made]
-            remove_tree(aside)
-        return kept[0] if kept else None
+        return rescue.take_git(self.project, self.path, f"{self.name}-{label}", laid)
 
     def _lay_git(self) -> None:
         known = self._known() or state.State()
@@ -285,26 +258,6 @@ class Workspace:
             stage(self.project, scratch, self.path, dirt)
             tree = write_tree(self.project, scratch)
         return tree if tree != head.tree else None
-
-    def _rescue_refs(self, label: str, start: str | None = None) -> Iterator[str]:
-        stem = f"refs/burnish/rescue/{start or self.name.split('-')[0]}-{label}"
-        yield stem
-        for number in range(2, 1000):
-            yield f"{stem}-{number}"
-
-    def _rescue_ref(self, label: str, sha: str, start: str | None = None) -> str:
-        for ref in self._rescue_refs(label, start):
-            there = read_ref(self.project, ref)
-            if there == sha:
-                return ref
-            if there is None:
-                update_ref(self.project, ref, sha, self.project.zero)
-                return ref
-        raise PhaseFailed(
-            ErrorCode.GIT_ERROR,
-            f"There are 1,000 rescue refs for {label} already.",
-            hint="Delete old ones: `burnish clean`.",
-        )
 
 
 def _move_off(path: Path) -> None:

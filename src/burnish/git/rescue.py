@@ -1,0 +1,66 @@
+"""Rescue refs: whatever would otherwise be lost is kept under `refs/burnish/rescue/`, and nothing there is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+from burnish.git import agentgit
+from burnish.git.files import remove_tree
+from burnish.git.objects import Author, read_commit, write_commit
+from burnish.git.project import Project
+from burnish.git.refs import StaleRef, read_ref, update_ref
+
+PREFIX = "refs/burnish/rescue/"
+
+
+def keep(project: Project, label: str, sha: str) -> str:
+    """A ref of that label for the commit; a number is added if the name is taken by another."""
+    for ref, there in _taken(project, label):
+        if there == sha:
+            return ref
+        if there is None:
+            try:
+                update_ref(project, ref, sha, project.zero)
+            except StaleRef:
+                continue
+            return ref
+    raise PhaseFailed(
+        ErrorCode.GIT_ERROR, f"There are 1,000 rescue refs for {label}.", hint="Look at them: `burnish clean`."
+    )
+
+
+def keep_tree(project: Project, label: str, tree: str, parent: str, message: str, author: Author) -> str:
+    """A commit of the tree under a rescue ref; the same rescue twice is one ref."""
+    for ref, there in _taken(project, label):
+        if there is None:
+            break
+        old = read_commit(project, there)
+        if (old.tree, old.parents) == (tree, (parent,)):
+            return ref
+    return keep(project, label, write_commit(project, tree, (parent,), message, author))
+
+
+def _taken(project: Project, label: str) -> Iterator[tuple[str, str | None]]:
+    for number in range(1, 1000):
+        ref = PREFIX + (label if number == 1 else f"{label}-{number}")
+        yield ref, read_ref(project, ref)
+
+
+def take_git(project: Project, root: Path, label: str, laid: list[str]) -> str | None:
+    """Move the agent's `.git` away; commits of its own go to rescue refs, the first of which is returned."""
+    kept: list[str] = []
+    for aside in agentgit.take_aside(root):
+        theirs = [sha for sha in agentgit.tips(aside / "git") if sha not in laid]
+        try:
+            made = agentgit.take_commits(project, aside / "git", theirs, laid) if theirs else []
+        except PhaseFailed as failed:
+            if failed.code == ErrorCode.DISK_FULL:
+                raise
+            agentgit.keep_whole(project, aside, label)
+            continue
+        kept += [keep(project, f"{label}-git", sha) for sha in made]
+        remove_tree(aside)
+    return kept[0] if kept else None
