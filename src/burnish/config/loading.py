@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     # Reading commands never load settings, and pydantic alone costs more than they may take.
     from burnish.config.settings import Config
 
-# What is there before any layer, where a deep default must survive a partly written section.
+# What is there before any layer: deep defaults that must survive a partly written section. The others are
+# named as well, since a section that is there need not be made by a type of its own (see `values.Section`).
 BASE: Mapping[str, Any] = {
     "agents": {"claude": {"kind": "claude"}},
     "task_types": {
@@ -24,6 +25,10 @@ BASE: Mapping[str, Any] = {
         "review": {"auto_review": False},
         "improve": {"auto_review": False},
     },
+    "review": {"agents": ["auto"], "context": {}, "limits": {}},
+    "checks": {"test": "auto", "lint": "auto", "guard": {}},
+    **dict.fromkeys(("defaults", "fix", "isolation", "sandbox", "workspace"), {}),
+    **dict.fromkeys(("commit", "merge", "budget", "hook", "notify"), {}),
 }
 # Stated as a whole: half of one file's check and half of another's would be a third that nobody wrote.
 WHOLE = (("checks", "test"), ("checks", "lint"), ("checks", "extra", "*"), ("roles", "*"))

@@ -99,7 +99,7 @@ def _one_type(one: Any) -> str:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    value = written(field.default)
+    value = written(field.get_default(call_default_factory=True, validated_data={}))
     if isinstance(value, dict):
         return f"`{{{', '.join(value)}}}`"
     if isinstance(value, list):

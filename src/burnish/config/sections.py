@@ -54,10 +54,10 @@ class TaskKind(v.Section):
 
 
 class TaskTypes(v.Section):
-    implement: TaskKind = TaskKind(auto_review=True)
-    plan: TaskKind = TaskKind(auto_review=False)
-    review: TaskKind = TaskKind(auto_review=False)
-    improve: TaskKind = TaskKind(auto_review=False)
+    implement: TaskKind = Field(default_factory=lambda: TaskKind(auto_review=True))
+    plan: TaskKind = Field(default_factory=lambda: TaskKind(auto_review=False))
+    review: TaskKind = Field(default_factory=lambda: TaskKind(auto_review=False))
+    improve: TaskKind = Field(default_factory=lambda: TaskKind(auto_review=False))
 
 
 class Context(v.Section):
@@ -89,7 +89,7 @@ class ReviewSettings(v.Section):
     required: v.Flag = Field(default=True, description="nothing skips the review")
     enabled: v.Flag = Field(default=True, description="has an effect only with `required: false`")
     agents: Annotated[tuple[v.ReviewerEntry, ...], Field(min_length=1)] = Field(
-        default=(v.ReviewerEntry(agent="auto"),),
+        default_factory=lambda: (v.ReviewerEntry(agent="auto"),),
         description="names or `{agent, model, …}`; two or more are a panel; `[static]` needs no AI",
     )
     quorum: Literal["all", "majority", "any"] = Field(
@@ -107,8 +107,8 @@ class ReviewSettings(v.Section):
     )
     followups: v.Flag = Field(default=False, description="make tasks of findings that did not block")
     slash_command: v.Text | None = Field(default=None, description="slash command to put before the review prompt")
-    context: Context = Field(default=Context(), description="what the reviewer is shown")
-    limits: ReviewLimits = Field(default=ReviewLimits(), description="how much of it")
+    context: Context = Field(default_factory=Context, description="what the reviewer is shown")
+    limits: ReviewLimits = Field(default_factory=ReviewLimits, description="how much of it")
 
 
 class Fix(v.Section):
@@ -122,7 +122,7 @@ class Step(v.Section):
 
     name: v.Name = Field(description="e.g. security")
     agents: Annotated[tuple[v.ReviewerEntry, ...], Field(min_length=1)] = Field(
-        default=(v.ReviewerEntry(agent="auto"),), description="as in `review.agents`"
+        default_factory=lambda: (v.ReviewerEntry(agent="auto"),), description="as in `review.agents`"
     )
     prompt: v.Text | None = Field(default=None, description="file with the prompt, from the project's checkout")
     quorum: Literal["all", "majority", "any"] = Field(default="all", description="as in `review.quorum`")
@@ -144,11 +144,11 @@ def _no_clash(value: Any) -> Any:
 
 class Checks(v.Section):
     test: v.Check = Field(
-        default=v.CheckEntry(command="auto"),
+        default_factory=lambda: v.CheckEntry(command="auto"),
         description="command, `{command, blocking, …}`, `auto` (pytest if the repository has it) or null",
     )
     lint: v.Check = Field(
-        default=v.CheckEntry(command="auto"),
+        default_factory=lambda: v.CheckEntry(command="auto"),
         description="the same; `auto` is ruff if the repository has settings for it",
     )
     lint_fix: v.Command | None = Field(
@@ -160,7 +160,7 @@ class Checks(v.Section):
     where: Literal["workspace", "clean"] = Field(
         default="workspace", description="`clean`: a fresh checkout after setup"
     )
-    guard: GuardSettings = GuardSettings()
+    guard: GuardSettings = Field(default_factory=GuardSettings)
     timeout_minutes: v.Amount = Field(default=20, description="for each check")
     extra: Annotated[dict[v.Name, v.Extra], BeforeValidator(_no_clash)] = Field(
         default={}, description="more checks, by name"

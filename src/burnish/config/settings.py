@@ -33,16 +33,16 @@ class Config(v.Section):
 
     agent: v.Name = Field(default="auto", description="who implements and improves; `auto` = the first installed")
     agents: Annotated[dict[v.Name, s.Agent], BeforeValidator(_known_kinds)] = Field(
-        default={"claude": s.Agent(kind="claude")}, description="agents by name"
+        default_factory=lambda: {"claude": s.Agent(kind="claude")}, description="agents by name"
     )
     roles: dict[Literal["implement", "improve", "review", "parse"], v.RoleEntry] = Field(
         default={},
         description="who plays `implement`, `improve`, `review`, `parse`, e.g. `parse: {agent: llm}`",
     )
-    defaults: s.Defaults = s.Defaults()
-    task_types: s.TaskTypes = s.TaskTypes()
-    review: s.ReviewSettings = s.ReviewSettings()
-    fix: s.Fix = s.Fix()
+    defaults: s.Defaults = Field(default_factory=s.Defaults)
+    task_types: s.TaskTypes = Field(default_factory=s.TaskTypes)
+    review: s.ReviewSettings = Field(default_factory=s.ReviewSettings)
+    fix: s.Fix = Field(default_factory=s.Fix)
     pipeline: tuple[s.Step, ...] = Field(
         default=(), description="reviews after approval, e.g. `[{name: security, agents: [claude]}]`"
     )
@@ -50,18 +50,18 @@ class Config(v.Section):
         default="auto", description="`required`: a person answers before it is verified"
     )
     hitl_review: v.Hitl = Field(default=False, description="ask at the terminal: `false`, `every` (or `true`), `final`")
-    checks: s.Checks = s.Checks()
-    isolation: s.Isolation = s.Isolation()
-    sandbox: s.Sandbox = s.Sandbox()
-    workspace: s.Workspace = s.Workspace()
-    commit: s.Commit = s.Commit()
-    merge: s.Merge = s.Merge()
+    checks: s.Checks = Field(default_factory=s.Checks)
+    isolation: s.Isolation = Field(default_factory=s.Isolation)
+    sandbox: s.Sandbox = Field(default_factory=s.Sandbox)
+    workspace: s.Workspace = Field(default_factory=s.Workspace)
+    commit: s.Commit = Field(default_factory=s.Commit)
+    merge: s.Merge = Field(default_factory=s.Merge)
     prompts: dict[Literal["review.system", "review.template", "fix.template", "implement.template"], s.PromptSwitch] = (
         Field(default={}, description="switches of your own prompts, e.g. `review.system: {enabled: false}`")
     )
-    budget: s.Budget = s.Budget()
-    hook: s.Hook = s.Hook()
-    notify: s.Notify = s.Notify()
+    budget: s.Budget = Field(default_factory=s.Budget)
+    hook: s.Hook = Field(default_factory=s.Hook)
+    notify: s.Notify = Field(default_factory=s.Notify)
     database: v.Database = Field(
         default=None, description="`postgresql://…` for many machines; empty = SQLite in the burnish home"
     )

@@ -28,7 +28,8 @@ CategoryName = Literal["compliance", "code", "test", "architecture", "performanc
 class Section(BaseModel):
     """A group of settings: fixed once read, and no key that nobody knows."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when first used: loading settings uses `Config` alone, which has all the others inside.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
