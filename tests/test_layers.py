@@ -24,8 +24,9 @@ def test_no_import_points_against_the_layers() -> None:
 
 
 def test_the_linter_would_notice_one(tmp_path: Path) -> None:
-    (tmp_path / "low.py").write_text("import high\n")
-    (tmp_path / "high.py").write_text("")
+    for name, text in (("low", "import high\n"), ("high", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(text)
     config = tmp_path / "contracts.toml"
     config.write_text(
         '[tool.importlinter]\nroot_packages = ["low", "high"]\n'

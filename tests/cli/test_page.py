@@ -29,7 +29,7 @@ def story(status: Status = Status.BLOCKED, **more: Any) -> dict[str, Any]:
         ],
         "checks": [{"name": "test", "status": "failed", "counts": {"passed": 3, "failed": 1}, "new": ["t::x"]}],
         "summary": "One error.\u202e And more words " * 30,
-        "artifact": "review-cycle://30/review-cycle-1.md",
+        "artifact": "/home/u/burnish/tasks/30-y/artifacts/review-cycle-1.md",
     }
     return {
         **task_json(task),

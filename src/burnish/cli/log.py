@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli.paint import say, say_json, tell
-from burnish.cli.session import AsJson, TaskId, open_app, open_reader
+from burnish.cli.session import SESSION, AsJson, TaskId, open_app, open_reader
 from burnish.cli.text import clean, one_line
 from burnish.core.flow import RUNNING
 from burnish.core.task import task_id
@@ -33,7 +33,10 @@ def log(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what agents and checks printed."""
+    """Show what agents and checks printed.
+
+    With -v: also what they were asked.
+    """
     number = task_id(task)
     app = open_app()
     if as_json:
@@ -52,7 +55,12 @@ def log(
 
 
 def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
-    return [file for file in app.logs(number) if phase is None or file.phase == phase]
+    # What was asked is an input, not output: shown only to those who want everything.
+    return [
+        file
+        for file in app.logs(number)
+        if (phase is None or file.phase == phase) and (SESSION.verbose or file.kind != "prompt")
+    ]
 
 
 def _log_json(file: LogFile) -> dict[str, Any]:

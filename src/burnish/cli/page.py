@@ -79,7 +79,8 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
         if cycle.get("artifact"):
-            yield cut(f"  burnish show {one_line(str(cycle['artifact']))}", room)
+            name = one_line(str(cycle["artifact"])).rpartition("/")[2]
+            yield cut(f"  burnish show review-cycle://{story['id']}/{name}", room)
 
 
 def _phase(phase: Mapping[str, Any]) -> str:

@@ -120,7 +120,7 @@ def _say_report(report: RunReport, request: RunRequest) -> None:
     for task in report.tasks:
         say(paint(result(task), BY_STATUS[task.status], on=on))
         words = advice(task)
-        if words and not SESSION.quiet:
+        if words and len(report.tasks) == 1 and not SESSION.quiet:
             tell(f"  {words}")
     for task, why in report.waiting:
         say(f"· Task {task.id} waits: {why}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ STARTS = {
 }
 ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}
 _LONGEST = 160
+_HASH = re.compile(r"\b[0-9a-f]{40,64}\b")
 
 
 def line(task: Task, event: Recorded) -> str | None:
@@ -113,9 +115,15 @@ def advice(task: Task) -> str | None:
 
 def brief(event: Recorded) -> str:
     """The data of an event, for a list: short values only."""
+    data = event.data
+    if event.type.startswith("finding.") and isinstance(data.get("finding"), Mapping):
+        return _short(f"{data['finding'].get('id', '')} {data['finding'].get('remark', {}).get('title', '')}")
+    if event.type == "task.status":
+        words = [str(data[key]) for key in ("final_verdict", "reason", "error", "note") if data.get(key)]
+        return _short(" ".join([f"{data.get('from')} → {data.get('to')}", *words]))
     shown = [
-        f"{key}={value}"
-        for key, value in event.data.items()
-        if isinstance(value, str | int | float | bool) and value != ""
+        f"{key}={_HASH.sub(lambda found: found[0][:12], str(value))}"
+        for key, value in data.items()
+        if isinstance(value, str | int | float | bool) and value != "" and key != "runner"
     ]
     return _short(" ".join(shown))
