@@ -8,7 +8,7 @@ from collections.abc import Mapping
 Gains = Mapping[tuple[int, int], float]
 
 # A denser knot than this is paired greedily: exact pairing grows with the cube.
-LARGEST_KNOT = 120
+LARGEST_KNOT = 80
 
 
 def best_pairs(gains: Gains) -> dict[int, int]:
@@ -57,8 +57,7 @@ def _exact(gains: Gains) -> dict[int, int]:
         return _greedy(gains)
     width = len(rights) + len(lefts)
     cost = [
-        [-gains.get((left, right), 0.0) if (left, right) in gains else 1.0 for right in rights]
-        + [0.0] * len(lefts)
+        [-gains.get((left, right), 0.0) if (left, right) in gains else 1.0 for right in rights] + [0.0] * len(lefts)
         for left in lefts
     ]
     row_of = _solve(cost, width)

@@ -13,7 +13,7 @@ from burnish.core.matching import SAME, SAME_THOUGH_OPEN, SAME_THOUGH_SETTLED, p
 from burnish.core.reanchor import Place, Tree, follow, touches
 from burnish.core.review import Ruling, RulingState
 from burnish.core.update import Update, between, next_number
-from burnish.core.voices import Group, hear, keep_words, traced
+from burnish.core.voices import Group, hear, in_order, keep_words, traced
 
 __all__ = [
     "Update",
@@ -100,15 +100,13 @@ def _rule(book: _Book, rulings: tuple[Ruling, ...]) -> dict[str, Ruling]:
     return ruled
 
 
-def _match(
-    book: _Book, places: dict[str, Place], groups: list[Group], ruled: dict[str, Ruling]
-) -> dict[int, str]:
+def _match(book: _Book, places: dict[str, Place], groups: list[Group], ruled: dict[str, Ruling]) -> dict[int, str]:
     """Number of the group → id of the finding that it is."""
     # Those alive first: where all else is equal, the earlier in the list is taken.
     known = sorted(book.before, key=lambda finding: (finding.state is State.RESOLVED, finding.number))
     old = [trace(finding.remark, places[finding.id]) for finding in known]
     bars = [_bar(finding, ruled) for finding in known]
-    order = sorted(range(len(groups)), key=lambda i: traced(groups[i]).key)
+    order = in_order([group.remark for group in groups])
     new = [traced(groups[i]) for i in order]
     pairs = pair(old, new, bars)
     silent = [i for i, f in enumerate(known) if f.alive and i not in pairs and f.id not in ruled]
@@ -138,9 +136,7 @@ def _raise_again(book: _Book, id: str, group: Group, ruled: dict[str, Ruling]) -
     if group.corrected:
         book.corrected.add(id)
     if id in ruled and ruled[id].state is not RulingState.OPEN:
-        book.notes.append(
-            f"{id} was ruled {ruled[id].state} and raised again in the same review: it stays open"
-        )
+        book.notes.append(f"{id} was ruled {ruled[id].state} and raised again in the same review: it stays open")
     if finding.state is State.RESOLVED:
         book.now[id] = replace(finding, state=State.REOPENED, note="it came back")
     elif finding.state is State.DISPUTED:
@@ -166,9 +162,7 @@ def _open_new(book: _Book, groups: list[Group], narrow: bool) -> None:
     for number, group in enumerate(groups, next_number(book.before)):
         id = f"F{number}"
         remark = _narrowed(book, id, group.remark) if narrow and book.cycle > 1 else group.remark
-        book.now[id] = Finding(
-            id, remark, first_cycle=book.cycle, last_cycle=book.cycle, reviewers=group.voices
-        )
+        book.now[id] = Finding(id, remark, first_cycle=book.cycle, last_cycle=book.cycle, reviewers=group.voices)
         book.ids.update((index, id) for index in group.members)
         if group.corrected:
             book.corrected.add(id)
@@ -190,9 +184,7 @@ def _settle(book: _Book, ruled: dict[str, Ruling], raised: set[str], mechanical:
         if was.id not in raised:
             finding = _ruled(book, finding, ruled.get(was.id))
             if finding.alive and was.id not in ruled and _no_longer_listed(finding, mechanical):
-                finding = replace(
-                    finding, state=State.RESOLVED, last_cycle=book.cycle, note="no longer reported"
-                )
+                finding = replace(finding, state=State.RESOLVED, last_cycle=book.cycle, note="no longer reported")
         if finding.alive or finding.state is State.WAIVED:
             # Its lines count in this cycle's tree from now on.
             finding = finding if is_check(finding) else replace(finding, last_cycle=book.cycle)
@@ -211,9 +203,7 @@ def _ruled(book: _Book, finding: Finding, ruling: Ruling | None) -> Finding:
     if finding.state is State.RESOLVED:
         return finding
     if is_check(finding) and finding.last_cycle >= book.cycle:
-        book.notes.append(
-            f"{finding.id} was ruled {ruling.state}, but {finding.remark.source} still reports it"
-        )
+        book.notes.append(f"{finding.id} was ruled {ruling.state}, but {finding.remark.source} still reports it")
         return finding
     withdrawn = ruling.state is RulingState.INVALID
     note = f"withdrawn: {ruling.note}".rstrip(": ") if withdrawn else ruling.note
@@ -225,7 +215,5 @@ def _upheld(finding: Finding, ruling: Ruling, cycle: int) -> Finding:
     if finding.state is State.RESOLVED:
         return replace(finding, state=State.REOPENED, last_cycle=cycle, note=note)
     if finding.state is State.DISPUTED:
-        return replace(
-            finding, state=State.OPEN, last_cycle=cycle, note=f"upheld: {ruling.note}".rstrip(": ")
-        )
+        return replace(finding, state=State.OPEN, last_cycle=cycle, note=f"upheld: {ruling.note}".rstrip(": "))
     return replace(finding, last_cycle=cycle, note=note)

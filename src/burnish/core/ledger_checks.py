@@ -68,9 +68,10 @@ def absorb_source(
     now = {finding.id: finding for finding in findings}
     mine = [finding for finding in findings if finding.remark.source == source]
     remarks = tuple(replace(remark, source=source) for remark in remarks)
-    for finding in mine:
-        now[finding.id] = _followed(finding, cycle, delta, Tree(files))
-    matched = _match([now[finding.id] for finding in mine], remarks)
+    tree = Tree(files)
+    places = {finding.id: _follow(finding, cycle, delta, tree) for finding in mine}
+    now.update((finding.id, _moved(finding, places[finding.id])) for finding in mine)
+    matched = _match(mine, places, remarks)
     number = next_number(findings)
     given: list[str] = []
     for index, remark in enumerate(remarks):
@@ -133,15 +134,16 @@ def _unknown(seen: Comparison, finding: Finding) -> bool:
     return seen.broken and silent and finding.remark.rule != WHOLE
 
 
-def _followed(finding: Finding, cycle: int, delta: Change | None, tree: Tree) -> Finding:
+def _follow(finding: Finding, cycle: int, delta: Change | None, tree: Tree) -> Place:
+    remark = finding.remark
     if finding.last_cycle >= cycle:
-        return finding
-    place = follow(finding.remark, delta, tree)
-    moved = replace(finding.remark, file=place.file, line=place.line, end_line=place.end_line)
-    return replace(finding, remark=moved)
+        return _spot(remark)
+    place = follow(remark, delta, tree)
+    # A line that was rewritten is only about there; one that still stands is just there.
+    return replace(place, gone=False, sure=place.line is not None and not place.gone)
 
 
-def _match(mine: list[Finding], remarks: tuple[Remark, ...]) -> dict[int, str]:
+def _match(mine: list[Finding], places: dict[str, Place], remarks: tuple[Remark, ...]) -> dict[int, str]:
     """Index of the remark → id. A test is known by its name, a place by rule and position."""
     named = {finding.remark.rule: finding.id for finding in mine if _by_name(finding.remark)}
     matched = {i: named[r.rule] for i, r in enumerate(remarks) if _by_name(r) and r.rule in named}
@@ -149,7 +151,7 @@ def _match(mine: list[Finding], remarks: tuple[Remark, ...]) -> dict[int, str]:
     known.sort(key=lambda finding: (finding.state is State.RESOLVED, finding.number))
     fresh = [i for i, remark in enumerate(remarks) if not _by_name(remark)]
     fresh.sort(key=lambda i: (remarks[i].file or "", remarks[i].line or 0, remarks[i].rule, remarks[i].title))
-    old = [trace(finding.remark, _spot(finding.remark)) for finding in known]
+    old = [trace(finding.remark, places[finding.id]) for finding in known]
     new = [trace(remarks[i], _spot(remarks[i])) for i in fresh]
     pairs = pair(old, new, [SAME] * len(old))
     return matched | {fresh[j]: known[i].id for i, j in pairs.items()}
@@ -162,6 +164,11 @@ def _by_name(remark: Remark) -> bool:
 def _spot(remark: Remark) -> Place:
     # A tool's line numbers are right: two places are two problems.
     return Place(remark.file, remark.line, remark.end_line, sure=remark.line is not None)
+
+
+def _moved(finding: Finding, place: Place) -> Finding:
+    remark = replace(finding.remark, file=place.file, line=place.line, end_line=place.end_line)
+    return replace(finding, remark=remark)
 
 
 def _again(finding: Finding, remark: Remark, cycle: int) -> Finding:

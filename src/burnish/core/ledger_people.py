@@ -33,9 +33,7 @@ def waive(findings: tuple[Finding, ...], id: str, waiver: Waiver) -> Update:
     """A person lives with it."""
     finding = _find(findings, id)
     if finding.state is State.RESOLVED:
-        raise Refused(
-            f"{finding.id} is resolved: there is nothing to waive.", hint="`burnish findings` shows them."
-        )
+        raise Refused(f"{finding.id} is resolved: there is nothing to waive.", hint="`burnish findings` shows them.")
     return _put(findings, replace(finding, state=State.WAIVED, waiver=waiver, note=waiver.reason))
 
 

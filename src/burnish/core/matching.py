@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,8 +21,6 @@ SAME_THOUGH_OPEN = 0.64
 SAME_THOUGH_SETTLED = 0.9
 # Two reviewers of one panel.
 SAME_VOICE = 0.62
-# Word for word at the same place; outweighs any two other pairs, so identical ones are never swapped.
-IDENTICAL = 4.0
 
 _PLACE, _QUOTE, _WORDS = 0.45, 0.3, 0.5
 _WORDS_ALONE = 1.1
@@ -31,6 +29,8 @@ _WORDS_LOST = 0.6
 _REPEATED = 0.1
 # How far off a reviewer that does not quote may count.
 _MISCOUNT = 5
+# Among more remarks than this on one file, only those of the same category and rule are compared.
+_CROWD = 200
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -81,16 +81,49 @@ def trace(remark: Remark, place: Place) -> Trace:
 
 def pair(old: Sequence[Trace], new: Sequence[Trace], bars: Sequence[float]) -> dict[int, int]:
     """Index of old → index of new: the one best assignment. `bars[i]` is what old `i` asks of its match."""
+    chosen = _identical(old, new)
+    taken = set(chosen.values())
     gains: dict[tuple[int, int], float] = {}
-    for i, before in enumerate(old):
-        for j, after in enumerate(new):
-            if not _thinkable(before, after):
-                continue
-            gain = likeness(before, after) - bars[i]
+    for i, candidates in _candidates(old, new, set(chosen), taken):
+        for j in candidates:
+            gain = likeness(old[i], new[j]) - bars[i]
             if gain >= 0:
                 # What just reaches the bar must still count as a gain.
                 gains[i, j] = gain + 1e-6
-    return best_pairs(gains)
+    return chosen | best_pairs(gains)
+
+
+def _identical(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
+    """Word for word at the same place: no other pairing could be better, so these need no weighing."""
+    waiting: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for j, after in enumerate(new):
+        waiting[after.key, after.place.file, after.place.line].append(j)
+    chosen: dict[int, int] = {}
+    for i, before in enumerate(old):
+        same = waiting.get((before.key, before.place.file, before.place.line))
+        if same:
+            chosen[i] = same.pop(0)
+    return chosen
+
+
+def _candidates(
+    old: Sequence[Trace], new: Sequence[Trace], paired: set[int], taken: set[int]
+) -> Iterator[tuple[int, list[int]]]:
+    """For each old one left, the new ones that it could be at all."""
+    by_file: dict[str | None, list[int]] = defaultdict(list)
+    for j, after in enumerate(new):
+        if j not in taken:
+            by_file[after.place.file].append(j)
+    everywhere = [j for j in range(len(new)) if j not in taken]
+    for i, before in enumerate(old):
+        if i in paired:
+            continue
+        file = before.place.file
+        anywhere = file is None or before.place.gone
+        some = everywhere if anywhere else by_file[file] + by_file[None]
+        if len(some) > _CROWD:
+            some = [j for j in some if new[j].category == before.category and new[j].rule == before.rule]
+        yield i, [j for j in some if _thinkable(before, new[j])]
 
 
 def pair_left_over(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]:
@@ -115,8 +148,6 @@ def likeness(old: Trace, new: Trace) -> float:
     """How much speaks for these two being one problem: `SAME` or more is yes."""
     if old.rule and new.rule and old.rule != new.rule:
         return 0.0
-    if old.key == new.key and _spot(old.place) == _spot(new.place):
-        return IDENTICAL
     value = 0.05 if old.category == new.category else -0.2
     value += 0.2 if old.rule and old.rule == new.rule else 0.0
     place = _place(old.place, new.place)
@@ -150,10 +181,6 @@ def _thinkable(old: Trace, new: Trace) -> bool:
     if old.place.file == new.place.file or old.place.file is None or new.place.file is None:
         return True
     return old.place.gone
-
-
-def _spot(place: Place) -> tuple[str | None, int | None]:
-    return place.file, place.line
 
 
 def _place(old: Place, new: Place) -> float | None:

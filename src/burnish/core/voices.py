@@ -28,7 +28,7 @@ def hear(remarks: tuple[Remark, ...], tree: Tree, delta: Change | None, notes: l
     notes.extend(f"{remark.title}: {note}" for remark, _, note in anchored if note)
     groups: list[Group] = []
     for source in sorted({remark.source for remark in remarks}):
-        mine = [i for i in _in_order(anchored) if remarks[i].source == source]
+        mine = [i for i in in_order([remark for remark, _, _ in anchored]) if remarks[i].source == source]
         own = [Group([i], anchored[i][0], places[i], (source,), anchored[i][0] != remarks[i]) for i in mine]
         own = _without_repeats(own)
         traces = [traced(group) for group in own]
@@ -52,11 +52,11 @@ def _place(place: Place, delta: Change | None) -> Place:
     return replace(place, seen=seen and not touches(delta, place.file, place.line, place.end_line))
 
 
-def _in_order(anchored: list[tuple[Remark, Place, str]]) -> list[int]:
+def in_order(remarks: list[Remark]) -> list[int]:
     """An order that does not depend on how the remarks were handed in."""
 
     def key(index: int) -> tuple[object, ...]:
-        remark = anchored[index][0]
+        remark = remarks[index]
         spot = (remark.file or "", remark.line or 0, remark.end_line or 0)
         return (
             *spot,
@@ -68,7 +68,7 @@ def _in_order(anchored: list[tuple[Remark, Place, str]]) -> list[int]:
             remark.severity.rank,
         )
 
-    return sorted(range(len(anchored)), key=key)
+    return sorted(range(len(remarks)), key=key)
 
 
 def _without_repeats(groups: list[Group]) -> list[Group]:

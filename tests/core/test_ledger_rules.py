@@ -1,0 +1,185 @@
+"""Who may change what in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from burnish.core.finding import Category, Remark, Severity, State, Waiver
+from burnish.core.ledger import absorb_review, dispute, expire, reopen, waive
+from burnish.core.review import Ruling, RulingState
+from burnish.errors import BadInput, Refused
+from testing.histories import change
+
+TEXT = "".join(f"line_{n} = {n}\n" for n in range(1, 61))
+WARN = Remark(
+    Category.CODE,
+    Severity.WARNING,
+    "Magic number",
+    "Name it.",
+    file="a.py",
+    line=10,
+    quote="line_10 = 10",
+    source="one",
+)
+FILES = {"a.py": TEXT}
+WAIVER = Waiver("ann", "known", "2026-01-01", until="2026-02-01")
+
+
+def ledger(*remarks: Remark):  # type: ignore[no-untyped-def]
+    return absorb_review((), remarks=remarks or (WARN,), cycle=1, files=FILES.get).findings
+
+
+def ruled(findings, state: RulingState, *remarks: Remark, note: str = "so"):  # type: ignore[no-untyped-def]
+    return absorb_review(findings, remarks=remarks, rulings=(Ruling("F1", state, note),), cycle=2, files=FILES.get)
+
+
+def test_silence_resolves_nothing() -> None:
+    update = absorb_review(ledger(), remarks=(), cycle=2, files=FILES.get)
+    assert update.still == ("F1",)
+
+
+def test_a_ruling_by_id_resolves() -> None:
+    update = ruled(ledger(), RulingState.RESOLVED)
+    assert update.resolved == ("F1",)
+    assert update.finding("F1").note == "so"
+
+
+def test_an_invalid_finding_is_withdrawn() -> None:
+    assert ruled(ledger(), RulingState.INVALID).finding("F1").note == "withdrawn: so"
+
+
+def test_resolved_and_raised_in_one_review_stays_open() -> None:
+    update = ruled(ledger(), RulingState.RESOLVED, WARN)
+    assert update.finding("F1").state is State.OPEN
+    assert any("raised again" in note for note in update.notes)
+
+
+def test_of_a_panel_that_disagrees_open_wins() -> None:
+    rulings = (
+        Ruling("F1", RulingState.OPEN),
+        Ruling("F1", RulingState.RESOLVED),
+        Ruling("F1", RulingState.INVALID),
+    )
+    update = absorb_review(ledger(), remarks=(), rulings=rulings, cycle=2, files=FILES.get)
+    assert update.still == ("F1",)
+
+
+def test_a_ruling_on_an_unknown_id_is_noted() -> None:
+    update = absorb_review((), remarks=(), rulings=(Ruling("F9", RulingState.RESOLVED),), cycle=2)
+    assert update.notes == ("F9 was ruled on but is not known",)
+
+
+def test_severity_does_not_rise_where_no_code_changed() -> None:
+    delta = change(FILES, {"a.py": TEXT.replace("line_50 = 50", "line_50 = 51")}, {})
+    worse = replace(WARN, severity=Severity.ERROR)
+    update = absorb_review(ledger(), remarks=(worse,), cycle=2, delta=delta, files=FILES.get)
+    assert update.finding("F1").remark.severity is Severity.WARNING
+    assert any("stays warning" in note for note in update.notes)
+
+
+def test_severity_may_rise_where_the_code_changed() -> None:
+    after = {"a.py": TEXT.replace("line_11 = 11", "line_11 = 12")}
+    worse = replace(WARN, severity=Severity.ERROR)
+    update = absorb_review(ledger(), remarks=(worse,), cycle=2, delta=change(FILES, after, {}), files=after.get)
+    assert update.finding("F1").remark.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "narrow", "kept"),
+    [
+        (30, Severity.WARNING, True, Severity.WARNING),  # in the delta
+        (50, Severity.WARNING, True, Severity.INFO),
+        (50, Severity.ERROR, True, Severity.ERROR),
+        (50, Severity.WARNING, False, Severity.WARNING),
+    ],
+)
+def test_later_rounds_narrow_to_the_delta(line: int, severity: Severity, narrow: bool, kept: Severity) -> None:
+    after = {"a.py": TEXT.replace("line_30 = 30", "line_30 = 0")}
+    quote = after["a.py"].split("\n")[line - 1]
+    new = replace(WARN, title="Shadows a builtin", description="", line=line, quote=quote, severity=severity)
+    update = absorb_review(
+        ledger(), remarks=(new,), cycle=2, delta=change(FILES, after, {}), files=after.get, narrow=narrow
+    )
+    assert update.opened == ("F2",)
+    assert update.finding("F2").remark.severity is kept
+
+
+def test_a_wrong_line_is_put_right_by_the_quote() -> None:
+    update = absorb_review((), remarks=(replace(WARN, line=33, end_line=34),), cycle=1, files=FILES.get)
+    remark = update.finding("F1").remark
+    assert (remark.line, remark.end_line) == (10, 11)
+    assert update.reanchored == ("F1",)
+
+
+def test_of_several_places_the_nearest_to_the_claimed_line_is_taken() -> None:
+    files = {"a.py": "x = 1\n" * 3 + "same()\n" + "x = 1\n" * 20 + "  same( )\nsame()\n"}
+    update = absorb_review((), remarks=(replace(WARN, line=22, quote="same()"),), cycle=1, files=files.get)
+    assert update.finding("F1").remark.line == 26
+
+
+def test_spaces_do_not_hide_the_quoted_code_nor_do_the_signs_of_a_diff() -> None:
+    for quote in ("line_10=10", "+line_10 = 10\n+line_11 = 11"):
+        update = absorb_review((), remarks=(replace(WARN, line=1, quote=quote),), cycle=1, files=FILES.get)
+        assert update.finding("F1").remark.line == 10
+
+
+def test_code_that_is_not_there_leaves_the_line_and_a_note() -> None:
+    update = absorb_review((), remarks=(replace(WARN, quote="nowhere()"),), cycle=1, files=FILES.get)
+    assert update.finding("F1").remark.line == 10
+    assert update.notes == ("Magic number: the quoted code was not found in a.py",)
+
+
+def test_a_reviewer_that_lists_all_there_is_resolves_by_leaving_out() -> None:
+    known = ledger(replace(WARN, source="static"))
+    for mechanical, state in ((frozenset({"static"}), State.RESOLVED), (frozenset[str](), State.OPEN)):
+        update = absorb_review(known, remarks=(), cycle=2, files=FILES.get, mechanical=mechanical)
+        assert update.finding("F1").state is state
+
+
+def test_a_dispute_is_upheld_or_withdrawn_by_the_next_review() -> None:
+    disputed = dispute(ledger(), [("F1", "it is a line number"), ("F7", "?")], 2)
+    assert disputed.disputed == ("F1",)
+    assert disputed.notes == ("F7 was disputed but is not open",)
+    upheld = ruled(disputed.findings, RulingState.OPEN).finding("F1")
+    assert (upheld.state, upheld.disputes, upheld.note) == (State.OPEN, 1, "upheld: so")
+    assert ruled(disputed.findings, RulingState.INVALID).resolved == ("F1",)
+    assert ruled(disputed.findings, RulingState.OPEN, WARN).finding("F1").state is State.OPEN
+
+
+def test_a_second_dispute_counts_only_after_the_first_was_ruled_on() -> None:
+    once = dispute(ledger(), [("F1", "a")], 2).findings
+    assert dispute(once, [("F1", "b")], 2).findings[0].disputes == 1
+    upheld = ruled(once, RulingState.OPEN).findings
+    assert dispute(upheld, [("F1", "b")], 3).findings[0].disputes == 2
+
+
+def test_a_dispute_without_evidence_is_none() -> None:
+    assert dispute(ledger(), [("F1", "  ")], 2).disputed == ()
+
+
+def test_a_waived_finding_stays_waived_when_it_is_raised_again() -> None:
+    waived = waive(ledger(), "f1", WAIVER)
+    assert waived.waived == ("F1",)
+    assert absorb_review(waived.findings, remarks=(WARN,), cycle=2, files=FILES.get).findings[0].state is State.WAIVED
+    assert ruled(waived.findings, RulingState.OPEN).findings[0].state is State.WAIVED
+
+
+def test_a_waiver_ends_after_its_last_day() -> None:
+    waived = waive(ledger(), "F1", WAIVER).findings
+    assert expire(waived, "2026-02-01").reopened == ()
+    over = expire(waived, "2026-02-02")
+    assert over.reopened == ("F1",)
+    assert over.finding("F1").waiver is None
+
+
+def test_a_person_reopens_what_was_settled_but_not_what_is_open() -> None:
+    settled = ruled(ledger(), RulingState.RESOLVED).findings
+    assert reopen(settled, "F1", "not so", 2).finding("F1").note == "not so"
+    with pytest.raises(Refused):
+        reopen(ledger(), "F1", "", 2)
+    with pytest.raises(Refused):
+        waive(settled, "F1", WAIVER)
+    with pytest.raises(BadInput):
+        waive(ledger(), "F2", WAIVER)
