@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import sqlite3
 import stat
 import subprocess
@@ -121,6 +122,52 @@ def test_a_damaged_page_is_reported_when_it_is_read(home: Path, tmp_path: Path) 
     path.write_bytes(bytes(whole))
     with Store.open(home) as store, pytest.raises(BurnishError, match="damaged"):
         store.events(project.key)
+
+
+def test_whatever_byte_is_wrong_it_is_told_in_words(home: Path, tmp_path: Path) -> None:
+    with Store.open(home) as store:
+        project = store.project_for(tmp_path / "a/.git", tmp_path / "a", create=True)
+        assert project
+        for n in range(3):
+            store.add_task(project.key, Spec(f"task {n}"), max_cycles=3, auto_review=True)
+        bound = {"base": "b", "tree": "t", "judge": "j", "commit": "c"}
+        store.record(project.key, 1, [Event("review.approved", bound), Event("phase.finished", {"phase": "check"})])
+    whole = (home / "burnish.db").read_bytes()
+    filled = [at for at, byte in enumerate(whole) if byte]
+    rng = random.Random(3)
+    told = 0
+    for at in rng.sample(filled, 200):
+        wrong = bytearray(whole)
+        wrong[at] ^= 1 << rng.randrange(8)
+        (home / "burnish.db").write_bytes(bytes(wrong))
+        for file in (home / "burnish.db-wal", home / "burnish.db-shm"):
+            file.unlink(missing_ok=True)
+        try:
+            with Store.open(home) as store:
+                for row in store.projects():
+                    store.events(row.key)
+                    for task in store.tasks(row.key):
+                        store.history(row.key, task.id)
+                        store.approval(row.key, task.id)
+        except BurnishError as error:
+            told += 1
+            assert error.hint
+    assert told > 10
+
+
+def test_a_database_that_stays_locked_is_told_after_a_while(
+    store: Store, project: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.store.database.BUSY_SECONDS", 0.05)
+    with closing(sqlite3.connect(home / "burnish.db", isolation_level=None)) as other, Store.open(home) as late:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BurnishError, match="locked") as caught:
+            late.add_task(project, Spec("x"), max_cycles=3, auto_review=True)
+        assert caught.value.hint
+        # who only reads need not wait
+        assert late.tasks(project) == []
+        other.execute("ROLLBACK")
+        assert late.add_task(project, Spec("x"), max_cycles=3, auto_review=True).id == 1
 
 
 def test_a_full_disk_changes_nothing_and_says_so(store: Store, project: str) -> None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, Remark, Severity, State
 from burnish.core.task import Spec
+from burnish.errors import BurnishError
 from burnish.store import Store
 
 
@@ -173,6 +176,18 @@ def test_an_approval_is_bound_and_can_be_voided(store: Store, project: str, task
     store.record(project, task, [Event("review.approved", {**bound, "tree": "u"}, run=1, cycle=2)])
     newer = store.approval(project, task)
     assert newer and newer.valid and newer.tree == "u"
+
+
+@pytest.mark.parametrize("field", ["base", "tree", "judge", "commit_sha", "event_id"])
+def test_an_approval_that_no_event_gave_is_not_believed(
+    store: Store, project: str, task: int, home: Path, field: str
+) -> None:
+    bound = {"base": "b", "tree": "t", "judge": "j", "commit": "c"}
+    store.record(project, task, [Event("review.approved", bound, run=1, cycle=1)])
+    with closing(sqlite3.connect(home / "burnish.db")) as db, db:
+        db.execute(f"UPDATE approvals SET {field} = '1'")
+    with pytest.raises(BurnishError, match="damaged"):
+        store.approval(project, task)
 
 
 def test_overrides_are_counted(store: Store, project: str, task: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from burnish.core.approval import Approval
 from burnish.core.codec import decode, encode
@@ -16,6 +17,10 @@ from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, PhaseRecord
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Item, Spec, Task, TaskType
+from burnish.store.trouble import damaged
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # long texts that a list of tasks has no use for
 _LONG = ("description", "scope", "criteria", "checklist", "plan")
@@ -42,6 +47,19 @@ def heads(spec: Mapping[str, Any]) -> str:
     return to_json({key: value for key, value in spec.items() if key not in _LONG})
 
 
+def _whole(read: Callable[P, T]) -> Callable[P, T]:
+    """A row that cannot be read is a damaged database, not our mistake, and never an approval."""
+
+    @wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise damaged("burnish.db", f"{type(error).__name__}: {error}") from error
+
+    return reading
+
+
 def spec_of(text: str) -> Spec:
     # by hand and not by the codec: a list reads a thousand of these
     data = json.loads(text)
@@ -53,6 +71,7 @@ def spec_of(text: str) -> Spec:
     return Spec(**data)
 
 
+@_whole
 def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
     return Task(
         project=row["project"],
@@ -86,6 +105,7 @@ def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
     )
 
 
+@_whole
 def event_of(row: sqlite3.Row) -> Recorded:
     return Recorded(
         row["id"],
@@ -99,6 +119,7 @@ def event_of(row: sqlite3.Row) -> Recorded:
     )
 
 
+@_whole
 def phase_of(row: sqlite3.Row) -> PhaseRecord:
     return PhaseRecord(
         run=row["run"],
@@ -116,16 +137,20 @@ def phase_of(row: sqlite3.Row) -> PhaseRecord:
     )
 
 
+@_whole
 def decision_of(row: sqlite3.Row) -> DecisionRecord:
     return DecisionRecord(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
 
 
+@_whole
 def finding_of(row: sqlite3.Row) -> Finding:
     return decode(Finding, json.loads(row["data"]))
 
 
+@_whole
 def approval_of(row: sqlite3.Row) -> Approval:
-    return Approval(
+    """Believed only if the event that gave it says the same."""
+    approval = Approval(
         base=row["base"],
         tree=row["tree"],
         judge=row["judge"],
@@ -134,8 +159,16 @@ def approval_of(row: sqlite3.Row) -> Approval:
         ts=row["ts"],
         event_id=row["event_id"],
     )
+    if row["event_type"] != "review.approved" or row["event_task"] != row["task"]:
+        raise ValueError(f"no event gave task {row['task']} its approval")
+    said = json.loads(row["event_data"])
+    for name in ("base", "tree", "judge", "commit"):
+        if said[name] != getattr(approval, name):
+            raise ValueError(f"the approval of task {row['task']} is not the one that was given")
+    return approval
 
 
+@_whole
 def project_of(row: sqlite3.Row) -> ProjectRow:
     info = json.loads(row["info"])
     return ProjectRow(row["key"], Path(info["root"]), Path(info["common_dir"]), info["name"], row["created_at"])

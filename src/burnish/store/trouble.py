@@ -12,6 +12,8 @@ from burnish.errors import BurnishError, PhaseFailed
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# Text that is not UTF-8 comes without a code. The tables are as the migrations left them, or somebody broke them.
+_SIGNS = ("decode", "no such table", "no such column", "already exists", "has no column")
 
 
 @contextmanager
@@ -19,11 +21,20 @@ def in_words(path: Path) -> Iterator[None]:
     """What disk or database do to us becomes a `BurnishError`; our own mistakes stay tracebacks."""
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+    except UnicodeDecodeError as error:
+        raise damaged(str(path), str(error)) from error
+    except sqlite3.DatabaseError as error:
         told = _told(path, error)
         if told is None:
             raise
         raise told from error
+
+
+def damaged(what: str, why: str) -> BurnishError:
+    return BurnishError(
+        f"The database {what} is damaged: {why}.",
+        hint="Move the file aside and run `burnish rebuild` to restore it from the artifacts.",
+    )
 
 
 def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
@@ -44,11 +55,8 @@ def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
             f"Cannot open or write {path}: {error}.",
             hint="Check who owns the directory and its mode, or set BURNISH_HOME to one you can write.",
         )
-    if code in _DAMAGED:
-        return BurnishError(
-            f"The database {path} is damaged: {error}.",
-            hint="Move the file aside and run `burnish rebuild` to restore it from the artifacts.",
-        )
+    if code in _DAMAGED or any(sign in str(error) for sign in _SIGNS):
+        return damaged(str(path), str(error))
     if code == sqlite3.SQLITE_IOERR:
         return BurnishError(f"Cannot read or write {path}: {error}.", hint="Check the disk and the room left on it.")
     return None

@@ -18,7 +18,9 @@ SELECT f.data FROM findings f JOIN tasks t ON t.project = f.project AND t.id = f
 WHERE f.project = :project AND f.task = :task ORDER BY f.number;
 
 -- name: approval_of
-SELECT * FROM approvals WHERE project = :project AND task = :task;
+SELECT a.*, e.type AS event_type, e.task AS event_task, e.data AS event_data
+FROM approvals a LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
+WHERE a.project = :project AND a.task = :task;
 
 -- name: baseline_of
 SELECT report FROM baselines WHERE project = :project AND tree = :tree AND command = :command;
