@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # Reading commands never load settings, and pydantic alone costs more than they may take.
     from burnish.config.settings import Config
 
+_PLAIN = ("defaults", "fix", "isolation", "sandbox", "workspace", "commit", "merge", "budget", "hook", "notify")
 # What is there before any layer: deep defaults that must survive a partly written section. The others are
 # named as well, since a section that is there need not be made by a type of its own (see `values.Section`).
 BASE: Mapping[str, Any] = {
@@ -27,8 +28,7 @@ BASE: Mapping[str, Any] = {
     },
     "review": {"agents": ["auto"], "context": {}, "limits": {}},
     "checks": {"test": "auto", "lint": "auto", "guard": {}},
-    **dict.fromkeys(("defaults", "fix", "isolation", "sandbox", "workspace"), {}),
-    **dict.fromkeys(("commit", "merge", "budget", "hook", "notify"), {}),
+    **{name: {} for name in _PLAIN},
 }
 # Stated as a whole: half of one file's check and half of another's would be a third that nobody wrote.
 WHOLE = (("checks", "test"), ("checks", "lint"), ("checks", "extra", "*"), ("roles", "*"))
