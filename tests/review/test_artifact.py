@@ -76,8 +76,8 @@ def test_the_front_matter_has_exactly_the_promised_keys() -> None:
     keys = [line.split(":")[0] for line in front.splitlines() if line[0].isalpha()]
     promised = "task cycle verdict reviewers commit tree base diff affected_files reproduction_command findings"
     assert " ".join(keys) == promised + " arbiter_override"
-    rows = front.split("reviewers:")[1].split("commit:")[0].split()
-    assert " ".join(row[:-1] for row in rows if row.endswith(":") and row[0].isalpha()) == (
+    rows = front.split("reviewers:")[1].split("commit:")[0].strip().splitlines()
+    assert " ".join(row.strip(" -").split(":")[0] for row in rows) == (
         "agent model provider command reviewed_at verdict blocking summary raw_sha256"
     )
 

@@ -88,10 +88,11 @@ def test_what_people_decided_and_what_was_tried_is_told() -> None:
     assert "### F2" not in text and "### F3" not in text
 
 
-def test_the_way_to_dispute_is_given_with_a_real_id_and_can_be_read_back() -> None:
+def test_the_way_to_dispute_is_given_and_can_be_read_back() -> None:
     text = build_fix_prompt(replace(CONTEXT, findings=(finding("F7"),)))
     block = text[text.index("```burnish-disputes") :]
-    disputes, notes = read_disputes(block, "d15b07e5d15b")
+    assert read_disputes(block, "d15b07e5d15b")[0] == ()  # an echo disputes nothing
+    disputes, notes = read_disputes(block.replace("<id of the finding>", "F7"), "d15b07e5d15b")
     assert [dispute.id for dispute in disputes] == ["F7"] and not notes
     assert "burnish-disputes" not in build_fix_prompt(replace(CONTEXT, dispute_number=""))
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.change import Change, ChangedFile
-from burnish.review.context import ReviewPrompt, coverage
+from burnish.review.context import ReviewPrompt, coverage, together
 from burnish.review.names import quoted, unquoted
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
 from testing.changes import added, binary, change, deleted, modified, renamed
@@ -141,3 +141,10 @@ def test_coverage_takes_exact_paths_and_gits_quoting_only() -> None:
     prompt = ReviewPrompt("", ("shown.py",), (), ("logo.png",))
     assert coverage(made, prompt, ["a.py", '"f\\303\\274.py"', "b c.py"]) == ()
     assert coverage(made, prompt, ["./a.py", "A.py", "*", "src/a.py"]) == ("a.py", "fü.py", "b c.py")
+
+
+def test_passes_taken_together_cover_what_each_showed_whole() -> None:
+    one = ReviewPrompt("", ("a.py", "b.py"), ("c.py",), ("x.lock",))
+    two = ReviewPrompt("", ("c.py", "d.py"), ("b.py",), ())
+    both = together([one, two])
+    assert (both.shown, both.not_shown, both.covered_by_summary) == (("a.py", "d.py"), ("b.py", "c.py"), ("x.lock",))

@@ -52,6 +52,7 @@ A, C, D, R = Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSI
         ("any", (LOST, LOST), None),
         ("any", (NO, LOST), C),
         ("any", (YES, NEVER), R),
+        ("any", (YES, STOP), C),
         ("nonsense", (YES, LOST), None),
     ],
 )

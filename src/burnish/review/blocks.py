@@ -71,6 +71,8 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark")
     # block structure is all we need: inline parsing of hostile text takes seconds
     parser.core.ruler.enableOnly(["normalize", "block"])
+    # its tables are filled on first use, and not under a lock: fill them before a second thread looks
+    parser.parse("")
     return parser
 
 

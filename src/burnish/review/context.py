@@ -175,6 +175,15 @@ def _delta(context: ReviewContext, tag: str) -> str:
     return pack(context.delta, context.limits.diff_kb * 1024, tag=tag, reads_files=context.reads_files).text
 
 
+def together(prompts: Sequence[ReviewPrompt]) -> ReviewPrompt:
+    """What someone has seen who was given all of these: the passes or batches of one review."""
+    missed = {path for prompt in prompts for path in prompt.not_shown}
+    shown = dict.fromkeys(path for prompt in prompts for path in prompt.shown if path not in missed)
+    summarised = dict.fromkeys(path for prompt in prompts for path in prompt.covered_by_summary)
+    text = "\n".join(prompt.text for prompt in prompts)
+    return ReviewPrompt(text, tuple(shown), tuple(sorted(missed)), tuple(summarised))
+
+
 def coverage(change: Change, prompt: ReviewPrompt, inspected: Sequence[str]) -> tuple[str, ...]:
     """The changed paths that nobody can claim to have seen."""
     seen = {*prompt.shown, *prompt.covered_by_summary, *inspected, *(unquoted(name) for name in inspected)}

@@ -43,10 +43,12 @@ def _verdict(
     for stop in (Verdict.REJECTED, Verdict.NEEDS_DISCUSSION):
         if stop in said:
             return stop, ""
+    if any(review.blocking for review in reviews):
+        return Verdict.CHANGES_REQUESTED, ""
     lost = [f"{v.agent}: {v.reading.why}" for v in voices if isinstance(v.reading, Unreadable)]
     if len(voices) < configured:
         lost.append(f"{configured - len(voices)} of {configured} reviewers did not answer")
-    approvals = sum(review.verdict == Verdict.APPROVED and not review.blocking for review in reviews)
+    approvals = said.count(Verdict.APPROVED)
     needed = {"any": 1, "majority": configured // 2 + 1}.get(quorum, max(configured, 1))
     if lost and quorum not in ("any", "majority"):
         return None, "; ".join(lost)
