@@ -101,6 +101,16 @@ def test_a_lint_problem_moves_with_its_line_and_a_second_one_is_new() -> None:
     assert update.given == ("F2", "F1")
 
 
+def test_lines_are_followed_by_the_diff_alone_where_no_files_are_given() -> None:
+    known = absorb((), lint(LONG)).findings
+    delta = change({"a.py": TEXT}, {"a.py": "# x\n" + TEXT.replace("line_20 = 20\n", "")}, {})
+    said = (lint(replace(LONG, line=9)),)
+    update = absorb_checks(known, comparisons=said, cycle=2, delta=delta)
+    assert (update.resolved, update.opened) == (("F1",), ("F2",))
+    said = (lint(replace(LONG, line=5)),)
+    assert absorb_checks(known, comparisons=said, cycle=2, delta=delta).given == ("F1",)
+
+
 def test_of_two_lint_problems_the_fixed_one_is_resolved() -> None:
     known = absorb((), lint(LONG, replace(LONG, line=5))).findings
     after = {"a.py": TEXT.replace("line_4 = 4\n", "")}

@@ -39,7 +39,7 @@ def absorb(before: Update, said: tuple[Remark, ...], ruled: tuple[Ruling, ...], 
     return absorb_review(before.findings, remarks=said, rulings=ruled, cycle=cycle, files=FILES.get)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(reviews, rulings), min_size=1, max_size=4))
 def test_nothing_is_lost_no_id_is_used_twice_and_only_a_ruling_resolves(
     told: list[tuple[tuple[Remark, ...], tuple[Ruling, ...]]],
@@ -56,7 +56,7 @@ def test_nothing_is_lost_no_id_is_used_twice_and_only_a_ruling_resolves(
         ledger = after
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(reviews, reviews, st.randoms(use_true_random=False))
 def test_the_order_of_remarks_changes_no_match(
     first: tuple[Remark, ...], second: tuple[Remark, ...], chance: random.Random
@@ -75,7 +75,7 @@ def test_the_order_of_remarks_changes_no_match(
     assert len(straight.opened) == len(shuffled.opened)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(reviews, reviews, rulings)
 def test_the_same_review_twice_opens_nothing_new(
     first: tuple[Remark, ...], second: tuple[Remark, ...], ruled: tuple[Ruling, ...]
@@ -87,7 +87,7 @@ def test_the_same_review_twice_opens_nothing_new(
     assert [f.state for f in twice.findings] == [f.state for f in once.findings]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000))
 def test_through_any_history_a_finding_without_a_ruling_lives_on(seed: int) -> None:
     ledger = Update(())
@@ -103,7 +103,7 @@ def test_no_check_results_change_nothing() -> None:
     assert absorb_checks(known.findings, comparisons=(), cycle=2).findings == known.findings
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 3)), st.floats(0.01, 2), max_size=12))
 def test_no_other_pairing_gains_more(gains: dict[tuple[int, int], float]) -> None:
     found = sum(gains[pair] for pair in best_pairs(gains).items())

@@ -138,6 +138,19 @@ def test_a_reviewer_that_lists_all_there_is_resolves_by_leaving_out() -> None:
         assert update.finding("F1").state is state
 
 
+def test_the_same_rule_at_another_line_is_another_finding_of_a_machine() -> None:
+    known = ledger(replace(WARN, source="static", rule="E501", quote=""))
+    moved = replace(WARN, source="static", rule="E501", quote="", line=14)
+    update = absorb_review(known, remarks=(moved,), cycle=2, files=FILES.get, mechanical=frozenset({"static"}))
+    assert (update.resolved, update.opened) == (("F1",), ("F2",))
+
+
+def test_without_a_delta_nothing_is_narrowed() -> None:
+    new = replace(WARN, title="Shadows a builtin", description="", line=50, quote="line_50 = 50")
+    update = absorb_review(ledger(), remarks=(new,), cycle=2, files=FILES.get)
+    assert update.finding("F2").remark.severity is Severity.WARNING
+
+
 def test_a_dispute_is_upheld_or_withdrawn_by_the_next_review() -> None:
     disputed = dispute(ledger(), [("F1", "it is a line number"), ("F7", "?")], 2)
     assert disputed.disputed == ("F1",)

@@ -47,19 +47,20 @@ def absorb_review(
     rulings: tuple[Ruling, ...] = (),
     cycle: int,
     delta: Change | None = None,
-    files: Callable[[str], str | None] = lambda path: None,
+    files: Callable[[str], str | None] | None = None,
     narrow: bool = True,
     mechanical: frozenset[str] = frozenset(),
 ) -> Update:
     """Write a review into the ledger.
 
-    `delta` is the change since the last review, `files` gives the text of a path in the reviewed tree.
+    `delta` is the change since the last review (None: there was none), `files` gives the text of a path in
+    the reviewed tree. With `narrow`, what is new outside of the delta, and no error, is kept as info.
     `mechanical` names reviewers that list all there is each time: what they no longer raise is resolved.
     """
     tree = Tree(files)
     book = _Book(findings, cycle, delta, {finding.id: finding for finding in findings})
-    places = _carry_over(book, tree)
-    groups = hear(remarks, tree, delta, book.notes)
+    places = _carry_over(book, tree, mechanical)
+    groups = hear(remarks, tree, delta, mechanical, book.notes)
     ruled = _rule(book, rulings)
     matched = _match(book, places, groups, ruled)
     for number, group in enumerate(groups):
@@ -71,7 +72,7 @@ def absorb_review(
     return between(findings, book.now.values(), notes=book.notes, given=given, corrected=book.corrected)
 
 
-def _carry_over(book: _Book, tree: Tree) -> dict[str, Place]:
+def _carry_over(book: _Book, tree: Tree, mechanical: frozenset[str]) -> dict[str, Place]:
     """Put every earlier finding where its code stands now."""
     places: dict[str, Place] = {}
     for finding in book.before:
@@ -79,7 +80,8 @@ def _carry_over(book: _Book, tree: Tree) -> dict[str, Place]:
         # A finding of this very cycle counts its lines in this tree already; checks keep their own in place.
         stays = finding.last_cycle >= book.cycle or is_check(finding)
         place = follow(remark, None if stays else book.delta, tree)
-        places[finding.id] = place
+        counted = _by_machine(finding, mechanical) and place.line is not None and not place.gone
+        places[finding.id] = replace(place, sure=place.sure or counted)
         if not stays:
             moved = replace(remark, file=place.file, line=place.line, end_line=place.end_line)
             book.now[finding.id] = replace(finding, remark=moved)
@@ -161,7 +163,7 @@ def _newer(book: _Book, finding: Finding, group: Group) -> Remark:
 def _open_new(book: _Book, groups: list[Group], narrow: bool) -> None:
     for number, group in enumerate(groups, next_number(book.before)):
         id = f"F{number}"
-        remark = _narrowed(book, id, group.remark) if narrow and book.cycle > 1 else group.remark
+        remark = _narrowed(book, id, group.remark) if narrow and book.delta is not None else group.remark
         book.now[id] = Finding(id, remark, first_cycle=book.cycle, last_cycle=book.cycle, reviewers=group.voices)
         book.ids.update((index, id) for index in group.members)
         if group.corrected:
@@ -183,7 +185,7 @@ def _settle(book: _Book, ruled: dict[str, Ruling], raised: set[str], mechanical:
         finding = book.now[was.id]
         if was.id not in raised:
             finding = _ruled(book, finding, ruled.get(was.id))
-            if finding.alive and was.id not in ruled and _no_longer_listed(finding, mechanical):
+            if finding.alive and was.id not in ruled and _by_machine(finding, mechanical):
                 finding = replace(finding, state=State.RESOLVED, last_cycle=book.cycle, note="no longer reported")
         if finding.alive or finding.state is State.WAIVED:
             # Its lines count in this cycle's tree from now on.
@@ -191,7 +193,7 @@ def _settle(book: _Book, ruled: dict[str, Ruling], raised: set[str], mechanical:
         book.now[was.id] = finding
 
 
-def _no_longer_listed(finding: Finding, mechanical: frozenset[str]) -> bool:
+def _by_machine(finding: Finding, mechanical: frozenset[str]) -> bool:
     return bool(finding.reviewers) and mechanical.issuperset(finding.reviewers)
 
 

@@ -27,7 +27,7 @@ def absorb_checks(
     comparisons: tuple[Comparison, ...],
     cycle: int,
     delta: Change | None = None,
-    files: Callable[[str], str | None] = lambda path: None,
+    files: Callable[[str], str | None] | None = None,
 ) -> Update:
     """Write this cycle's checks into the ledger. `delta` is the change since they last ran."""
     ledger = findings
@@ -58,7 +58,7 @@ def absorb_source(
     remarks: tuple[Remark, ...],
     cycle: int,
     delta: Change | None = None,
-    files: Callable[[str], str | None] = lambda path: None,
+    files: Callable[[str], str | None] | None = None,
     unknown: Callable[[Finding], bool] = lambda finding: False,
 ) -> Update:
     """Write in a source (`check:…`) that lists everything each time: what it no longer lists is resolved.

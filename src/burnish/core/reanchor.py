@@ -32,17 +32,20 @@ class Place:
 
 
 class Tree:
-    """The files of the reviewed tree, each asked for once."""
+    """The files of the reviewed tree, each asked for once. Without `files` nothing is known of them."""
 
-    def __init__(self, files: Callable[[str], str | None]) -> None:
+    def __init__(self, files: Callable[[str], str | None] | None) -> None:
         self._files = files
         self._texts: dict[str, str | None] = {}
         self._squeezed: dict[str, tuple[str, list[int]]] = {}
 
     def text(self, path: str) -> str | None:
         if path not in self._texts:
-            self._texts[path] = self._files(path)
+            self._texts[path] = self._files(path) if self._files else None
         return self._texts[path]
+
+    def lacks(self, path: str) -> bool:
+        return self._files is not None and self.text(path) is None
 
     def find(self, path: str, quote: str) -> list[tuple[int, int]]:
         """First and last line of each place where the quote stands: to the letter, else but for spaces."""
@@ -108,7 +111,7 @@ def follow(remark: Remark, delta: Change | None, tree: Tree) -> Place:
     spot = _nearest(hits, line)
     if spot is not None:
         return _put(remark, stays, spot, alone=len(hits) == 1)
-    if removed is None and tree.text(path) is not None:
+    if removed is None and not tree.lacks(path):
         return stays
     return _elsewhere(remark, quote, delta, tree, path) or replace(stays, gone=True)
 

@@ -21,10 +21,16 @@ class Group:
     corrected: bool
 
 
-def hear(remarks: tuple[Remark, ...], tree: Tree, delta: Change | None, notes: list[str]) -> list[Group]:
+def hear(
+    remarks: tuple[Remark, ...],
+    tree: Tree,
+    delta: Change | None,
+    mechanical: frozenset[str],
+    notes: list[str],
+) -> list[Group]:
     """Anchor each remark; the same one from two reviewers is one problem with two voices."""
     anchored = [anchor(remark, tree) for remark in remarks]
-    places = [_place(place, delta) for _, place, _ in anchored]
+    places = [_place(place, delta, remark.source in mechanical) for remark, place, _ in anchored]
     notes.extend(f"{remark.title}: {note}" for remark, _, note in anchored if note)
     groups: list[Group] = []
     for source in sorted({remark.source for remark in remarks}):
@@ -47,9 +53,12 @@ def _same(old: list[Trace], new: list[Trace]) -> dict[int, int]:
     return pairs | {alone[i]: unexplained[j] for i, j in left.items()}
 
 
-def _place(place: Place, delta: Change | None) -> Place:
-    seen = delta is not None and place.line is not None
-    return replace(place, seen=seen and not touches(delta, place.file, place.line, place.end_line))
+def _place(place: Place, delta: Change | None, by_machine: bool) -> Place:
+    if place.line is None:
+        return place
+    seen = delta is not None and not touches(delta, place.file, place.line, place.end_line)
+    # A machine does not miscount.
+    return replace(place, seen=seen, sure=place.sure or by_machine)
 
 
 def in_order(remarks: list[Remark]) -> list[int]:
@@ -65,6 +74,8 @@ def in_order(remarks: list[Remark]) -> list[int]:
             remark.title,
             remark.description,
             remark.quote,
+            remark.suggestion,
+            remark.source,
             remark.severity.rank,
         )
 
