@@ -25,6 +25,7 @@ class Database:
         self.statements = 0
         self._mine = threading.local()
         self._guard = threading.Lock()
+        self._turn = threading.Lock()
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
 
     @classmethod
@@ -58,7 +59,8 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, and nobody else writes meanwhile."""
-        with self._between("BEGIN IMMEDIATE"):
+        # Our own threads queue here: SQLite would have them poll for their turn, and some wait long.
+        with self._turn, self._between("BEGIN IMMEDIATE"):
             yield
 
     @contextmanager
