@@ -59,7 +59,7 @@ def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
     return [
         file
         for file in app.logs(number)
-        if (phase is None or file.phase == phase) and (SESSION.verbose or file.kind != "prompt")
+        if (phase is None or file.phase == phase) and (SESSION.verbose or not file.kind.endswith("prompt"))
     ]
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,9 +78,6 @@ def retry(
 def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:
     from burnish.cli.progress import watcher
 
-    if threading.current_thread() is threading.main_thread():
-        # A service manager's TERM is the same wish as Ctrl-C: stop cleanly, go on later.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
     several = request.jobs > 1 or request.everything or len(request.ids) > 1
     progress = watcher(several=several, quiet=SESSION.quiet or request.dry_run, verbose=SESSION.verbose)
     try:
@@ -124,7 +119,7 @@ def _say_report(report: RunReport, request: RunRequest) -> None:
             tell(f"  {words}")
     for task, why in report.waiting:
         say(f"· Task {task.id} waits: {why}")
-    if not (report.tasks or report.waiting or report.planned):
+    if not (report.tasks or report.waiting or report.planned or report.interrupted):
         tell('Nothing is ready to run. Add a task: burnish add "What is to be done"')
     if report.interrupted:
         tell("Interrupted. `burnish run` goes on where this stopped.")
