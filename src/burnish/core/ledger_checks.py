@@ -72,7 +72,19 @@ def absorb_source(
     places = {finding.id: _follow(finding, cycle, delta, tree) for finding in mine}
     now.update((finding.id, _moved(finding, places[finding.id])) for finding in mine)
     matched = _match(mine, places, remarks)
-    number = next_number(findings)
+    given = _write(now, source, remarks, matched, cycle)
+    for finding in mine:
+        if finding.alive and finding.id not in given and not unknown(finding):
+            note = f"{source} is clean there"
+            now[finding.id] = replace(now[finding.id], state=State.RESOLVED, last_cycle=cycle, note=note)
+    return between(findings, now.values(), given=given)
+
+
+def _write(
+    now: dict[str, Finding], source: str, remarks: tuple[Remark, ...], matched: dict[int, str], cycle: int
+) -> tuple[str, ...]:
+    """Put each remark to its finding, or open one; the ids in the order of the remarks."""
+    number = next_number(now.values())
     given: list[str] = []
     for index, remark in enumerate(remarks):
         if index in matched:
@@ -83,11 +95,7 @@ def absorb_source(
             number += 1
             now[id] = Finding(id, remark, first_cycle=cycle, last_cycle=cycle, reviewers=(source,))
         given.append(id)
-    for finding in mine:
-        if finding.alive and finding.id not in given and not unknown(finding):
-            note = f"{source} is clean there"
-            now[finding.id] = replace(now[finding.id], state=State.RESOLVED, last_cycle=cycle, note=note)
-    return between(findings, now.values(), given=tuple(given))
+    return tuple(given)
 
 
 def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
