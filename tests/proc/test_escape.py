@@ -134,12 +134,23 @@ def test_a_program_that_kills_its_shim_does_not_outlive_it(bench) -> None:
     bench.wait_until_gone()
 
 
-@pytest.mark.skipif(not os.environ.get("BURNISH_TORTURE"), reason="takes ten seconds")
-def test_a_shim_that_was_frozen_is_ended_by_force(bench) -> None:
-    with pytest.raises(Lost):
-        run(bench.python("import os, time\nos.kill(os.getppid(), 19)\ntime.sleep(99)", timeout_seconds=1))
+def test_a_program_that_freezes_its_shim_gains_nothing(bench) -> None:
+    code = "import os, time\nos.kill(os.getppid(), 19)\ntime.sleep(99)"
 
+    done = run(bench.python(code, timeout_seconds=0.5))
+
+    assert done.ended == "timeout"
     assert bench.alive() == []
+
+
+@pytest.mark.skipif(not os.environ.get("BURNISH_TORTURE"), reason="takes ten seconds")
+def test_a_shim_that_is_frozen_again_and_again_is_ended_by_force(bench) -> None:
+    code = "import os, signal, time\nsignal.signal(15, signal.SIG_IGN)\nwhile True: os.kill(os.getppid(), 19)"
+
+    with pytest.raises(Lost):
+        run(bench.python(code, timeout_seconds=0.5))
+
+    bench.wait_until_gone()
 
 
 WITHOUT_LINUX = """

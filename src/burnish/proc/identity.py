@@ -29,9 +29,7 @@ class Runner:
 
     @classmethod
     def here(cls) -> Runner:
-        return cls(
-            uuid.uuid4().hex, os.getpid(), _start_time(), _boot_id(), socket.gethostname(), _user_name()
-        )
+        return cls(uuid.uuid4().hex, os.getpid(), _start_time(), _boot_id(), socket.gethostname(), _user_name())
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}, pid {self.pid}"

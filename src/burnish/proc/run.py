@@ -169,6 +169,8 @@ class _Talk:
         self.give_up = self.give_up or time.monotonic() + _PATIENCE
         with contextlib.suppress(OSError):
             os.write(self.control, letter)
+        # Its own program may have frozen it.
+        self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """Letting go of the pipe ends the tree, if it has not ended yet. Wait for that."""

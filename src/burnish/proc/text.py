@@ -32,9 +32,7 @@ def read_text(path: Path, *, limit: int = 8 * 1024 * 1024) -> str:
         tail = limit - limit // 4
         file.seek(size - tail)
         left_out = size - limit
-        return (
-            f"{head}\n[burnish: {left_out} bytes left out here]\n{file.read(tail).decode('utf-8', 'replace')}"
-        )
+        return f"{head}\n[burnish: {left_out} bytes left out here]\n{file.read(tail).decode('utf-8', 'replace')}"
 
 
 def clean_text(text: str) -> str:
