@@ -65,9 +65,7 @@ def change(before: dict[str, str], after: dict[str, str], renamed: dict[str, str
         else:
             status = "R" if old_path != path else "M"
         if status != "M" or old != new:
-            files.append(
-                ChangedFile(path, status, old_path if status == "R" else None, hunks=hunks(old, new))
-            )
+            files.append(ChangedFile(path, status, old_path if status == "R" else None, hunks=hunks(old, new)))
     return Change("old", "new", tuple(files))
 
 
@@ -87,9 +85,7 @@ def hunks(old: str, new: str) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
-def _review(
-    world: World, texts: dict[str, str], delta: Change | None, voices: tuple[str, ...], rules: bool
-) -> Round:
+def _review(world: World, texts: dict[str, str], delta: Change | None, voices: tuple[str, ...], rules: bool) -> Round:
     chance = world.chance
     said: list[tuple[Remark, int]] = []
     ruled: list[int] = []
@@ -98,11 +94,7 @@ def _review(
             ruled.append(problem.number)
             if chance.random() < 0.5:
                 continue
-        said += [
-            (_remark(world, problem, voice, texts), problem.number)
-            for voice in voices
-            if chance.random() < 0.9
-        ]
+        said += [(_remark(world, problem, voice, texts), problem.number) for voice in voices if chance.random() < 0.9]
     chance.shuffle(said)
     fixed = tuple(p.number for p in world.problems if p.fixed and chance.random() < 0.7)
     return Round(texts, delta, tuple(r for r, _ in said), tuple(n for _, n in said), fixed, tuple(ruled))

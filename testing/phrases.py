@@ -163,6 +163,4 @@ SYNONYMS = {
 def reword(text: str, chance: random.Random) -> str:
     """Some words replaced by others that mean the same."""
     words = text.split(" ")
-    return " ".join(
-        SYNONYMS.get(word.lower().strip(".,;"), word) if chance.random() < 0.8 else word for word in words
-    )
+    return " ".join(SYNONYMS.get(word.lower().strip(".,;"), word) if chance.random() < 0.8 else word for word in words)

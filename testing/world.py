@@ -78,9 +78,7 @@ def _render(functions: list[Function]) -> str:
 
 def new_world(chance: random.Random) -> World:
     world = World(chance)
-    for path in chance.sample(
-        ["src/api.py", "src/core/model.py", "src/util.py", "lib/jobs.py"], chance.randint(1, 3)
-    ):
+    for path in chance.sample(["src/api.py", "src/core/model.py", "src/util.py", "lib/jobs.py"], chance.randint(1, 3)):
         world.files[path] = [_function(chance) for _ in range(chance.randint(2, 6))]
     for _ in range(chance.randint(2, 6)):
         _plant(world)
@@ -114,9 +112,7 @@ def _plant(world: World) -> None:
             which = chance.randrange(len(SECOND))
             category, title, text = SECOND[which]
             says = ((title, text), SECOND_AGAIN[which])
-            world.problems.append(
-                Problem(number, host.line, host.function, category, says, host.names, severity)
-            )
+            world.problems.append(Problem(number, host.line, host.function, category, says, host.names, severity))
             return
     _, function = chance.choice(_functions(world))
     kind = chance.choice(KINDS)
@@ -198,9 +194,9 @@ def _fix(world: World) -> None:
     if present:
         problem = world.chance.choice(present)
         problem.fixed, problem.broken_text = True, problem.line.text
-        problem.line.text = "    " + world.chance.choice(
-            ("{v} = safe({a})", "with guard({a}) as {v}: run()")
-        ).format(**problem.names)
+        problem.line.text = "    " + world.chance.choice(("{v} = safe({a})", "with guard({a}) as {v}: run()")).format(
+            **problem.names
+        )
 
 
 def _bring_back(world: World) -> None:
