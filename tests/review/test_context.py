@@ -121,6 +121,13 @@ def test_a_users_template_may_not_drop_the_change_or_the_contract() -> None:
     assert f"burnish-verdict {N}" in prompt.text.split("\n")[0]
 
 
+def test_what_must_be_ruled_on_is_given_whatever_the_template() -> None:
+    text = build_review_prompt(replace(CONTEXT, cycle=2, findings=(FOUND,), template="{{ title }}")).text
+    headings = ["Acceptance Criteria", "Task Checklist", "Earlier Findings", "Code Changes (git diff)", "Output"]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == headings
+    assert "It breaks" in text and "- rejects empty" in text
+
+
 def test_automakers_single_braces_are_understood() -> None:
     template = 'Title: {featureTitle}\n{featureDescription}\n```diff\n{gitDiff}\n```\n{featureSpec} {"json": 1}'
     text = build_review_prompt(replace(CONTEXT, template=template)).text

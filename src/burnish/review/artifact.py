@@ -11,6 +11,7 @@ from burnish.core.review import Verdict
 from burnish.errors import BurnishError
 from burnish.review.frontmatter import emit, load
 from burnish.review.names import quoted, unquoted
+from burnish.review.reading import clean
 
 LIMIT = 10 * 1024
 SMALLEST_BODY = 2048
@@ -103,7 +104,7 @@ def _facts(artifact: ReviewArtifact) -> dict[str, Any]:
 
 def _text(body: str) -> str:
     """Text that is the same after any trip through a file."""
-    whole = re.sub(r"\r\n?", "\n", body.encode("utf-8", "replace").decode("utf-8"))
+    whole = clean(body)
     return whole if whole.endswith("\n") or not whole else whole + "\n"
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LONGEST_REPLY = 1_000_000
 
 _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
+# what quotes and lists put before a line
+_MARGIN = re.compile(r"[>\s]*")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _WRAPPER = re.compile(
@@ -54,14 +56,23 @@ def only_block(text: str, word: str, number: str) -> str | NoBlock:
 def _inside(fence: Token, tokens: list[Token], lines: list[str], word: str, number: str) -> str | NoBlock:
     if not number or _words(fence.info) != [word, number]:
         return NoBlock(f"the {word} block does not carry this call's number")
-    start, end = fence.map or [0, 0]
-    closing = _CLOSING.fullmatch(lines[end - 1]) if end - start >= 2 else None
-    # an unclosed fence runs to the end of the text, and the parser does not tell
-    if not closing or closing[1][0] != fence.markup[0] or len(closing[1]) < len(fence.markup):
+    start = (fence.map or [0])[0]
+    if not _closed(fence, lines):
         return NoBlock(f"the {word} block is not closed")
+    if any(not _closed(other, lines) for other in tokens if other.type == "fence" and (other.map or [0])[0] < start):
+        return NoBlock(f"an unclosed fence stands before the {word} block")
     if wrapper := _wrapped_in(tokens, lines, start):
         return NoBlock(f"the {word} block stands inside {wrapper}")
     return fence.content
+
+
+def _closed(fence: Token, lines: list[str]) -> bool:
+    """An unclosed fence runs to the end of what it stands in, and the parser does not tell."""
+    start, end = fence.map or [0, 0]
+    if end - start < 2:
+        return False
+    closing = _CLOSING.fullmatch(lines[end - 1] if fence.level == 0 else _MARGIN.sub("", lines[end - 1]))
+    return closing is not None and closing[1][0] == fence.markup[0] and len(closing[1]) >= len(fence.markup)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from burnish.core.change import Change
@@ -95,13 +95,22 @@ def build_review_prompt(context: ReviewContext) -> ReviewPrompt:
     body = render("review.template", variables, context.template)
     parts = [preface(context.number), system, _focus(context), body]
     said = "\n".join(parts)
-    # a template of the user's may leave things out; these two it may not
-    if packed.text not in said:
-        parts.append(f"## Code Changes (git diff)\n\n{packed.text}")
+    parts += [f"## {title}\n\n{part}" for title, part in _needed(context, variables) if part not in said]
     if output not in said:
         parts.append(output)
     text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
     return ReviewPrompt(text, packed.shown, packed.not_shown, packed.covered_by_summary)
+
+
+def _needed(context: ReviewContext, variables: Mapping[str, object]) -> list[tuple[str, str]]:
+    """What the answer must speak of: a template of the user's may leave out anything but this."""
+    needed = {
+        "Acceptance Criteria": "acceptance_criteria" if context.task.criteria else "",
+        "Task Checklist": "task_checklist" if context.task.checklist else "",
+        "Earlier Findings": "earlier_findings" if context.open_ids else "",
+        "Code Changes (git diff)": "code_changes",
+    }
+    return [(title, str(variables[name])) for title, name in needed.items() if name]
 
 
 def _packed(context: ReviewContext, tag: str) -> Packed:

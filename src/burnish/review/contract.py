@@ -208,13 +208,13 @@ def _dispute(entry: Any) -> Dispute | None:
 def json_schema() -> dict[str, Any]:
     """The object as a JSON schema; every key required and nullable, as strict structured output wants it."""
     text, maybe_text = {"type": "string"}, {"type": ["string", "null"]}
-    maybe_line = {"type": ["integer", "null"]}
     finding = {
         "category": {"type": "string", "enum": [word.value for word in Category]},
         "severity": {"type": "string", "enum": [word.value for word in Severity]},
         **dict.fromkeys(("title", "description"), text),
         **dict.fromkeys(("suggestion", "file", "quote", "rule"), maybe_text),
-        **dict.fromkeys(("line", "end_line"), maybe_line),
+        "line": {"type": ["integer", "null"]},
+        "end_line": {"type": ["integer", "null"]},
         "confidence": {"type": ["number", "null"]},
     }
     prior = {

@@ -33,16 +33,17 @@ def _item(value: Any) -> str:
     return "  - " + "    ".join(rows)
 
 
-def scalar(value: str | int | bool | None) -> str:
+def scalar(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
-        return value
-    return '"' + "".join(_char(char) for char in value.encode("utf-8", "replace").decode()) + '"'
+    text = str(value)
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return '"' + "".join(_char(char) for char in text.encode("utf-8", "replace").decode()) + '"'
 
 
 def _char(char: str) -> str:
