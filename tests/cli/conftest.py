@@ -25,7 +25,8 @@ import json, os, re, sys
 prompt = sys.stdin.read()
 number = re.search(r"burnish-verdict[ \\t]+([0-9a-zA-Z_-]{6,})", prompt)[1]
 prior = sorted(set(re.findall(r"\\bF\\d+\\b", prompt)))
-flaw = {"category": "code", "severity": "error", "title": "Zero is not handled", "description": "d", "file": "app.py", "line": 3}
+flaw = {"category": "code", "severity": "error", "title": "Zero is not handled", "description": "d"}
+flaw |= {"file": "app.py", "line": 3}
 reply = {"verdict": "approved", "summary": "good", "inspected": ["app.py"], "compliance": [], "findings": []}
 reply["prior"] = [{"id": id, "state": "resolved"} for id in prior]
 if os.environ["BURNISH_CYCLE"] == "1":

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,31 +14,9 @@ import pytest
 from tests.cli.conftest import Person
 
 KEYS = [
-    "id",
-    "project",
-    "title",
-    "type",
-    "status",
-    "reason",
-    "error",
-    "final_verdict",
-    "cycle",
-    "max_cycles",
-    "review_status",
-    "open_findings",
-    "branch",
-    "base",
-    "commit",
-    "agent",
-    "model",
-    "auto_review",
-    "priority",
-    "cost_usd",
-    "tokens",
-    "depends_on",
-    "overrides",
-    "created_at",
-    "updated_at",
+    *("id", "project", "title", "type", "status", "reason", "error", "final_verdict", "cycle", "max_cycles"),
+    *("review_status", "open_findings", "branch", "base", "commit", "agent", "model", "auto_review", "priority"),
+    *("cost_usd", "tokens", "depends_on", "overrides", "created_at", "updated_at"),
 ]
 
 
@@ -83,7 +65,7 @@ def test_the_description_comes_from_words_a_file_or_stdin(
     (tmp_path / "wish.md").write_text("from a file")
     typed = io.TextIOWrapper(io.BytesIO("from stdin ✓".encode()))
     monkeypatch.setattr("sys.stdin", typed)
-    for number, source in enumerate((["-d", "from words"], ["--file", str(tmp_path / "wish.md")], ["-"]), 1):
+    for number, source in enumerate((["-d", "from words"], ["--file", "../wish.md"], ["-"]), 1):
         person.types("add", "Wish", *source)
         wanted = ("from words", "from a file", "from stdin ✓")[number - 1]
         assert person.asks("show", str(number))["description"] == wanted
@@ -181,3 +163,24 @@ def test_quiet_prints_the_result_alone(person: Person) -> None:
     person.types("add", "Task")
     assert person.types("run", "-q") == "✓ Task 1 verified (APPROVED after 2 cycles)\n"
     assert person.err == ""
+
+
+def test_whoever_follows_the_events_sees_the_next_one(person: Person) -> None:
+    person.types("add", "First")
+    argv = [sys.executable, "-m", "burnish.cli", "-C", str(person.repo.path), "events", "-f", "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout
+        assert json.loads(watching.stdout.readline())["task"] == "1"
+        person.types("add", "Second")
+        assert json.loads(watching.stdout.readline())["task"] == "2"
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 130
+
+
+def test_text_that_a_terminal_would_obey_is_shown_without_its_power(person: Person) -> None:
+    person.types("add", "Evil \x1b]0;x\x07title \u202egpj", "-d", "\x1b[2Jgone", "--accept", "\x9b31mred")
+    shown = person.types("status") + person.types("show", "1") + person.types("list") + person.types("run", "--dry-run")
+    shown += person.types("events")
+    assert "Evil title gpj" in shown
+    assert not set("\x1b\x07\x9b\u202e") & set(shown)
+    assert person.task()["title"].startswith("Evil \x1b")

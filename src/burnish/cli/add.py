@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from burnish.cli.paint import say, say_json
-from burnish.cli.session import AsJson, open_app
+from burnish.cli.session import AsJson, open_app, start_dir
 from burnish.cli.text import one_line
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
@@ -108,6 +108,6 @@ def _check(spec: Spec) -> None:
 
 def read_text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return (start_dir() / path).read_text(errors="replace")
     except OSError as error:
         raise BadInput(f"Cannot read {path}: {error.strerror}.", hint="Name a file that exists.") from error

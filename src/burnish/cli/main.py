@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return _pipe_closed()
     except (KeyboardInterrupt, typer.Abort):
-        _complain("Interrupted.", "`burnish run` goes on where this stopped.")
+        tell("Interrupted.")
         return 130
     except BurnishError as error:
         if SESSION.debug:

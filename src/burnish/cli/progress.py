@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
@@ -80,7 +81,7 @@ def watcher(*, several: bool, quiet: bool, verbose: bool) -> Plain:
     if quiet:
         return Quiet(several=several, verbose=False)
     # -v prints every line of output: a line that redraws itself below would only flicker.
-    if sys.stderr.isatty() and not verbose:
+    if sys.stderr.isatty() and not verbose and os.environ.get("TERM") != "dumb":
         from burnish.cli.live import Live
 
         return Live(several=several)

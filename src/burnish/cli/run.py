@@ -10,6 +10,7 @@ import typer
 
 from burnish.cli.paint import BY_STATUS, coloured, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
+from burnish.cli.text import clean, one_line
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -108,17 +109,17 @@ def _say_report(report: RunReport, request: RunRequest) -> None:
 
     on = coloured(sys.stdout)
     for text in report.notes:
-        tell(text)
+        tell(clean(text))
     if request.dry_run:
         for task in report.planned:
-            say(f"Would run task {task.id}: {task.spec.title}")
+            say(f"Would run task {task.id}: {one_line(task.spec.title)}")
     for task in report.tasks:
         say(paint(result(task), BY_STATUS[task.status], on=on))
         words = advice(task)
         if words and len(report.tasks) == 1 and not SESSION.quiet:
             tell(f"  {words}")
     for task, why in report.waiting:
-        say(f"· Task {task.id} waits: {why}")
+        say(f"· Task {task.id} waits: {one_line(why)}")
     if not (report.tasks or report.waiting or report.planned or report.interrupted):
         tell('Nothing is ready to run. Add a task: burnish add "What is to be done"')
     if report.interrupted:
