@@ -27,7 +27,7 @@ def run(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every task that is ready or becomes ready.")] = False,
     jobs: Annotated[int, typer.Option("-j", "--parallel", min=1, metavar="N", help="So many at once.")] = 1,
-    hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask a person after every review.")] = False,
+    hitl: Annotated[bool, typer.Option("--hitl-review", help="Stop before acceptance: a person decides.")] = False,
     no_review: Annotated[bool, typer.Option("--no-review", help="Skip the review, where settings allow.")] = False,
     tui: Annotated[bool, typer.Option("--tui", hidden=True)] = False,
     budget: Annotated[float | None, typer.Option("--budget", min=0, metavar="USD", help="Spend no more.")] = None,
@@ -121,7 +121,7 @@ def _say_report(report: RunReport, request: RunRequest) -> None:
     for task, why in report.waiting:
         say(f"· Task {task.id} waits: {one_line(why)}")
     if not (report.tasks or report.waiting or report.planned or report.interrupted):
-        tell('Nothing is ready to run. Add a task: burnish add "What is to be done"')
+        tell("Nothing is ready to run. `burnish status` shows where things stand, `burnish add` adds a task.")
     if report.interrupted:
         tell("Interrupted. `burnish run` goes on where this stopped.")
 
