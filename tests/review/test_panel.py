@@ -4,7 +4,7 @@ import pytest
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict, Voice
-from burnish.review.panel import combine, same_remark
+from burnish.review.panel import combine, joined_remarks, same_remark
 
 YES = Review(Verdict.APPROVED, "good")
 NO = Review(Verdict.CHANGES_REQUESTED, "The lock is never released. See below.")
@@ -76,7 +76,8 @@ def test_the_same_remark_from_two_is_one_with_both_as_source() -> None:
     one = Review(C, "x", remarks=(remark("No error handling in the API call", 45),))
     two = Review(C, "y", remarks=(remark("No error handling in API call!", 47), remark("Unused import", 1)))
     panel = combine(voices(one, two), quorum="all", configured=2)
-    assert [(r.title, r.source) for r in panel.remarks] == [
+    assert [r.source for r in panel.remarks] == ["agent0", "agent1", "agent1"]  # nothing is lost before the ledger
+    assert [(r.title, r.source) for r in joined_remarks(panel.remarks)] == [
         ("No error handling in the API call", "agent0, agent1"),
         ("Unused import", "agent1"),
     ]
@@ -86,7 +87,7 @@ def test_merging_keeps_the_worse_severity_and_the_longer_words() -> None:
     mild = Remark(Category.CODE, Severity.INFO, "Bug", "short", file="a.py", line=3, suggestion="do")
     bad = Remark(Category.CODE, Severity.ERROR, "Bug", "longer words", file="a.py", line=3, quote="x")
     panel = combine(voices(Review(C, "", remarks=(mild,)), Review(C, "", remarks=(bad,))), quorum="all", configured=2)
-    (merged,) = panel.remarks
+    (merged,) = joined_remarks(panel.remarks)
     assert (merged.severity, merged.description, merged.suggestion, merged.quote) == (
         Severity.ERROR,
         "longer words",
@@ -104,7 +105,7 @@ def test_remarks_elsewhere_or_about_something_else_stay_apart() -> None:
 
 def test_two_remarks_of_one_voice_are_never_merged() -> None:
     panel = combine(voices(Review(C, "x", remarks=(remark(), remark()))), quorum="all", configured=1)
-    assert len(panel.remarks) == 2
+    assert len(joined_remarks(panel.remarks)) == 2
 
 
 def test_changes_requested_without_a_finding_becomes_one() -> None:
@@ -140,4 +141,4 @@ def test_an_unsigned_voice_makes_the_panel_unsigned() -> None:
 def test_two_voices_of_one_agent_have_names_of_their_own() -> None:
     made = [Voice("claude", model, NO, "", "") for model in ("opus", "sonnet", None)]
     panel = combine(made, quorum="all", configured=3)
-    assert "claude/opus: " in panel.summary and panel.remarks[0].source == "claude/opus, claude/sonnet, claude"
+    assert "claude/opus: " in panel.summary and panel.remarks[2].source == "claude"

@@ -15,7 +15,10 @@ NEAR = 3
 
 
 def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
-    """What the voices come to. Coverage (`uncovered`) and contradictions are judged later."""
+    """What the voices come to. Coverage (`uncovered`) and contradictions are judged later.
+
+    Remarks stay one per voice: the ledger joins them by place. Where there is none, `joined_remarks` does.
+    """
     names = _names(voices)
     heard = [(n, v.reading) for n, v in zip(names, voices, strict=True) if isinstance(v.reading, Review)]
     verdict, why = _verdict(voices, [review for _, review in heard], quorum, configured)
@@ -30,7 +33,7 @@ def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
         rejection_reason=_joined(reasons),
         compliance=_compliance(review for _, review in reviews),
         rulings=_rulings(reviews),
-        remarks=_remarks(reviews),
+        remarks=tuple(replace(remark, source=name) for name, review in reviews for remark in review.remarks),
         signed=all(review.signed for _, review in reviews),
         notes=tuple(f"{name}: {note}" for name, review in reviews for note in review.notes),
     )
@@ -104,18 +107,17 @@ def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:
     return tuple(merged.values())
 
 
-def _remarks(reviews: list[tuple[str, Review]]) -> tuple[Remark, ...]:
-    """The same remark from two voices is one, with both as its source (`claude, codex`)."""
+def joined_remarks(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    """The same remark from two voices as one, with both as its source (`claude, codex`)."""
     merged: list[Remark] = []
-    for name, review in reviews:
+    for remark in remarks:
         # only what others said is compared: one voice's two remarks are two
-        others = len(merged)
-        for remark in (replace(remark, source=name) for remark in review.remarks):
-            twin = next((at for at in range(others) if same_remark(merged[at], remark)), None)
-            if twin is None:
-                merged.append(remark)
-            else:
-                merged[twin] = _merge(merged[twin], remark)
+        others = [at for at, other in enumerate(merged) if remark.source not in other.source.split(", ")]
+        twin = next((at for at in others if same_remark(merged[at], remark)), None)
+        if twin is None:
+            merged.append(remark)
+        else:
+            merged[twin] = _merge(merged[twin], remark)
     return tuple(merged)
 
 
