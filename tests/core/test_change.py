@@ -24,9 +24,7 @@ def changed(old: list[str], new: list[str], *, around: int = 1) -> ChangedFile:
             hunks.append(Hunk(a, b, c, d, line + "\n"))
         else:
             last = hunks[-1]
-            hunks[-1] = Hunk(
-                last.old_start, last.old_lines, last.new_start, last.new_lines, last.text + line + "\n"
-            )
+            hunks[-1] = Hunk(last.old_start, last.old_lines, last.new_start, last.new_lines, last.text + line + "\n")
     return ChangedFile("f.py", "M", hunks=tuple(hunks))
 
 
@@ -77,9 +75,7 @@ def test_modes_tell_links_and_submodules_apart() -> None:
 
 
 def test_a_change_is_told_as_one_diff_and_finds_its_files() -> None:
-    first = ChangedFile(
-        "a", "M", header="diff --git a/a b/a\n", hunks=(Hunk(1, 1, 1, 1, "@@ -1 +1 @@\n-x\n+y\n"),)
-    )
+    first = ChangedFile("a", "M", header="diff --git a/a b/a\n", hunks=(Hunk(1, 1, 1, 1, "@@ -1 +1 @@\n-x\n+y\n"),))
     second = ChangedFile("b", "D", header="diff --git a/b b/b\ndeleted file mode 100644\n")
     change = Change("t1", "t2", (first, second))
     assert change.paths == ("a", "b")

@@ -45,9 +45,7 @@ def test_an_id_is_read_with_or_without_its_letter(text: str, number: int) -> Non
     assert task_id(text) == number
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0", "T0", "-1", "T", "29x", "2 9", "1e3", "٣", "9999999999", "T29\n30"]
-)
+@pytest.mark.parametrize("text", ["", "0", "T0", "-1", "T", "29x", "2 9", "1e3", "٣", "9999999999", "T29\n30"])
 def test_what_is_no_id_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(BadInput, match="not a task id") as refusal:
         task_id(text)
