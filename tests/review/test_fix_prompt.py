@@ -63,6 +63,11 @@ def test_failing_tests_come_with_message_and_command() -> None:
     assert "failed: t::login: assert 1 == 2" in text and "Reproduce with: `pytest t.py`" in text
 
 
+def test_checks_that_pass_are_not_called_failing() -> None:
+    text = build_fix_prompt(replace(CONTEXT, reproduction_command="pytest t.py"))
+    assert "## How to Check\n\nReproduce with: `pytest t.py`" in text and "Failing" not in text
+
+
 def test_what_people_decided_and_what_was_tried_is_told() -> None:
     waived = finding("F2", state=State.WAIVED, waiver=Waiver("ann", "legacy", "2026-01-01"))
     resolved = finding("F3", state=State.RESOLVED)

@@ -81,7 +81,7 @@ def _variables(context: FixContext) -> dict[str, object]:
         "guidance": _headed("From a Person", context.guidance and fenced(context.guidance, tag=tag)),
         "review": _headed("Review", _review(context)),
         "findings": _headed("Findings to Fix", "".join(_finding(f, tag) for f in context.open_findings)),
-        "failing_checks": _headed("Failing Checks", _failing(context)),
+        "failing_checks": _headed("Failing Checks" if context.failing else "How to Check", _failing(context)),
         "code": _headed("The Code as It Is Now", _code(context)),
         "tried": _headed("Already Tried", _tried(context)),
         "stay_resolved": _headed("Verify That Earlier Findings Stay Resolved", _resolved(context)),
