@@ -127,7 +127,7 @@ def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: f
     command = entry.command
     seconds = (entry.timeout_minutes or minutes) * 60
     if command == "auto":
-        return replace(found, blocking=entry.blocking, timeout_seconds=seconds) if found else None
+        return replace(found, blocking=entry.blocking, timeout_seconds=seconds, found=True) if found else None
     files = (("junit", entry.junit), ("sarif", entry.sarif), ("tap", entry.tap))
     report, file = next(((kind, file) for kind, file in files if file), (None, None))
     return CheckSpec(name, command, entry.blocking, seconds, report, file)

@@ -1,4 +1,4 @@
-"""Core types to plain JSON values and back. Unknown keys are ignored, so that older versions can be read by newer ones."""
+"""Core types to plain JSON values and back. Unknown keys are ignored, so that what newer versions write can be read."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def after_review(
     twice = [f.id for f in findings if f.alive and f.disputes >= 2]
     if twice:
         return Escalate(
-            Reason.NEEDS_DISCUSSION, f"{', '.join(twice)} disputed twice: author and reviewer do not agree", tuple(twice)
+            Reason.NEEDS_DISCUSSION, f"{', '.join(twice)} disputed twice: author and reviewer disagree", tuple(twice)
         )
     blockers = tuple(f.id for f in findings if blocks(f, block_on))
     unmet = [c for c in panel.compliance if c.met is False]
@@ -106,9 +106,9 @@ def after_review(
         return send_back(_why(panel, blockers, unmet), blockers or _alive(findings), now)
     if panel.uncovered:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"nobody looked at {_names(panel.uncovered)}")
-    missing = _unjudged(panel.compliance, criteria)
-    if missing and not _only_static(panel):
-        return send_back(f"the review says nothing of {_names(missing)}", _alive(findings), now)
+    missing = unjudged(panel.compliance, criteria)
+    if missing and not panel.mechanical:
+        return Escalate(Reason.INCOMPLETE_REVIEW, f"the review says nothing of {_names(missing)}")
     if not panel.signed:
         return Wait("approved by a reviewer that does not sign its verdicts")
     return Accept(panel.summary)
@@ -145,16 +145,13 @@ def _why(panel: Panel, blockers: tuple[str, ...], unmet: Sequence[Compliance]) -
     return f"approved, but {', '.join(blockers)} still stand"
 
 
-def _unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
+def unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
+    """Criteria that a review says nothing of."""
     judged = {" ".join(c.item.split()).casefold() for c in compliance if c.met is not None}
     if len(judged) >= len(criteria):
         # reviewers paraphrase: as many judgements as criteria are taken as all of them
         return []
     return [c for c in criteria if " ".join(c.split()).casefold() not in judged]
-
-
-def _only_static(panel: Panel) -> bool:
-    return all(voice.agent == "static" for voice in panel.voices)
 
 
 def _alive(findings: Sequence[Finding]) -> tuple[str, ...]:

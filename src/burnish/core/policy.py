@@ -19,6 +19,8 @@ class CheckSpec:
     # junit, sarif, tap or None: exit code alone; the report's path is relative to {report_dir}
     report: str | None = None
     report_file: str | None = None
+    # nobody asked for it: the repository seems to have it
+    found: bool = False
 
     @property
     def words(self) -> str:

@@ -98,4 +98,6 @@ class Panel:
     rulings: tuple[Ruling, ...] = ()
     remarks: tuple[Remark, ...] = ()
     signed: bool = True
+    # every reviewer was a program that cannot judge criteria
+    mechanical: bool = False
     notes: tuple[str, ...] = field(default=())

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, Comparison
+from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.codec import decode, encode
 from burnish.core.event import Event
 from burnish.core.flow import Check
 from burnish.core.history import History
 from burnish.core.ledger import absorb_checks
 from burnish.core.policy import CheckSpec
+from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site, isolation_env, run_setup_in
+from burnish.errors import PhaseFailed
 
 
 def check(deps: Deps, site: Site, history: History, step: Check) -> None:
@@ -40,7 +43,7 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
         deps.record(task, started)
         deps.fail_at("check-started")
         reports = _run(deps, site, task, step.cycle, specs)
-        comparisons = tuple(_compare(deps, site, report) for report in reports)
+        comparisons = tuple(_compare(deps, site, spec, report) for spec, report in zip(specs, reports, strict=True))
         remember(deps, task, step.cycle, comparisons)
         deps.fail_at("check-run")
     else:
@@ -69,8 +72,19 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
             site.workspace.tidy()
 
 
-def _compare(deps: Deps, site: Site, report: CheckReport) -> Comparison:
-    return deps.checks(site.task_id).compare(report, deps.book.baseline(site.base.tree, report.command))
+def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport) -> Comparison:
+    baseline = deps.book.baseline(site.base.tree, spec.words)
+    compared = deps.checks(site.task_id).compare(report, baseline)
+    if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
+        return compared
+    # It could not be run before the change either: no author can mend that.
+    if spec.found:
+        return replace(compared, broken=False)
+    raise PhaseFailed(
+        ErrorCode.CHECK_ERROR,
+        f"The check {spec.name} could not be run, at the base neither: {report.error}",
+        hint=f"Mend checks.{spec.name} in burnish.yaml or what it needs, then `burnish retry`.",
+    )
 
 
 def _finished(

@@ -73,6 +73,7 @@ def panel_of(record: PhaseRecord) -> Panel:
         rejection_reason=str(data.get("rejection_reason", "")),
         compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
         signed=bool(data.get("signed", True)),
+        mechanical=bool(data.get("mechanical")),
     )
 
 

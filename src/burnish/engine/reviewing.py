@@ -10,6 +10,7 @@ from typing import Any
 
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.codec import encode
+from burnish.core.decision import unjudged
 from burnish.core.event import Event
 from burnish.core.flow import DoReview
 from burnish.core.history import History
@@ -40,8 +41,9 @@ class Seat:
 @dataclass(frozen=True, slots=True)
 class Heard:
     voice: Voice
-    uncovered: tuple[str, ...]
-    not_shown: tuple[str, ...]
+    uncovered: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+    mechanical: bool = False
 
 
 def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
@@ -70,10 +72,15 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
         cycle=step.cycle,
         delta=subject.delta,
         files=subject.text_of,
-        mechanical=frozenset({"static"}),
+        mechanical=_mechanical(heard),
     )
     _write_down(deps, site, history, subject, attempt, heard, panel, update, breaches)
     deps.fail_at("review-finished")
+
+
+def _mechanical(heard: tuple[Heard, ...]) -> frozenset[str]:
+    """Those who list everything each time, and were heard: what they no longer raise is resolved."""
+    return frozenset(h.voice.agent for h in heard if h.mechanical and isinstance(h.voice.reading, Review))
 
 
 def _hear_all(
@@ -108,8 +115,9 @@ def _hear(deps: Deps, site: Site, task: Task, subject: Subject, snapshot: Snapsh
     prompt = build_review_prompt(subject.context(site, seat.spec, call.number()))
     reply = _ask(deps, site, task, subject, snapshot, seat, call, prompt.text)
     reading = _read(site, subject, seat, reply.text, call.number())
-    if isinstance(reading, Unreadable):
-        reply, reading = _again(deps, site, task, subject, snapshot, seat, reply, reading)
+    gap = _gap(subject, reading)
+    if gap:
+        reply, reading = _again(deps, site, task, subject, snapshot, seat, reply, reading, gap)
     uncovered = _uncovered(subject, prompt, reading)
     if uncovered:
         reply, reading, uncovered = _look_again(deps, site, task, subject, snapshot, seat, reply, reading, uncovered)
@@ -151,19 +159,32 @@ def _again(
     snapshot: Snapshot,
     seat: Seat,
     first: AgentReply,
-    unread: Unreadable,
+    before: Review | Unreadable,
+    why: str,
 ) -> tuple[AgentReply, Review | Unreadable]:
     """The block alone, from the reviewer's own words; they are data to whoever reads them."""
     call = deps.desk.call(task, subject.cycle, "review", seat.attempt, f"{seat.name}-again")
-    prompt = subject.parse_prompt(site, seat.spec, call.number(), first.text, unread.why)
+    prompt = subject.parse_prompt(site, seat.spec, call.number(), first.text, why)
     spec = seat.spec
     if site.policy.parse_agent:
         spec = replace(spec, agent=site.policy.parse_agent, model=site.policy.parse_model)
     reply = _ask(deps, site, task, subject, snapshot, replace(seat, spec=spec), call, prompt)
     reading = _read(site, subject, seat, reply.text, call.number())
     if isinstance(reading, Unreadable):
-        reading = Unreadable(f"{unread.why}; asked once more: {reading.why}", first.text)
-    return _both(first, reply), reading
+        reading = Unreadable(f"{why}; asked once more: {reading.why}", first.text)
+    # what could be read the first time is not lost to a worse second answer
+    kept = before if isinstance(before, Review) and isinstance(reading, Unreadable) else reading
+    return _both(first, reply), kept
+
+
+def _gap(subject: Subject, reading: Review | Unreadable) -> str:
+    """Why the reviewer must be asked once more, if it must."""
+    if isinstance(reading, Unreadable):
+        return reading.why
+    if reading.verdict is not Verdict.APPROVED or not reading.signed:
+        return ""
+    missing = unjudged(reading.compliance, subject.judged)
+    return f"it approves but does not judge: {'; '.join(missing)}" if missing else ""
 
 
 def _look_again(
@@ -240,7 +261,7 @@ def _panel(site: Site, heard: tuple[Heard, ...]) -> Panel:
     # A path is covered when any reviewer saw it; one that did not look leaves it to the others.
     missing = [set(h.uncovered) for h in heard]
     uncovered = sorted(set.intersection(*missing)) if missing else []
-    return replace(panel, uncovered=tuple(uncovered))
+    return replace(panel, uncovered=tuple(uncovered), mechanical=bool(heard) and all(h.mechanical for h in heard))
 
 
 def _write_down(
@@ -267,6 +288,7 @@ def _write_down(
         "why": panel.why,
         "blocking": panel.blocking,
         "signed": panel.signed,
+        "mechanical": panel.mechanical,
         "rejection_reason": panel.rejection_reason,
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),

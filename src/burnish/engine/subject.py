@@ -60,9 +60,13 @@ class Subject:
             reads_files=reviewer.reads_files,
         )
 
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """Criteria and checklist items, in one list."""
+        return (*self.spec.criteria, *(item.text for item in self.spec.checklist))
+
     def expect(self, reviewer: ReviewerSpec, source: str) -> Expect:
-        judged = (*self.spec.criteria, *(item.text for item in self.spec.checklist))
-        return Expect(self.cycle, tuple(f.id for f in self.findings if f.alive), judged, source)
+        return Expect(self.cycle, tuple(f.id for f in self.findings if f.alive), self.judged, source)
 
     def parse_prompt(self, site: Site, reviewer: ReviewerSpec, number: str, said: str, why: str) -> str:
         """Asks for the block alone; what the reviewer said is fenced as data."""

@@ -107,9 +107,8 @@ def _tried(history: History, upto: int) -> tuple[str, ...]:
         decision = history.decision(cycle)
         work = history.work(cycle)
         if decision and work:
-            lines.append(
-                f"cycle {cycle}: {str(work.result.get('commit', ''))[:10]} was sent back: {decision.data.get('why', '')}"
-            )
+            commit = str(work.result.get("commit", ""))[:10]
+            lines.append(f"cycle {cycle}: {commit} was sent back: {decision.data.get('why', '')}")
     return tuple(lines)
 
 

@@ -95,7 +95,7 @@ def _before(app: App, deps: Deps) -> list[str]:
     notes = []
     for number in deps.book.unarchived():
         task = deps.book.task(number)
-        if task.branch:
+        if task.branch and not (task.runner and task.status in RUNNING):
             archive(deps, deps.code.workspace(task), task, task.cycle)
     for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
         why = actions.void_stale(app.book, app.code, task, app.policy(task).judge)
