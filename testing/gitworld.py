@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.git.base import Base, resolve_base
-from burnish.git.objects import Commit
+from burnish.core.commit import Base, Commit
+from burnish.git.base import resolve_base
 from burnish.git.project import Project, discover, open_project
 from burnish.git.workspace import Workspace
 from testing.userrepo import UserRepo

@@ -23,13 +23,29 @@ class UserRepo:
         repo.commit(files or {"app.py": "def add(a, b):\n    return a + b\n"}, "start")
         return repo
 
+    @classmethod
+    def make_big(cls, path: Path, files: int) -> UserRepo:
+        """Many files in one commit, as a clone has them: packed. They are not checked out."""
+        repo = cls.make(path, {"app.py": "x = 1\n"})
+        entries = (f"M 100644 inline d{n % 200}/f{n}.py\ndata <<.\nx = {n}\n.\n" for n in range(files))
+        start = "commit refs/heads/main\ncommitter U <u@e> 1700000000 +0000\ndata 3\nbig\nfrom refs/heads/main^0\n"
+        subprocess.run(
+            ["git", "fast-import", "--quiet"], cwd=path, input=(start + "".join(entries)).encode(), check=True
+        )
+        return repo
+
     def git(self, *args: str, check: bool = True) -> str:
         env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-        identity = ("-c", "user.name=User", "-c", "user.email=user@example.org", "-c", "protocol.file.allow=always")
-        done = subprocess.run(
-            ["git", *identity, *args], cwd=self.path, env=env, capture_output=True, check=False
+        identity = (
+            "-c",
+            "user.name=User",
+            "-c",
+            "user.email=user@example.org",
+            "-c",
+            "protocol.file.allow=always",
         )
+        done = subprocess.run(["git", *identity, *args], cwd=self.path, env=env, capture_output=True, check=False)
         if check and done.returncode:
             raise AssertionError(f"git {args}: {done.stderr.decode(errors='replace')}")
         return done.stdout.decode(errors="surrogateescape").strip()

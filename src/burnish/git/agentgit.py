@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import BurnishError
-from burnish.git.files import disk_errors, is_real_dir, read_plain, remove_tree
+from burnish.git.files import copy_index, disk_errors, is_real_dir, read_plain, remove_tree
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
 
@@ -67,7 +67,7 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
         if (project.own / name).is_file():
             shutil.copyfile(project.own / name, fresh / name)
     if index.is_file():
-        shutil.copyfile(index, fresh / "index")
+        copy_index(index, fresh / "index")
 
 
 def _value(text: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from burnish.core.commit import Base
 from burnish.errors import BadInput, BurnishError
-from burnish.git.files import disk_errors
+from burnish.git.files import copy_index, disk_errors, write_whole
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.project import Project, user_settings
 from burnish.git.run import bare_env, git
@@ -83,9 +82,9 @@ def uncommitted(project: Project) -> int:
     with TemporaryDirectory(dir=project.own, prefix="look-") as folder, disk_errors("copying the index"):
         copy = Path(folder) / "index"
         if index.is_file():
-            shutil.copyfile(index, copy)
-        shared = [Path(shutil.copy(part, project.own)) for part in project.git_dir.glob("sharedindex.*")]
-        paths = set(look(project, copy, project.root, file_mode=_file_mode(project)).paths)
+            copy_index(index, copy)
+        copy_shared(project)
+        paths = set(look(project, copy, project.root, file_mode=file_mode(project)).paths)
         head = _names(project, "HEAD^{tree}")[0]
         if head is not None and index.is_file():
             args = (
@@ -99,12 +98,21 @@ def uncommitted(project: Project) -> int:
             )
             staged = project.git(*args, index=copy, work_tree=project.root).stdout
             paths |= {os.fsdecode(name) for name in staged.split(b"\0") if name}
-        for part in shared:
-            part.unlink(missing_ok=True)
     return len(paths)
 
 
-def _file_mode(project: Project) -> bool:
+def copy_shared(project: Project) -> None:
+    """The other half of a split index lies beside it, under a name that tells its content."""
+    current = {part.name: part for part in project.git_dir.glob("sharedindex.*")}
+    for old in project.own.glob("sharedindex.*"):
+        if old.name not in current:
+            old.unlink(missing_ok=True)
+    for name, part in current.items():
+        if not (project.own / name).exists():
+            write_whole(project.own / name, part.read_bytes())
+
+
+def file_mode(project: Project) -> bool:
     return user_settings(project).get("core.filemode", "true").lower() not in ("false", "no", "off", "0")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.core.change import ChangedFile
+from burnish.core.commit import Base
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git import agentgit
-from burnish.git.base import Base
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.project import Project
@@ -55,8 +56,9 @@ def snapshot(
 ) -> Iterator[Snapshot]:
     """Lay `commit` at `path`, with the agents' own settings as the base has them."""
     project = workspace.project
-    index = project.own / "index" / f"{workspace.name}.snapshot-{path.name}"
     path = path.absolute()
+    place = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    index = project.own / "index" / f"{workspace.name}.snapshot-{place}"
     with disk_errors(f"making {path}"):
         if not is_real_dir(path):
             path.unlink(missing_ok=True)
@@ -106,6 +108,7 @@ def _remove_inside(root: Path, name: str) -> None:
         raise PhaseFailed(ErrorCode.GIT_ERROR, f"{name!r} lies behind a link.", hint="Review it by hand.")
     remove_tree(target)
     for folder in target.relative_to(root).parents:
-        if folder == Path() or any((root / folder).iterdir()):
+        # Gone already (git removed it with its last file) is as good as empty.
+        if folder == Path() or (is_real_dir(root / folder) and any((root / folder).iterdir())):
             break
-        (root / folder).rmdir()
+        remove_tree(root / folder)

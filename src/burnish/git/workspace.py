@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.change import Change
+from burnish.core.commit import Base, Commit
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
 from burnish.git import agentgit, diff, large, rescue, state
-from burnish.git.base import Base
-from burnish.git.files import disk_errors, is_real_dir, remove_tree
+from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree
 from burnish.git.layout import lay_files
-from burnish.git.objects import NOBODY, Author, Commit, read_commit, with_trailers, write_commit
+from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
@@ -37,6 +38,7 @@ class Workspace:
         self.index = project.own / "index" / name
         self._state_file = project.own / "index" / f"{name}.json"
         self._changes: dict[tuple[str, str], Change] = {}
+        self._remembering = threading.Lock()
 
     def exists(self) -> bool:
         return is_real_dir(self.path) and self._known() is not None and read_ref(self.project, self.ref) is not None
@@ -74,6 +76,7 @@ class Workspace:
     def put_right(self, commit: str, *, base: Base) -> None:
         """Tracked files as in `commit`, nothing new beside them, ignored files kept, a fresh `.git`."""
         self._claim_root()
+        self._drop_old_scratch()
         self._set_aside("put-right")
         lay_files(self.project, self.index, self.path, commit, everything=False)
         self._remember(commit=commit, base=base.commit, target=base.target)
@@ -140,8 +143,8 @@ class Workspace:
             sha = write_commit(self.project, tree, (expect,), text, author)
             update_ref(self.project, self.ref, sha, expect)
             scratch.replace(self.index)
-        self._remember(commit=sha)
         self._set_aside("commit")
+        self._remember(commit=sha)
         self._lay_git()
         return read_commit(self.project, sha)
 
@@ -159,13 +162,17 @@ class Workspace:
 
     def changes(self, old: str, new: str) -> Change:
         """Everything between two commits or trees, by sha. The last few are remembered."""
-        if (old, new) not in self._changes:
+        known = self._changes.get((old, new))
+        if known is None:
             # No work tree and a bare git dir: a `.gitattributes` in the change cannot hide text as "binary".
             output = self.project.git(*diff.ARGS, "--end-of-options", old, new).stdout
-            while len(self._changes) > 3:
-                self._changes.pop(next(iter(self._changes)))
-            self._changes[old, new] = diff.parse(output, old, new)
-        return self._changes[old, new]
+            change = diff.parse(output, old, new)
+            with self._remembering:
+                while len(self._changes) > 3:
+                    self._changes.pop(next(iter(self._changes)))
+                self._changes[old, new] = change
+            return change
+        return known
 
     def files(self, commit: str) -> list[str]:
         return list_files(self.project, commit)
@@ -204,7 +211,8 @@ class Workspace:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if is_real_dir(self.path):
                 here = self.path.lstat()
-                if known is None or (here.st_dev, here.st_ino) != (known.device, known.inode):
+                ours = known and (here.st_dev, here.st_ino) == (known.device, known.inode)
+                if not ours and any(self.path.iterdir()):
                     _move_off(self.path)
             elif os.path.lexists(self.path):
                 _move_off(self.path)
@@ -226,19 +234,26 @@ class Workspace:
     @contextmanager
     def _scratch_index(self, commit: str) -> Iterator[tuple[Path, bool]]:
         """A copy of the index, at `commit`: if we are killed, the real one does not know of half a commit."""
-        scratch = self.index.with_name(f"{self.name}.scratch-{os.getpid()}")
+        scratch = self.index.with_name(f"{self.name}.scratch-{os.getpid()}-{threading.get_ident()}")
         known = self._known()
         aligned = known is not None and known.commit == commit and self.index.is_file()
         try:
             with disk_errors(f"copying {self.index}"):
                 if self.index.is_file():
-                    shutil.copyfile(self.index, scratch)
+                    copy_index(self.index, scratch)
             if not aligned:
                 self.project.git("read-tree", "--reset", commit, index=scratch, work_tree=self.path)
             yield scratch, aligned
         finally:
             scratch.unlink(missing_ok=True)
             scratch.with_name(scratch.name + ".lock").unlink(missing_ok=True)
+
+    def _drop_old_scratch(self) -> None:
+        """What killed runs left; a young one may belong to somebody who is only looking."""
+        for file in self.index.parent.glob(f"{self.name}.scratch-*"):
+            with suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > 3600:
+                    file.unlink()
 
     def _staged_tree(self, scratch: Path, dirt: Dirt) -> str:
         large.check(self.project, self.path, dirt)

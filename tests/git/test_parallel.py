@@ -1,0 +1,86 @@
+"""Promise 12: many tasks of one repository at once lose nothing. Promise 20: the user notices nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from burnish.git.artifacts import commit_artifacts
+from burnish.git.checkout import throwaway
+from burnish.git.project import discover, open_project
+from burnish.git.snapshot import snapshot
+from testing.gitworld import ME, GitWorld, commit
+
+
+def work(world: GitWorld, number: int, commits: int) -> list[str]:
+    workspace = world.workspace(f"{number}-task")
+    made = []
+    for step in range(commits):
+        (workspace.path / "app.py").write_text(f"task {number} step {step}\n")
+        made.append(commit(workspace, f"step {step}").sha)
+        commit_artifacts(world.project, "refs/burnish/all", {f"{number}/{step}": b"x"}, message="m", author=ME)
+    return made
+
+
+def many(world: GitWorld, tasks: int, commits: int) -> None:
+    before = world.repo.fingerprint()
+    with ThreadPoolExecutor(tasks) as pool:
+        results = list(pool.map(lambda n: work(world, n, commits), range(1, tasks + 1)))
+    for number, made in enumerate(results, 1):
+        log = world.repo.git("rev-list", "--reverse", f"main..burnish/{number}-task").split()
+        assert log == made
+    kept = world.repo.git("ls-tree", "-r", "--name-only", "refs/burnish/all").split()
+    assert len(kept) == tasks * commits
+    world.repo.git("fsck", "--strict", "--no-dangling")
+    assert world.repo.fingerprint() == before
+    assert not list((world.project.own / "index").glob("*.lock"))
+
+
+def test_tasks_side_by_side_lose_no_commit(world: GitWorld) -> None:
+    many(world, 20, 2)
+
+
+@pytest.mark.skipif(not os.environ.get("BURNISH_TORTURE"), reason="long: make torture")
+def test_twenty_tasks_of_fifty_commits_lose_none(world: GitWorld) -> None:
+    many(world, 20, 50)
+
+
+def test_several_processes_may_open_a_project_at_once(world: GitWorld, tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from burnish.git.project import discover, open_project\n"
+        "p = open_project(discover(Path(sys.argv[1])), home=Path(sys.argv[2]), key='k'); p.git('cat-file', '--batch')"
+    )
+    argv = [sys.executable, "-c", script, str(world.repo.path), str(tmp_path / "fresh")]
+    running = [subprocess.Popen(argv, stderr=subprocess.PIPE) for _ in range(6)]
+    assert [(process.communicate()[1], process.returncode) for process in running] == [(b"", 0)] * 6
+    assert [p.name for p in (tmp_path / "fresh/projects/k").iterdir()] == ["git"]
+
+
+def test_the_user_notices_nothing_of_a_whole_task(world: GitWorld) -> None:
+    world.repo.write({"app.py": "uncommitted\n", "untracked.txt": "u\n", "staged.txt": "s\n"})
+    world.repo.git("add", "staged.txt")
+    world.repo.git("config", "alias.x", "log")
+    before = world.repo.fingerprint()
+
+    open_project(discover(world.repo.path), home=world.home, key="repo")
+    workspace = world.workspace()
+    assert "uncommitted" not in (workspace.path / "app.py").read_text()
+    (workspace.path / "app.py").write_text("work\n")
+    workspace.rescue("1-implement")
+    workspace.after_phase("1-implement")
+    made = commit(workspace)
+    with snapshot(workspace, made.sha, base=world.base, path=world.home / "snap" / "1") as files:
+        (files.path / "app.py").write_text("spoiled\n")
+    with throwaway(world.project, made.sha, world.home / "baseline") as plain:
+        assert (plain / "app.py").read_text() == "work\n"
+    assert not (world.home / "baseline").exists()
+    workspace.restart(world.base)
+    workspace.remove()
+
+    assert world.repo.fingerprint() == before
+    assert world.repo.git("stash", "list") == ""
