@@ -1,0 +1,108 @@
+"""A scratch home, a scratch repository of any size, and agents that answer at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROBOT = """#!/bin/sh
+cat >/dev/null
+echo "# task $BURNISH_TASK cycle $BURNISH_CYCLE" >>app.py
+echo done
+"""
+
+# The number is the first that the prompt names; earlier findings are all ruled resolved.
+JUDGE = r"""#!/bin/sh
+prompt=$(cat)
+number=$(printf '%s' "$prompt" | sed -n 's/.*burnish-verdict \([0-9a-f]\{6,\}\).*/\1/p' | head -n 1)
+if [ "$BURNISH_CYCLE" = 1 ]; then
+  body='"verdict": "changes_requested", "prior": [], "findings": [{"category": "code", "severity": "error", "title": "Look again", "description": "x", "file": "app.py", "line": 3}]'
+else
+  body='"verdict": "approved", "prior": [{"id": "F1", "state": "resolved", "note": ""}], "findings": []'
+fi
+printf '```burnish-verdict %s\n{"summary": "s", "inspected": ["app.py"], "compliance": [], %s}\n```\n' "$number" "$body"
+"""
+
+SETTINGS = """agent: robot
+agents:
+  robot: {{kind: command, argv: ["{root}/robot"]}}
+  judge: {{kind: command, argv: ["{root}/judge"]}}
+review: {{agents: [judge]}}
+checks: {{test: null, lint: null}}
+"""
+
+
+@dataclass(frozen=True)
+class Ground:
+    root: Path
+
+    @property
+    def repo(self) -> Path:
+        return self.root / "repo"
+
+    @property
+    def env(self) -> dict[str, str]:
+        home = self.root / "home"
+        return {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "BURNISH_HOME": str(home / "burnish"),
+            "LANG": "C.UTF-8",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "NO_COLOR": "1",
+        }
+
+    def call(self, *argv: str | Path, stdin: str = "") -> str:
+        done = subprocess.run(
+            [str(a) for a in argv],
+            cwd=self.repo,
+            env=self.env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"{argv}: exit {done.returncode}\n{done.stderr[-2000:]}")
+        return done.stdout
+
+    def burnish(self, *argv: str) -> str:
+        return self.call(Path(sys.executable).parent / "burnish", *argv)
+
+    def git(self, *argv: str) -> str:
+        return self.call("git", "-c", "user.name=B", "-c", "user.email=b@example.org", *argv)
+
+    def seconds(self, *argv: str | Path) -> float:
+        start = time.perf_counter()
+        self.call(*argv)
+        return time.perf_counter() - start
+
+
+@contextmanager
+def ground(files: int = 1) -> Iterator[Ground]:
+    with TemporaryDirectory(prefix="burnish-bench-") as folder:
+        place = Ground(Path(folder))
+        place.repo.mkdir()
+        (place.root / "home").mkdir()
+        for name, text in (("robot", ROBOT), ("judge", JUDGE)):
+            (place.root / name).write_text(text)
+            (place.root / name).chmod(0o755)
+        (place.repo / "app.py").write_text("def add(a, b):\n    return a + b\n")
+        for number in range(files - 1):
+            target = place.repo / f"pkg{number // 100}" / f"m{number}.py"
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(f"x = {number}\n" * 20)
+        (place.repo / "burnish.yaml").write_text(SETTINGS.format(root=place.root))
+        place.git("init", "-q", "-b", "main")
+        place.git("add", "-A")
+        place.git("commit", "-qm", "start")
+        yield place

@@ -1,0 +1,21 @@
+"""What one more task costs when there are 1, 100 or 1,000: the curve should be flat."""
+
+from __future__ import annotations
+
+from bench.ground import ground
+from bench.reading import fill
+
+
+def main() -> None:
+    first = None
+    for tasks in (1, 100, 1000):
+        with ground() as place:
+            fill(place, tasks, tasks * 10)
+            place.burnish("add", "The one that is run", "--priority", "9")
+            taken = min(place.seconds("burnish", "run", str(tasks + 1)) for _ in range(1))
+            first = first or taken
+            print(f"a run of one task among {tasks:>5,}: {taken:.2f} s = {taken / first:.2f} x that among 1")
+
+
+if __name__ == "__main__":
+    main()
