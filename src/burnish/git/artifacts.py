@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Mapping
+from itertools import count
 
 from burnish.errors import BadInput
 from burnish.git.objects import (
@@ -20,7 +23,7 @@ from burnish.git.reading import read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
 
 Entries = dict[bytes, tuple[str, str]]
-_TRIES = 20
+_TRIES = 500
 
 
 def commit_artifacts(
@@ -28,7 +31,7 @@ def commit_artifacts(
 ) -> str:
     """Put `files` on top of what the ref holds, in one commit; nothing new makes no commit."""
     parts = {_parts(path): data for path, data in files.items()}
-    for attempt in range(_TRIES):
+    for attempt in count(1):
         tip = read_ref(project, ref)
         old = read_commit(project, tip) if tip else None
         tree = _put(project, old.tree if old else None, parts)
@@ -38,8 +41,10 @@ def commit_artifacts(
         try:
             update_ref(project, ref, new, old.sha if old else project.zero)
         except StaleRef:
-            if attempt == _TRIES - 1:
+            if attempt == _TRIES:
                 raise
+            # Not all at once again: many tasks may write to one ref.
+            time.sleep(random.uniform(0, 0.01 * min(attempt, 20)))
             continue
         return new
     raise AssertionError("unreachable")

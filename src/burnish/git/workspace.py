@@ -249,7 +249,9 @@ class Workspace:
             scratch.with_name(scratch.name + ".lock").unlink(missing_ok=True)
 
     def _drop_old_scratch(self) -> None:
-        """What killed runs left; a young one may belong to somebody who is only looking."""
+        """What killed runs left; a young index may belong to somebody who is only looking."""
+        for half in self.path.parent.glob(f".laying-{self.path.name}-*"):
+            remove_tree(half)
         for file in self.index.parent.glob(f"{self.name}.scratch-*"):
             with suppress(FileNotFoundError):
                 if time.time() - file.stat().st_mtime > 3600:
