@@ -41,9 +41,7 @@ def capture(
     except FileNotFoundError as gone:
         # The same error tells of a missing program and of a missing working directory.
         if not cwd.is_dir():
-            raise BurnishError(
-                f"The directory {cwd} is gone.", hint="Was it removed while burnish ran?"
-            ) from gone
+            raise BurnishError(f"The directory {cwd} is gone.", hint="Was it removed while burnish ran?") from gone
         raise BurnishError(f"{name} is not installed.", hint=f"Install {name} and try again.") from gone
     except PermissionError as refused:
         raise BurnishError(
