@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from burnish.core.change import Change
@@ -9,10 +10,10 @@ from burnish.core.check import Comparison
 from burnish.core.commit import Commit
 from burnish.core.finding import Finding
 from burnish.core.history import History
-from burnish.core.policy import ReviewerSpec
+from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.task import Spec, Task
 from burnish.engine.checking import delta_since, remembered
-from burnish.engine.ports import Deps, Workspace
+from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.review.context import ReviewContext
 from burnish.review.contract import Expect, ask_again, preface
@@ -33,11 +34,12 @@ class Subject:
     plan: str
     previous_error: str
     session_log: str
-    workspace: Workspace
+    # a file of the reviewed tree, None where there is none
+    read: Callable[[str], bytes | None]
     prompts: dict[str, str] = field(default_factory=dict)
     _texts: dict[str, str | None] = field(default_factory=dict)
 
-    def context(self, site: Site, reviewer: ReviewerSpec, number: str) -> ReviewContext:
+    def context(self, policy: Policy, reviewer: ReviewerSpec, number: str) -> ReviewContext:
         return ReviewContext(
             task=self.spec,
             number=number,
@@ -51,8 +53,8 @@ class Subject:
             project_context=self.project_context,
             previous_error=self.previous_error,
             session_log=self.session_log,
-            limits=site.policy.limits,
-            switches=site.policy.context,
+            limits=policy.limits,
+            switches=policy.context,
             system=self.prompts.get("review.system"),
             template=self.prompts.get("review.template"),
             reviewer_prompt=self.prompts.get(f"reviewer:{reviewer.prompt}") if reviewer.prompt else None,
@@ -68,7 +70,7 @@ class Subject:
     def expect(self, reviewer: ReviewerSpec, source: str) -> Expect:
         return Expect(self.cycle, tuple(f.id for f in self.findings if f.alive), self.judged, source)
 
-    def parse_prompt(self, site: Site, reviewer: ReviewerSpec, number: str, said: str, why: str) -> str:
+    def parse_prompt(self, reviewer: ReviewerSpec, number: str, said: str, why: str) -> str:
         """Asks for the block alone; what the reviewer said is fenced as data."""
         expect = self.expect(reviewer, "")
         return (
@@ -85,7 +87,7 @@ class Subject:
     def text_of(self, path: str) -> str | None:
         """A file of the reviewed tree, for finding the place that a quote means."""
         if path not in self._texts:
-            data = self.workspace.read(self.commit.sha, [path]).get(path)
+            data = self.read(path)
             self._texts[path] = None if data is None else data.decode(errors="replace")
         return self._texts[path]
 
@@ -108,7 +110,7 @@ def subject_of(deps: Deps, site: Site, history: History, cycle: int) -> Subject:
         plan=plans_of(deps, task),
         previous_error=str(failed[-1].get("what", "")) if failed else "",
         session_log=_session_log(deps, site, task, cycle),
-        workspace=site.workspace,
+        read=lambda path: site.workspace.read(head.sha, [path]).get(path),
         prompts=dict(deps.prompts),
     )
 
