@@ -57,6 +57,14 @@ class History:
                 return record
         return None
 
+    def attempt(self, cycle: int, phase: str) -> tuple[int, bool]:
+        """The attempt to go on with, and whether it is a new one: numbers are never used twice."""
+        last = self.phase(cycle, phase)
+        if last and last.state == "started":
+            return last.attempt, False
+        tried = [p.attempt for p in self.phases if (p.cycle, p.phase) == (cycle, phase)]
+        return max(tried, default=0) + 1, True
+
     def finished(self, cycle: int, *names: str) -> PhaseRecord | None:
         record = self.phase(cycle, *names)
         return record if record and record.state == "finished" else None

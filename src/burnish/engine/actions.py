@@ -98,7 +98,7 @@ def cancel(book: Book, code: Code, task_id: int) -> Task:
     events = [moved(task, Status.CANCELLED), Event("task.cancelled", {}, run=task.run, cycle=task.cycle)]
     book.record(task_id, *events)
     if not held and task.branch:
-        code.rescue(task, f"{task.id}-{task.cycle}-cancelled")
+        code.rescue(task, f"{task.cycle}-cancelled")
     return book.task(task_id)
 
 
@@ -114,7 +114,7 @@ def remove(book: Book, code: Code, task_id: int) -> Task:
             f"Task {task.id} is needed by {names}.", hint="Edit or remove those first (`burnish edit ID --depends-on`)."
         )
     if task.branch:
-        code.rescue(task, f"{task.id}-{task.cycle}-removed")
+        code.rescue(task, f"{task.cycle}-removed")
     book.record(task_id, Event("task.removed", {}, run=task.run, cycle=task.cycle))
     return task
 

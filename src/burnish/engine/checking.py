@@ -27,8 +27,7 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     """Run every check on this cycle's commit; what is new becomes findings."""
     task = history.task
     specs = [s for s in site.policy.checks if not (task.spec.skip_tests and s.name == "test")]
-    last = history.phase(step.cycle, "check")
-    attempt = last.attempt + (last.state != "started") if last else 1
+    attempt, new = history.attempt(step.cycle, "check")
     commit = history.work(step.cycle)
     assert commit
     started = Event(
@@ -40,7 +39,8 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     comparisons: tuple[Comparison, ...] = ()
     events: list[Event] = []
     if specs:
-        deps.record(task, started)
+        if new:
+            deps.record(task, started)
         deps.fail_at("check-started")
         reports = _run(deps, site, task, step.cycle, specs)
         comparisons = tuple(_compare(deps, site, spec, report) for spec, report in zip(specs, reports, strict=True))
@@ -48,7 +48,7 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
         deps.fail_at("check-run")
     else:
         # nothing to wait for: started and finished are one write
-        events.append(started)
+        events += [started] if new else []
     events += _finished(deps, site, history, step.cycle, attempt, comparisons)
     deps.record(task, *events)
     deps.fail_at("check-finished")

@@ -74,7 +74,7 @@ def _cut(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> None:
 
 def save_leftovers(deps: Deps, site: Site, task: Task, cycle: int, phase: str) -> str | None:
     """Everything uncommitted, under a rescue ref."""
-    label = f"{task.id}-{cycle}-{phase}"
+    label = f"{cycle}-{phase}"
     site.workspace.after_phase(label)
     rescue = site.workspace.rescue(label)
     if rescue:
@@ -115,7 +115,7 @@ def _ask(deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: 
 
 
 def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -> Commit | None:
-    site.workspace.after_phase(f"{task.id}-{step.cycle}-{step.phase}")
+    site.workspace.after_phase(f"{step.cycle}-{step.phase}")
     if task.spec.type is TaskType.PLAN:
         site.workspace.tidy()
         return None

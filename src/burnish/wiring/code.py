@@ -80,7 +80,7 @@ class GitCode:
         workspace = self.workspace(task)
         head = workspace.head()
         if workspace.exists():
-            workspace.rescue(f"{task.id}-{task.cycle}-restart")
+            workspace.rescue(f"{task.cycle}-restart")
             workspace.remove()
         if head is None:
             return None

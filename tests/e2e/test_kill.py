@@ -1,0 +1,128 @@
+"""kill -9 at every step boundary and inside every phase: the next run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import burnish
+from testing.lab import AUTHOR, CRITIC, Lab
+
+TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
+CHECKS = "checks: {test: 'test -f app.py', lint: null}\n"
+SOURCE = Path(burnish.__file__).parent
+
+
+def failpoints() -> list[str]:
+    """Every place the source names, so that a new one is never forgotten."""
+    names = [name for file in SOURCE.rglob("*.py") for name in re.findall(r'fail_at\("([a-z-]+)"\)', file.read_text())]
+    assert len(names) == len(set(names)) > 12, names
+    return sorted(names)
+
+
+def assert_ended_well(lab: Lab, *, extra_starts: int = 0) -> None:
+    """Verified after two cycles, every finished phase paid once, one commit per phase, nothing left running."""
+    task = lab.show(1)
+    assert (task["status"], task["final_verdict"], task["cycle"]) == ("verified", "APPROVED", 2), task
+    assert [(f["id"], f["state"]) for f in task["findings"]] == [("F1", "resolved")]
+    branch = task["branch"]
+    assert lab.phases_committed(branch) == [("1", "implement"), ("2", "improve")]
+    assert "if b else None" in lab.text(branch)
+    phases = [(1, "implement", "robot"), (1, "review", "judge"), (2, "improve", "robot"), (2, "review", "judge")]
+    assert lab.paid() == {("1", cycle, phase, agent): 1 for cycle, phase, agent in phases}
+    assert len(lab.calls()) <= len(phases) + extra_starts
+    numbers = [event["id"] for event in lab.events()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert lab.processes() == []
+    artifacts = lab.repo.git("ls-tree", "-r", "--name-only", f"refs/burnish/artifacts/{branch[8:]}")
+    assert {"review-cycle-1.md", "review-cycle-2.md"} <= {Path(line).name for line in artifacts.splitlines()}
+
+
+def kill_at(root: Path, point: str) -> Lab:
+    """The whole story, with one death at this point; the user's things are as they were."""
+    lab = Lab.make(root, extra=CHECKS)
+    lab.add()
+    return die_and_go_on(lab, point)
+
+
+def die_and_go_on(lab: Lab, point: str) -> Lab:
+    before = lab.repo.fingerprint()
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT=point)
+    lab.apart("run")
+    assert lab.repo.fingerprint() == before
+    return lab
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_a_runner_killed_at_any_failpoint_is_taken_up_where_it_was(tmp_path: Path, half: int) -> None:
+    points = failpoints()[half::2]
+    labs = [Lab.make(tmp_path / point, extra=CHECKS) for point in points]
+    for lab in labs:
+        lab.add()
+    with ThreadPoolExecutor(3) as threads:
+        for lab in threads.map(die_and_go_on, labs, points):
+            assert_ended_well(lab)
+
+
+def test_killed_twice_in_the_second_cycle_it_still_ends_the_same_way(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, extra=CHECKS)
+    lab.add()
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-replied:2")
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="review-replied")
+    lab.apart("run")
+    assert_ended_well(lab)
+
+
+SLOW_AUTHOR = "time.sleep(0.4)\n" + AUTHOR + "time.sleep(0.4)\n"
+SLOW_CRITIC = "time.sleep(0.4)\n" + CRITIC
+
+
+def kill_inside(root: Path, nth: int, wait: float) -> Lab:
+    """Killed while the nth agent is at work."""
+    lab = Lab.make(root, author=SLOW_AUTHOR, judge=SLOW_CRITIC, extra=CHECKS)
+    lab.apart("add", "Add division")
+    process = lab.start("run")
+    lab.until(lambda: len(lab.calls()) >= nth)
+    time.sleep(wait)
+    process.kill()
+    process.communicate()
+    lab.apart("run")
+    return lab
+
+
+def test_killed_inside_a_phase_the_agent_is_ended_its_work_rescued_and_the_phase_done_again(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        labs = list(threads.map(lambda n: kill_inside(tmp_path / str(n), n, 0.6 if n == 1 else 0.1), (1, 2, 3)))
+    for lab in labs:
+        assert_ended_well(lab, extra_starts=1)
+    # the first had written already: what it left was kept, and the second attempt was told
+    (ref,) = labs[0].refs("refs/burnish/rescue/")
+    assert ref == "refs/burnish/rescue/1-1-implement"
+    assert "# BUG" in labs[0].text(ref)
+    assert ref in labs[0].calls()[1]["prompt"]
+
+
+@pytest.mark.skipif(not TORTURE, reason="long: make torture")
+@pytest.mark.parametrize("point", failpoints() if TORTURE else ["any"])
+def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str) -> None:
+    once = point in ("run-started", "workspace-created")
+    points = [point, point] if once else [point, f"{point}:2"]
+    for round_ in range(25):
+        for n, place in enumerate(points):
+            assert_ended_well(kill_at(tmp_path / f"{round_}-{n}", place))
+
+
+@pytest.mark.skipif(not TORTURE, reason="long: make torture")
+@pytest.mark.parametrize("seed", range(50 if TORTURE else 1))
+def test_random_deaths_inside_every_phase(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    for nth in (1, 2, 3, 4):
+        lab = kill_inside(tmp_path / str(nth), nth, chance.uniform(0, 1.2))
+        assert_ended_well(lab, extra_starts=1)
