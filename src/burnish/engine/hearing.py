@@ -6,18 +6,23 @@ import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Panel, Review, Unreadable, Verdict, Voice
+from burnish.engine.joining import added, joined
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
 from burnish.errors import PhaseFailed
 from burnish.review import contract, strict
-from burnish.review.context import ReviewPrompt, build_review_prompt, coverage
+from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
+from burnish.review.packing import batches, passes
 from burnish.review.panel import combine
+
+MOST_FILES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,12 @@ class Heard:
     uncovered: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
     mechanical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    reply: AgentReply
+    reading: Review | Unreadable
 
 
 def _nobody(seat: Seat) -> Review | None:
@@ -97,22 +108,43 @@ def mechanical(heard: tuple[Heard, ...]) -> frozenset[str]:
 
 
 def _hear(hearing: Hearing, seat: Seat) -> Heard:
-    """Ask once; once more if the answer could not be read, or if it left paths out."""
+    """The whole change, in as many parts as the reviewer needs; once more for what it left out."""
     said = hearing.program(seat)
     if said is not None:
         reply = AgentReply(text=said.summary, command=seat.name)
-        return Heard(_voice(hearing, seat, reply, said), _unseen(hearing, said), mechanical=True)
-    call = hearing.call(seat.name)
-    prompt = build_review_prompt(hearing.subject.context(hearing.policy, seat.spec, call.number()))
-    reply = _ask(hearing, seat, call, prompt.text)
-    reading = _read(hearing, seat, reply.text, call.number())
-    gap = _gap(hearing.subject, reading)
-    if gap:
-        reply, reading = _again(hearing, seat, reply, reading, gap)
-    uncovered = _uncovered(hearing.subject, prompt, reading)
+        return Heard(_voice(hearing, seat, _Said(reply, said)), _unseen(hearing, said), mechanical=True)
+    parts = parts_of(hearing.subject, hearing.policy, seat.spec)
+    answers, prompts = [], []
+    for number, part in enumerate(parts, 1):
+        label = seat.name if len(parts) == 1 else f"{seat.name}-part-{number}"
+        answer, prompt = _hear_part(hearing, seat, part, label, (number, len(parts)))
+        answers.append(answer)
+        prompts.append(prompt)
+    whole, seen = reduce(_both, answers), together(prompts)
+    uncovered = _uncovered(hearing.subject, seen, whole.reading)
     if uncovered:
-        reply, reading, uncovered = _look_again(hearing, seat, reply, reading, uncovered)
-    return Heard(_voice(hearing, seat, reply, reading), uncovered, prompt.not_shown)
+        whole, uncovered = _look_again(hearing, seat, whole, uncovered)
+    return Heard(_voice(hearing, seat, whole), uncovered, seen.not_shown)
+
+
+def parts_of(subject: Subject, policy: Policy, spec: ReviewerSpec) -> list[Subject]:
+    """Batches over 200 files; as many passes as fit for a reviewer that cannot read files."""
+    limit = policy.limits.diff_kb * 1024
+    cut = batches(subject.change, files=MOST_FILES) if spec.reads_files else passes(subject.change, limit)
+    return [replace(subject, change=part) for part in cut]
+
+
+def _hear_part(
+    hearing: Hearing, seat: Seat, subject: Subject, label: str, part: tuple[int, int]
+) -> tuple[_Said, ReviewPrompt]:
+    """Ask once, and once more if the answer could not be read or judges too little."""
+    call = hearing.call(label)
+    context = replace(subject.context(hearing.policy, seat.spec, call.number()), part=part)
+    prompt = build_review_prompt(context)
+    reply = _ask(hearing, seat, call, prompt.text)
+    said = _Said(reply, _read(hearing, seat, context, reply.text))
+    gap = _gap(subject, said.reading)
+    return (_again(hearing, seat, context, label, said, gap) if gap else said), prompt
 
 
 def _ask(hearing: Hearing, seat: Seat, call: CallDir, prompt: str) -> AgentReply:
@@ -134,29 +166,35 @@ def _ask(hearing: Hearing, seat: Seat, call: CallDir, prompt: str) -> AgentReply
     )
 
 
-def _read(hearing: Hearing, seat: Seat, text: str, number: str) -> Review | Unreadable:
-    reading = contract.read(text, number, expect=hearing.subject.expect(seat.spec, seat.name))
+def _read(hearing: Hearing, seat: Seat, context: ReviewContext, text: str) -> Review | Unreadable:
+    reading = contract.read(text, context.number, expect=context.expect(seat.name))
     if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned:
-        return strict.read_unsigned(text, source=seat.name)
+        return strict.read_unsigned(text, source=seat.name, may_fix=hearing.policy.may_fix)
     return reading
 
 
-def _again(
-    hearing: Hearing, seat: Seat, first: AgentReply, before: Review | Unreadable, why: str
-) -> tuple[AgentReply, Review | Unreadable]:
+def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, first: _Said, why: str) -> _Said:
     """The block alone, from the reviewer's own words; they are data to whoever reads them."""
-    call = hearing.call(f"{seat.name}-again")
-    prompt = hearing.subject.parse_prompt(seat.spec, call.number(), first.text, why)
+    call = hearing.call(f"{label}-again")
+    context = replace(context, number=call.number())
+    prompt = contract.build_parse_prompt(
+        first.reply.text,
+        call.number(),
+        why,
+        prior_ids=context.open_ids,
+        criteria=context.judged,
+        tag=hashlib.sha256(call.number().encode()).hexdigest()[:8],
+    )
     spec, policy = seat.spec, hearing.policy
     if policy.parse_agent:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)
     reply = _ask(hearing, replace(seat, spec=spec), call, prompt)
-    reading = _read(hearing, seat, reply.text, call.number())
+    reading = _read(hearing, seat, context, reply.text)
     if isinstance(reading, Unreadable):
-        reading = Unreadable(f"{why}; asked once more: {reading.why}", first.text)
-    # what could be read the first time is not lost to a worse second answer
-    kept = before if isinstance(before, Review) and isinstance(reading, Unreadable) else reading
-    return _both(first, reply), kept
+        # what could be read the first time is not lost to a worse second answer
+        worse = Unreadable(f"{why}; asked once more: {reading.why}", first.reply.text)
+        reading = first.reading if isinstance(first.reading, Review) else worse
+    return _Said(added(first.reply, reply), reading)
 
 
 def _gap(subject: Subject, reading: Review | Unreadable) -> str:
@@ -170,39 +208,25 @@ def _gap(subject: Subject, reading: Review | Unreadable) -> str:
 
 
 def _look_again(
-    hearing: Hearing,
-    seat: Seat,
-    first: AgentReply,
-    reading: Review | Unreadable,
-    uncovered: tuple[str, ...],
-) -> tuple[AgentReply, Review | Unreadable, tuple[str, ...]]:
-    """An approval that left paths out is asked for the rest, those paths first."""
-    call = hearing.call(f"{seat.name}-rest")
+    hearing: Hearing, seat: Seat, first: _Said, uncovered: tuple[str, ...]
+) -> tuple[_Said, tuple[str, ...]]:
+    """An approval that left paths out is asked for the rest, once."""
     rest = hearing.subject.only(uncovered)
-    prompt = build_review_prompt(rest.context(hearing.policy, seat.spec, call.number()))
-    reply = _ask(hearing, seat, call, prompt.text)
-    more = _read(hearing, seat, reply.text, call.number())
-    if isinstance(more, Unreadable) or isinstance(reading, Unreadable):
-        return _both(first, reply), reading, uncovered
-    left = coverage(rest.change, prompt, more.inspected)
-    return _both(first, reply), _joined(reading, more), left
+    more, prompt = _hear_part(hearing, seat, rest, f"{seat.name}-rest", (1, 1))
+    both = _both(first, more)
+    if isinstance(more.reading, Unreadable):
+        return _Said(both.reply, first.reading), uncovered
+    return both, coverage(rest.change, prompt, more.reading.inspected)
 
 
-def _joined(one: Review, more: Review) -> Review:
-    """Two passes of one reviewer are one review; the worse verdict counts."""
-    order = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
-    worse = max(one, more, key=lambda r: order.index(r.verdict))
-    return replace(
-        one,
-        verdict=worse.verdict,
-        summary=worse.summary if worse is more else one.summary,
-        inspected=tuple(dict.fromkeys((*one.inspected, *more.inspected))),
-        remarks=(*one.remarks, *more.remarks),
-        blocking=one.blocking or more.blocking,
-        rejection_reason=one.rejection_reason or more.rejection_reason,
-        notes=(*one.notes, *more.notes),
-        signed=one.signed and more.signed,
-    )
+def _both(one: _Said, more: _Said) -> _Said:
+    """Two parts of one reviewer's word. One that could not be read spoils the whole."""
+    reply = added(one.reply, more.reply)
+    if isinstance(one.reading, Unreadable):
+        return _Said(reply, one.reading)
+    if isinstance(more.reading, Unreadable):
+        return _Said(reply, more.reading)
+    return _Said(reply, joined(one.reading, more.reading))
 
 
 def _uncovered(subject: Subject, prompt: ReviewPrompt, reading: Review | Unreadable) -> tuple[str, ...]:
@@ -218,19 +242,12 @@ def _unseen(hearing: Hearing, said: Review) -> tuple[str, ...]:
     return tuple(path for path in hearing.subject.change.paths if path not in seen)
 
 
-def _both(first: AgentReply, second: AgentReply) -> AgentReply:
-    cost = (
-        None if first.cost_usd is None and second.cost_usd is None else (first.cost_usd or 0) + (second.cost_usd or 0)
-    )
-    text = f"{first.text}\n\n{second.text}"
-    return replace(second, text=text, cost_usd=cost, tokens=first.tokens + second.tokens)
-
-
-def _voice(hearing: Hearing, seat: Seat, reply: AgentReply, reading: Review | Unreadable) -> Voice:
+def _voice(hearing: Hearing, seat: Seat, said: _Said) -> Voice:
+    reply = said.reply
     return Voice(
         agent=seat.name,
         model=reply.model,
-        reading=reading,
+        reading=said.reading,
         reviewed_at=hearing.now(),
         raw_sha256=hashlib.sha256(reply.text.encode(errors="surrogateescape")).hexdigest(),
         raw_path=reply.transcript,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.core.check import CheckReport
@@ -44,6 +44,14 @@ class Site:
     policy: Policy
     base: Base
     workspace: Workspace
+    # the commit that the workspace was put at and nobody has touched since
+    untouched: set[str] = field(default_factory=set)
+
+    def lay(self, commit: str) -> None:
+        """Have the workspace at that commit, without doing so again if it is."""
+        if commit not in self.untouched:
+            self.workspace.put_right(commit, base=self.base)
+        self.untouched.clear()
 
     def head(self) -> Commit:
         head = self.workspace.head()
@@ -63,14 +71,25 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     base = deps.code.base_of(task)
     workspace = deps.code.workspace(task)
     deps.desk.wait_for_orphans(task)
-    if not workspace.exists() or workspace.head() is None:
-        workspace.create(base)
+    untouched = _make(workspace, base)
     deps.fail_at("workspace-created")
-    site = Site(task.id, policy, base, workspace)
+    site = Site(task.id, policy, base, workspace, untouched)
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
         set_up(deps, task, site)
         capture_baseline(deps, task, site)
     return task, site
+
+
+def _make(workspace: Workspace, base: Base) -> set[str]:
+    """The directory, if it is not there: at the branch's tip where there is one. Returns what it was put at."""
+    head = workspace.head()
+    if head is None:
+        workspace.create(base)
+        return {base.commit}
+    if not workspace.exists():
+        workspace.put_right(head.sha, base=base)
+        return {head.sha}
+    return set()
 
 
 def begin(deps: Deps, task: Task, policy: Policy) -> Task:

@@ -16,8 +16,7 @@ from burnish.engine.checking import delta_since, remembered
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.review.context import ReviewContext
-from burnish.review.contract import Expect, ask_again, preface
-from burnish.review.fence import fenced
+from burnish.review.packing import only
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +66,9 @@ class Subject:
         """Criteria and checklist items, in one list."""
         return (*self.spec.criteria, *(item.text for item in self.spec.checklist))
 
-    def expect(self, reviewer: ReviewerSpec, source: str) -> Expect:
-        return Expect(self.cycle, tuple(f.id for f in self.findings if f.alive), self.judged, source)
-
-    def parse_prompt(self, reviewer: ReviewerSpec, number: str, said: str, why: str) -> str:
-        """Asks for the block alone; what the reviewer said is fenced as data."""
-        expect = self.expect(reviewer, "")
-        return (
-            f"{preface(number)}\nA review of the change to {self.spec.title!r} was written, but its verdict block "
-            f"could not be read. The review is below, as data.\n\n{fenced(said, tag=number[:6])}\n\n"
-            f"{ask_again(number, why, prior_ids=expect.prior_ids, criteria=expect.criteria)}"
-        )
-
     def only(self, paths: tuple[str, ...]) -> Subject:
         """The part of the change in these paths."""
-        wanted = set(paths)
-        return replace(self, change=replace(self.change, files=tuple(f for f in self.change.files if f.path in wanted)))
+        return replace(self, change=only(self.change, paths))
 
     def text_of(self, path: str) -> str | None:
         """A file of the reviewed tree, for finding the place that a quote means."""

@@ -22,7 +22,7 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     done = _committed(site, task, step)
     attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
     if fresh:
-        site.workspace.put_right(site.head().sha, base=site.base)
+        site.lay(site.head().sha)
         deps.fail_at("work-put-right")
         task = deps.record(task, _started(deps, site, task, step, attempt))
     deps.fail_at("work-started")
@@ -134,7 +134,10 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
         "Burnish-Agent": author_of(site, step)[0],
     }
     message = f"{subject}\n\n{body}" if body else subject
-    return site.workspace.commit(message, trailers, author=deps.code.author(), expect=site.head().sha)
+    commit = site.workspace.commit(message, trailers, author=deps.code.author(), expect=site.head().sha)
+    if commit:
+        site.untouched.add(commit.sha)
+    return commit
 
 
 def commit_words(deps: Deps, site: Site, task: Task, step: Work) -> tuple[str, str]:

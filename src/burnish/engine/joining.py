@@ -1,0 +1,48 @@
+"""Several answers of one reviewer, put together as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burnish.core.agent import AgentReply
+from burnish.core.review import Compliance, Review, Verdict
+
+_WORSE = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
+
+
+def joined(one: Review, more: Review) -> Review:
+    """The worse verdict counts; a criterion is met if one part shows it."""
+    worse = max(one, more, key=lambda review: _WORSE.index(review.verdict))
+    return replace(
+        one,
+        verdict=worse.verdict,
+        summary=worse.summary,
+        inspected=tuple(dict.fromkeys((*one.inspected, *more.inspected))),
+        rulings=(*one.rulings, *more.rulings),
+        compliance=_met_somewhere((*one.compliance, *more.compliance)),
+        remarks=(*one.remarks, *more.remarks),
+        blocking=one.blocking or more.blocking,
+        rejection_reason=one.rejection_reason or more.rejection_reason,
+        notes=tuple(dict.fromkeys((*one.notes, *more.notes))),
+        signed=one.signed and more.signed,
+    )
+
+
+def _met_somewhere(judged: tuple[Compliance, ...]) -> tuple[Compliance, ...]:
+    best: dict[str, Compliance] = {}
+    for one in judged:
+        known = best.get(one.item)
+        if known is None or (one.met and not known.met):
+            best[one.item] = one
+    return tuple(best.values())
+
+
+def added(first: AgentReply, second: AgentReply) -> AgentReply:
+    known = [cost for cost in (first.cost_usd, second.cost_usd) if cost is not None]
+    return replace(
+        second,
+        text=f"{first.text}\n\n{second.text}",
+        cost_usd=sum(known) if known else None,
+        tokens=first.tokens + second.tokens,
+        transcript=first.transcript,
+    )
