@@ -17,6 +17,8 @@ from burnish.errors import BurnishError
 
 # verb → where it is; only the one that was typed is loaded
 VERBS = {
+    "doctor": "burnish.cli.doctor:doctor",
+    "config": "burnish.cli.config:config",
     "add": "burnish.cli.add:add",
     "list": "burnish.cli.listing:list_tasks",
     "status": "burnish.cli.listing:status",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +11,6 @@ from typing import Any
 
 from burnish import config as settings
 from burnish.agents.base import AgentSettings
-from burnish.agents.registry import AGENTS
 from burnish.checks.detect import detect
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
@@ -32,6 +30,7 @@ from burnish.wiring.code import GitCode
 from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
+from burnish.wiring.roster import agent_settings, can_start
 
 
 @dataclass
@@ -84,29 +83,10 @@ class App:
     # how a task is to be run
 
     def agent_settings(self) -> dict[str, AgentSettings]:
-        known = {name: AgentSettings(name=name, kind=name) for name in AGENTS}
-        for name, entry in self.config.agents.items():
-            known[name] = AgentSettings(
-                name=name,
-                kind=entry.kind,
-                argv=tuple(entry.argv),
-                env=tuple(entry.env),
-                model=entry.model,
-                max_parallel=entry.max_parallel,
-                fallback=entry.fallback,
-                reads_files=entry.reads_files is not False,
-                resume=entry.resume,
-                budget_usd=entry.budget_usd,
-                script=entry.script,
-            )
-        return known
+        return agent_settings(self.config)
 
     def installed(self, agent: str) -> bool:
-        entry = self.agent_settings().get(agent)
-        if entry is None or entry.kind not in AGENTS:
-            return False
-        program = entry.argv[0] if entry.argv else getattr(AGENTS[entry.kind], "program", "")
-        return not program or "/" in program or shutil.which(program) is not None
+        return can_start(self.config, agent)
 
     def policy(self, task: Task) -> Policy:
         policy = policy_for(

@@ -1,0 +1,88 @@
+"""burnish config"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.session import AsJson, start_dir
+from burnish.cli.text import clean, cut, one_line, pad, width
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring.explain import Value
+
+ACTIONS = ("show", "path", "reference")
+
+
+def config(
+    action: Annotated[str, typer.Argument(metavar="[show|path|reference]", help="What to print.")] = "show",
+    key: Annotated[
+        str | None, typer.Argument(metavar="KEY", help="With show: one setting or section, e.g. review.max_cycles.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show settings and where each came from, the files that are read, or the commented reference file."""
+    from burnish.wiring import explain
+
+    if action not in ACTIONS:
+        hint = f"`burnish config show {action}` shows one setting." if key is None else "It is show, path or reference."
+        raise BadInput(f"{action!r} is nothing that config can print.", hint=hint)
+    if key is not None and action != "show":
+        raise BadInput(f"config {action} takes no key.", hint=f"`burnish config show {key}` shows one setting.")
+    if action == "reference":
+        text = explain.reference()
+        say_json({"reference": text}) if as_json else say(text.rstrip("\n"))
+    elif action == "path":
+        _paths(as_json)
+    else:
+        _show(explain.values(start_dir(), key), as_json)
+
+
+def _show(values: list[Value], as_json: bool) -> None:
+    if as_json:
+        say_json({"settings": [{"key": one.key, "value": plain(one.value), "origin": one.origin} for one in values]})
+        return
+    on, room = coloured(sys.stdout), columns(sys.stdout)
+    keys = min(max(width(one.key) for one in values), room // 2)
+    origins = max(width(one_line(one.origin)) for one in values)
+    most = max(12, room - keys - 4 - min(origins, room // 3))
+    words = min(max(width(written(one.value)) for one in values), most)
+    for one in values:
+        changed = one.origin != "default"
+        key, said = pad(one_line(one.key), keys), pad(cut(written(one.value), words), words)
+        origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=on)
+        say(f"{key}  {paint(said, 'bold', on=on and changed)}  {origin}")
+
+
+def written(value: Any) -> str:
+    """A value on one line, as it would stand in the file."""
+    if isinstance(value, str):
+        return one_line(value) if value and value == value.strip() else json.dumps(value)
+    return one_line(json.dumps(plain(value), ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """Only what JSON knows."""
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _paths(as_json: bool) -> None:
+    from burnish.wiring import explain
+
+    found = explain.sources(start_dir())
+    if as_json:
+        say_json({"sources": [{"name": one.name, "path": one.path, "used": one.used} for one in found]})
+        return
+    on = coloured(sys.stdout)
+    for one in found:
+        state = paint("read", "green", on=on) if one.used else paint("none", "dim", on=on)
+        say(f"{one.name:<11}  {state}  {clean(one.path)}")

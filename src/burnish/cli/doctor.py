@@ -1,0 +1,66 @@
+"""burnish doctor"""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.session import AsJson, start_dir
+from burnish.cli.text import count, one_line, pad, width, wrap
+
+if TYPE_CHECKING:
+    from burnish.wiring.signs import Sign
+
+TONES = {"ok": "green", "weak": "yellow", "missing": "red"}
+
+
+def doctor(as_json: AsJson = False) -> int:
+    """Tell what is missing or weak here, and what to do about it.
+
+    Exit code 0: tasks can be run. 1: something that they need is missing.
+    """
+    from burnish.wiring.doctor import can_run, examine
+
+    signs = examine(start_dir(), encoding=sys.stdout.encoding or "")
+    if as_json:
+        keys = ("group", "name", "state", "what", "remedy")
+        say_json([{key: getattr(sign, key) for key in keys} for sign in signs])
+    else:
+        for line in chart(signs, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+            say(line)
+    return 0 if can_run(signs) else 1
+
+
+def chart(signs: list[Sign], *, room: int, colour: bool) -> list[str]:
+    """The signs under their groups, aligned, and what they come to."""
+    names = max(width(sign.name) for sign in signs)
+    lines: list[str] = []
+    for group, members in groupby(signs, key=lambda sign: sign.group):
+        lines += ["", paint(group, "bold", on=colour)]
+        for sign in members:
+            lines += _entry(sign, names, min(room, 120), colour)
+    return [*lines[1:], "", _closing(signs)]
+
+
+def _entry(sign: Sign, names: int, room: int, colour: bool) -> list[str]:
+    state = paint(f"{sign.state:<7}", TONES[sign.state], on=colour)
+    margin = 2 + names + 2 + 7 + 2
+    first, *rest = wrap(one_line(sign.what), room - margin)
+    lines = [f"  {pad(one_line(sign.name), names)}  {state}  {first}", *(" " * margin + line for line in rest)]
+    remedy = wrap(one_line(sign.remedy), room - margin - 4) if sign.remedy else []
+    return lines + [
+        " " * margin + paint("do: " if number == 0 else "    ", "dim", on=colour) + line
+        for number, line in enumerate(remedy)
+    ]
+
+
+def _closing(signs: list[Sign]) -> str:
+    missing = [sign.name for sign in signs if sign.state == "missing"]
+    weak = sum(sign.state == "weak" for sign in signs)
+    if missing:
+        return f"Missing: {', '.join(missing)}. Tasks cannot be run until this is put right."
+    if weak:
+        return f"Tasks can be run; {count(weak, 'thing')} could be better."
+    return "Everything is there."

@@ -1,0 +1,173 @@
+"""What a repository brings that helps or hinders the loop: settings, branches, checks, history."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish import config as settings
+from burnish.checks.detect import detect
+from burnish.checks.environment import check_environment
+from burnish.checks.prepare import prepare
+from burnish.config.cast import Cast
+from burnish.config.policy import checks_for
+from burnish.config.settings import Config
+from burnish.core.policy import CheckSpec
+from burnish.core.task import Spec
+from burnish.errors import BurnishError
+from burnish.git import lfs
+from burnish.git.base import resolve_base, uncommitted
+from burnish.git.project import Found, Project, open_project
+from burnish.proc.capture import capture
+from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.roster import can_start
+from burnish.wiring.signs import Group, Sign
+
+REPO = Group("repository")
+
+
+def checkout_signs(found: Found) -> Iterator[Sign]:
+    # A git dir of our own in a place of its own: looking must leave nothing behind, in the home neither.
+    with tempfile.TemporaryDirectory(prefix="burnish-doctor-") as place:
+        yield from _history_signs(open_project(found, home=Path(place).resolve(), key="doctor"))
+    paths = files_of(found.root)
+    yield from _lfs_signs(found.root, paths)
+    try:
+        config = settings.load(found.root)
+    except BurnishError as error:
+        yield REPO.missing("settings", error.what, error.hint)
+        return
+    yield _settings_sign(found.root, config)
+    yield from _people_signs(config)
+    yield from _check_signs(found.root, config, paths)
+
+
+def _history_signs(project: Project) -> Iterator[Sign]:
+    try:
+        base = resolve_base(project, None)
+    except BurnishError as error:
+        yield REPO.missing("commits", error.what, error.hint)
+    else:
+        yield REPO.ok("commits", f"on {base.target or 'a detached HEAD'}, {base.commit[:10]}")
+        yield _uncommitted_sign(uncommitted(project))
+    branches = project.user_git("for-each-ref", "--format=%(refname)", "refs/heads/burnish").stdout.decode().split()
+    if "refs/heads/burnish" in branches:
+        what = "a branch is called `burnish`, so that no `burnish/…` can be made"
+        yield REPO.missing("branch", what, "Rename it: git branch -m burnish burnish-old")
+    yield from _clone_signs(project)
+
+
+def _uncommitted_sign(paths: int) -> Sign:
+    if not paths:
+        return REPO.ok("work", "everything is committed")
+    what = f"{paths} path{'' if paths == 1 else 's'} not committed: tasks start from the last commit"
+    return REPO.weak("work", what, "Commit what the tasks are to build on.")
+
+
+def _clone_signs(project: Project) -> Iterator[Sign]:
+    if (project.common_dir / "shallow").exists():
+        what = "shallow: its history ends early, and merging may need more"
+        yield REPO.weak("clone", what, "git fetch --unshallow")
+    try:
+        config = (project.common_dir / "config").read_text(errors="replace")
+    except OSError:
+        config = ""
+    if re.search(r"^\s*(?:promisor\s*=\s*true|partialclone\s*=)", config, re.I | re.M):
+        what = "partial: files that were never fetched are not there, and burnish fetches nothing"
+        yield REPO.weak("clone", what, "git fetch --refetch --no-filter")
+
+
+def _lfs_signs(root: Path, paths: list[str]) -> Iterator[Sign]:
+    read = reader_of(root)
+    named = [path for path in paths if path.rpartition("/")[2] == ".gitattributes"]
+    if any("filter=lfs" in (read(path) or "") for path in named):
+        if lfs.program():
+            yield REPO.ok("git-lfs", "used here, and installed")
+        else:
+            what = "used here, but not installed: changes of large files cannot be committed"
+            yield REPO.missing("git-lfs", what, "Install git-lfs.")
+
+
+def _settings_sign(root: Path, config: Config) -> Sign:
+    changed = sum(origin != "default" for _, _, origin in config.items())
+    if (root / "burnish.yaml").exists() or changed:
+        return REPO.ok("settings", f"they load; {changed} differ{'s' if changed == 1 else ''} from the defaults")
+    return REPO.ok("settings", "the defaults; `burnish init` writes burnish.yaml")
+
+
+def _people_signs(config: Config) -> Iterator[Sign]:
+    """Who would do the work, and who would review it."""
+    cast = Cast(config, Spec("a task"), lambda name: can_start(config, name))
+    try:
+        worker, _ = cast.worker("implement")
+        reviewers = [one.agent for one in cast.panel(config.review.agents)]
+    except BurnishError as error:
+        yield REPO.missing("agent", error.what, error.hint)
+        return
+    if not worker:
+        yield REPO.weak("agent", "nobody to do the work: no agent is installed", "Install one, or name a command.")
+    elif not can_start(config, worker):
+        yield REPO.weak("agent", f"{worker} cannot be started", f"Install {worker}, or set `agent:` to another.")
+    else:
+        yield REPO.ok("agent", worker)
+    absent = [name for name in reviewers if name != "static" and not can_start(config, name)]
+    if absent:
+        remedy = "Install it, or set `review.agents: [static]`, which needs no AI."
+        yield REPO.weak("reviewer", f"{', '.join(absent)} cannot be started", remedy)
+    elif reviewers == ["static"]:
+        yield REPO.weak("reviewer", "static: rules and tests alone, no AI", "Install an agent for a second opinion.")
+    else:
+        yield REPO.ok("reviewer", ", ".join(reviewers))
+
+
+def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]:
+    specs = checks_for(config, detect(paths, reader_of(root)), skip_tests=False)
+    names = {spec.name for spec in specs}
+    if "test" not in names:
+        off = config.checks.test is None
+        what = "switched off: changes are not tested" if off else "no test command found: changes are not tested"
+        yield REPO.weak("test", what, "`burnish init` looks for one; or set `checks.test`.")
+    if "lint" not in names and config.checks.lint is not None:
+        yield REPO.ok("lint", "no linter found, none is run")
+    for spec in specs:
+        yield check_sign(spec, root, made_later=bool(config.workspace.setup))
+
+
+def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:
+    """A check, and whether its program is there. What `workspace.setup` brings cannot be known."""
+    env = check_environment(os.environ, places=(root,))
+    argv = prepare(spec, report_dir=root, env=env).argv
+    program = first_program(spec.command) if isinstance(spec.command, str) else argv[0]
+    there = "/" in program or not program or shutil.which(program, path=env["PATH"]) is not None
+    if "/" in program:
+        there = made_later or (root / program).exists()
+    if not there and not made_later:
+        what = f"`{spec.words}`: {program} is not installed"
+        return REPO.weak(spec.name, what, f"Install {program}, or correct `checks.{spec.name}`.")
+    if spec.words.split()[1:3] == ["-m", "pytest"] and not made_later and not _has_pytest(argv[0], root, env):
+        what = f"`{spec.words}`: this Python has no pytest"
+        return REPO.weak(spec.name, what, "Install pytest there, or have `workspace.setup` do it.")
+    return REPO.ok(spec.name, f"`{spec.words}`")
+
+
+def first_program(command: str) -> str:
+    """The program that a shell line starts first, as well as can be told; "" if not."""
+    line = re.sub(r"^\s*cd\s+\S+\s*&&\s*", "", command)
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        return ""
+    word = next((word for word in words if not re.fullmatch(r"\w+=.*", word)), "")
+    return word if re.fullmatch(r"[\w.+/-]+", word) else ""
+
+
+def _has_pytest(python: str, root: Path, env: dict[str, str]) -> bool:
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+    program = shutil.which(python, path=env["PATH"])
+    # -I: nothing of the repository is imported
+    return program is None or capture([program, "-I", "-c", look], cwd=root, env=env, timeout=20).exit_code == 0

@@ -1,0 +1,72 @@
+"""Everything that can be missing or weak, each with its remedy. Looks only; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.core.flow import RUNNING
+from burnish.errors import BadInput, BurnishError
+from burnish.git.project import discover
+from burnish.proc.identity import is_dead
+from burnish.proc.orphans import wait_for_orphans
+from burnish.store import Store
+from burnish.wiring.machine import RUNS, agent_signs, database_sign, machine_signs
+from burnish.wiring.reader import home_of
+from burnish.wiring.signs import MISSING, Group, Sign
+
+
+def examine(start: Path, *, encoding: str) -> list[Sign]:
+    """The machine, and the repository that `start` lies in, if any."""
+    home = home_of()
+    signs = list(machine_signs(home, encoding=encoding))
+    sign, store = database_sign(home)
+    signs += [sign, *agent_signs(), *_repository_signs(start, can_git=signs[0].state != MISSING)]
+    if store is not None:
+        with store:
+            signs += _run_signs(home, store)
+    return signs
+
+
+def can_run(signs: list[Sign]) -> bool:
+    return all(sign.state != MISSING for sign in signs)
+
+
+def _repository_signs(start: Path, *, can_git: bool) -> Iterator[Sign]:
+    group = Group("repository")
+    try:
+        found = discover(start)
+    except BadInput as error:
+        if "not inside" not in error.what:
+            yield group.missing("checkout", error.what, error.hint)
+        return
+    if not can_git:
+        return
+    from burnish.wiring.checkout import checkout_signs
+
+    yield group.ok("checkout", str(found.root))
+    try:
+        yield from checkout_signs(found)
+    except BurnishError as error:
+        yield group.missing("git", error.what, error.hint)
+
+
+def _run_signs(home: Path, store: Store) -> Iterator[Sign]:
+    """Tasks whose runner died, and programs that outlived it."""
+    locks = home / "locks"
+    try:
+        held = [task for task in store.tasks(brief=True, statuses=RUNNING) if task.runner]
+    except BurnishError as error:
+        yield RUNS.missing("tasks", error.what, error.hint)
+        return
+    cut = [task for task in held if task.runner and is_dead(locks, task.runner)]
+    orphans = [t for t in cut if not wait_for_orphans(locks / f"shims-{t.project}-{t.id}", seconds=0)]
+    for task in cut:
+        what = f"{task.project} T{task.id} was cut: its runner is gone"
+        yield RUNS.weak("runner", what, f"burnish run {task.id} goes on where it was")
+    for task in orphans:
+        what = f"programs of {task.project} T{task.id} outlived their runner"
+        yield RUNS.weak("programs", what, "They are ended within seconds; else `burnish run` waits for them.")
+    if not cut:
+        running = len(held)
+        yield RUNS.ok("runners", f"{running} task{'' if running == 1 else 's'} running, none cut")

@@ -1,0 +1,86 @@
+"""Which settings are in force here, and where each came from."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from burnish import config as settings
+from burnish.config.sources import PREFIX, pyproject_layer
+from burnish.errors import BadInput
+from burnish.git.project import discover
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One setting, as it is in force."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place where settings may stand; later ones win."""
+
+    name: str
+    path: str
+    used: bool
+
+
+def root_of(start: Path) -> Path | None:
+    """The checkout that `start` lies in; None outside of one."""
+    try:
+        return discover(start).root
+    except BadInput:
+        return None
+
+
+def values(start: Path, wanted: str | None) -> list[Value]:
+    """All settings, or one of them, or those of a section."""
+    everything = [Value(*item) for item in settings.load(root_of(start)).items()]
+    if wanted is None:
+        return everything
+    chosen = [one for one in everything if one.key == wanted or one.key.startswith(f"{wanted}.")]
+    if not chosen:
+        raise BadInput(f"There is no setting {wanted}.", hint=_suggest(wanted, [one.key for one in everything]))
+    return chosen
+
+
+def _suggest(wanted: str, keys: list[str]) -> str:
+    sections = {".".join(key.split(".")[:end]) for key in keys for end in range(1, key.count(".") + 2)}
+    ends = sorted((key for key in sections if key.rpartition(".")[2] == wanted), key=lambda key: key.count("."))
+    close = ends or difflib.get_close_matches(wanted, sorted(sections), n=1, cutoff=0.6)
+    return f"Did you mean {close[0]}?" if close else "`burnish config show` lists them all."
+
+
+def sources(start: Path, environment: dict[str, str] | None = None) -> list[Source]:
+    """Every place that is looked at, the weakest first."""
+    env = dict(os.environ) if environment is None else environment
+    own = settings.user_folder(env) / "config.yaml"
+    found = [Source("user", str(own), own.is_file())]
+    root = root_of(start)
+    if root is not None:
+        project, table = root / "burnish.yaml", root / "pyproject.toml"
+        found.append(Source("project", str(project), project.is_file()))
+        found.append(Source("project", f"{table} [tool.burnish]", _has_table(table)))
+    names = sorted(name for name in env if name.startswith(PREFIX))
+    found.append(Source("environment", " ".join(names) or f"{PREFIX}…", bool(names)))
+    return found
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        return pyproject_layer(path) is not None
+    except BadInput:
+        return True
+
+
+def reference() -> str:
+    """Every setting with its default and a word about it, as a file."""
+    return (files("burnish.config") / "reference.yaml").read_text(encoding="utf-8")

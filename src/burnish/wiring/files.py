@@ -1,0 +1,62 @@
+"""The files of a checkout as they lie on disk, for a quick look."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+# Not the project's own, and often huge.
+PASSED_OVER = frozenset(
+    "node_modules bower_components site-packages __pycache__ venv env target build dist out coverage vendor "
+    "third_party Pods DerivedData".split()
+)
+MOST_FILES, DEEPEST, LARGEST = 20_000, 8, 400_000
+
+
+def files_of(root: Path) -> list[str]:
+    """Paths below the root with /, hidden and foreign folders left out; of a huge checkout the upper part."""
+    found: list[str] = []
+    level = [""]
+    for _ in range(DEEPEST):
+        below: list[str] = []
+        for folder in level:
+            files, folders = _look(root / folder)
+            found += [f"{folder}{name}" for name in files]
+            below += [f"{folder}{name}/" for name in folders]
+            if len(found) > MOST_FILES:
+                return found
+        level = below
+    return found
+
+
+def _look(folder: Path) -> tuple[list[str], list[str]]:
+    files, folders = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_file():
+                    files.append(entry.name)
+                elif entry.is_dir(follow_symlinks=False) and _is_ours(folder, entry.name):
+                    folders.append(entry.name)
+    except OSError:
+        return [], []
+    return sorted(files), sorted(folders)
+
+
+def _is_ours(folder: Path, name: str) -> bool:
+    # A nested repository is another project.
+    return not name.startswith(".") and name not in PASSED_OVER and not (folder / name / ".git").exists()
+
+
+def reader_of(root: Path) -> Callable[[str], str | None]:
+    """Read one of those files; None where it is not there or not text."""
+
+    def read(path: str) -> str | None:
+        try:
+            with (root / path).open("rb") as file:
+                return file.read(LARGEST).decode("utf-8-sig", "replace")
+        except OSError:
+            return None
+
+    return read

@@ -1,0 +1,168 @@
+"""What this machine has and lacks: git, Python, room, a sandbox, agents."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.errors import BurnishError
+from burnish.git.base import git_version
+from burnish.proc.capture import capture
+from burnish.store import Store
+from burnish.wiring.roster import on_this_machine
+from burnish.wiring.signs import Group, Sign
+
+MACHINE, AGENTS, RUNS = Group("machine"), Group("agents"), Group("runs")
+LOOP_GIT, MERGE_GIT = (2, 34), (2, 38)
+LEAST_PYTHON = (3, 11)
+# Bytes free: below the first things go wrong, below the second they may soon.
+NO_ROOM, LITTLE_ROOM = 100 * 2**20, 2 * 2**30
+
+
+def machine_signs(home: Path, *, encoding: str) -> Iterator[Sign]:
+    yield git_sign(shutil.which("git"))
+    yield python_sign(sys.version_info[:3])
+    yield home_sign(home)
+    yield room_sign(home)
+    yield from sandbox_signs()
+    yield terminal_sign(encoding)
+    if shutil.which("gh"):
+        yield MACHINE.ok("gh", "there, for pull requests")
+    else:
+        yield MACHINE.weak("gh", "not installed: needed by `burnish pr` alone", "Install the GitHub CLI, `gh`.")
+
+
+def git_sign(program: str | None, version: tuple[int, int] | None = None) -> Sign:
+    if program is None:
+        return MACHINE.missing("git", "not installed", "Install git 2.38 or newer.")
+    major, minor = version or git_version()
+    said = f"git {major}.{minor}"
+    if (major, minor) < LOOP_GIT:
+        return MACHINE.missing("git", f"{said} is too old", "Install git 2.38 or newer; 2.34 is the least.")
+    if (major, minor) < MERGE_GIT:
+        return MACHINE.weak("git", f"{said} cannot merge for burnish", "Install git 2.38 or newer.")
+    return MACHINE.ok("git", said)
+
+
+def python_sign(version: tuple[int, ...]) -> Sign:
+    said = "Python " + ".".join(map(str, version))
+    if version[:2] < LEAST_PYTHON:
+        return MACHINE.missing("python", f"{said} is too old", "Install Python 3.11 or newer and burnish with it.")
+    return MACHINE.ok("python", said)
+
+
+def home_sign(home: Path) -> Sign:
+    """All state lies there; a folder that is not there yet will be made."""
+    remedy = "Make it a folder that you may write, or set BURNISH_HOME to another."
+    if os.path.lexists(home) and not home.is_dir():
+        return MACHINE.missing("home", f"{home} is not a folder", remedy)
+    place = _nearest(home)
+    if not _writable(place):
+        return MACHINE.missing("home", f"{place} cannot be written", remedy)
+    if place != home:
+        return MACHINE.ok("home", f"{home} (not made yet)")
+    if home.stat().st_mode & 0o077:
+        return MACHINE.weak("home", f"{home} can be read by other users", f"chmod 700 {home}")
+    return MACHINE.ok("home", str(home))
+
+
+def room_sign(home: Path, free: int | None = None) -> Sign:
+    free = shutil.disk_usage(_nearest(home)).free if free is None else free
+    said = f"{free / 2**30:.1f} GB free for workspaces"
+    remedy = "Free some space, or set BURNISH_HOME to a folder on another disk."
+    if free < NO_ROOM:
+        return MACHINE.missing("room", said, remedy)
+    return MACHINE.weak("room", said, remedy) if free < LITTLE_ROOM else MACHINE.ok("room", said)
+
+
+def sandbox_signs() -> Iterator[Sign]:
+    """What keeps an agent from going where it should not, and from staying after its end."""
+    rights = "agents and checks run with all your rights"
+    if platform.system() != "Linux":
+        yield MACHINE.weak("sandbox", f"no bubblewrap on this system: {rights}", "Run burnish in a container or a VM.")
+        gone = "a program that detaches itself may outlive its agent"
+        yield MACHINE.weak("processes", f"no subreaper on this system: {gone}", "Look for it with `ps` if you must.")
+        return
+    program = shutil.which("bwrap")
+    if program is None:
+        yield MACHINE.weak("sandbox", f"no bubblewrap: {rights}", "Install bubblewrap (`bwrap`) with your packages.")
+    elif not _bwrap_works(program):
+        remedy = "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)."
+        yield MACHINE.weak("sandbox", f"bubblewrap is there but may not run: {rights}", remedy)
+    else:
+        yield MACHINE.ok("sandbox", "bubblewrap works")
+    if _has_subreaper():
+        yield MACHINE.ok("processes", "whole process trees are ended, detached ones too")
+    else:
+        gone = "a program that detaches itself may outlive its agent"
+        yield MACHINE.weak("processes", f"no subreaper: {gone}", "Use a Linux kernel 3.4 or newer.")
+
+
+def terminal_sign(encoding: str) -> Sign:
+    if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
+        return MACHINE.ok("terminal", "UTF-8")
+    remedy = "Set LANG to a UTF-8 one, e.g. C.UTF-8, or BURNISH_PLAIN=1 for words alone."
+    return MACHINE.weak("terminal", f"{encoding or 'an unknown encoding'}: marks like ✓ show as ?", remedy)
+
+
+def agent_signs() -> Iterator[Sign]:
+    found = on_this_machine()
+    if not found:
+        remedy = "Install one (claude, codex, gemini, …), or describe any command under `agents:`."
+        yield AGENTS.weak("agents", "none is installed: only `static` reviews", remedy)
+    for agent in found:
+        if not agent.known:
+            remedy = f"Describe it under `agents:` as `{agent.kind}: {{kind: command, argv: […]}}`."
+            yield AGENTS.weak(agent.kind, f"{agent.path}: this burnish cannot drive it by itself", remedy)
+        elif not agent.verified:
+            remedy = "Try it on a small task first."
+            yield AGENTS.weak(agent.kind, f"{agent.path}: unverified, never tried against the real program", remedy)
+        else:
+            yield AGENTS.ok(agent.kind, agent.path)
+
+
+def database_sign(home: Path) -> tuple[Sign, Store | None]:
+    if not (home / "burnish.db").exists():
+        return MACHINE.ok("database", "none yet; `burnish init` or `burnish add` makes it"), None
+    try:
+        store = Store.open(home, create=False)
+        known = len(store.projects())
+    except BurnishError as error:
+        return MACHINE.missing("database", error.what, error.hint), None
+    return MACHINE.ok("database", f"readable, {known} project{'' if known == 1 else 's'}"), store
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the closest one above it that is there."""
+    return next(place for place in (folder, *folder.parents) if place.is_dir())
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _bwrap_works(program: str) -> bool:
+    argv = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--", "true"]
+    try:
+        return capture(argv, cwd=Path("/"), env={"PATH": os.defpath}, timeout=10).exit_code == 0
+    except BurnishError:
+        return False
+
+
+def _has_subreaper() -> bool:
+    import ctypes
+
+    answer = ctypes.c_int()
+    try:
+        return bool(ctypes.CDLL(None).prctl(37, ctypes.byref(answer), 0, 0, 0) == 0)  # PR_GET_CHILD_SUBREAPER
+    except (OSError, AttributeError):
+        return False

@@ -1,0 +1,66 @@
+"""Which agents there are: those of the settings, and those that this machine has."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentSettings
+from burnish.agents.registry import AGENTS
+from burnish.config.kinds import CLI_KINDS
+from burnish.config.settings import Config
+
+# Where the program is not called as the agent is.
+PROGRAMS = {"cursor": "cursor-agent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An agent program of this machine."""
+
+    kind: str
+    path: str
+    # can this burnish start it?
+    known: bool
+    # was its adapter tried against the real program?
+    verified: bool
+
+
+def agent_settings(config: Config) -> dict[str, AgentSettings]:
+    """Every agent that can be named, the settings' own entries over the plain ones."""
+    known = {name: AgentSettings(name=name, kind=name) for name in AGENTS}
+    for name, entry in config.agents.items():
+        known[name] = AgentSettings(
+            name=name,
+            kind=entry.kind,
+            argv=tuple(entry.argv),
+            env=tuple(entry.env),
+            model=entry.model,
+            max_parallel=entry.max_parallel,
+            fallback=entry.fallback,
+            reads_files=entry.reads_files is not False,
+            resume=entry.resume,
+            budget_usd=entry.budget_usd,
+            script=entry.script,
+        )
+    return known
+
+
+def can_start(config: Config, agent: str) -> bool:
+    """Is there an adapter for it, and its program?"""
+    entry = agent_settings(config).get(agent)
+    if entry is None or entry.kind not in AGENTS:
+        return False
+    program = entry.argv[0] if entry.argv else getattr(AGENTS[entry.kind], "program", "")
+    return not program or "/" in program or shutil.which(program) is not None
+
+
+def on_this_machine() -> list[Installed]:
+    """The agent programs on PATH, in the order in which `agent: auto` takes them."""
+    found = []
+    for kind in CLI_KINDS:
+        adapter = AGENTS.get(kind)
+        path = shutil.which(getattr(adapter, "program", "") or PROGRAMS.get(kind, kind))
+        if path:
+            found.append(Installed(kind, path, adapter is not None, adapter is not None and adapter.verified))
+    return found

@@ -1,0 +1,46 @@
+"""burnish doctor, as it is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from burnish.cli.doctor import chart
+from burnish.cli.main import main
+from burnish.cli.text import width
+from burnish.wiring.signs import Group
+from testing.userrepo import UserRepo
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_the_exit_code_says_whether_tasks_can_run(user_repo: UserRepo, capsys: Capture) -> None:
+    assert main(["-C", str(user_repo.path), "doctor"]) == 0
+    assert "Tasks can be run" in capsys.readouterr().out
+    user_repo.git("branch", "burnish")
+    assert main(["-C", str(user_repo.path), "doctor"]) == 1
+    assert "Missing: branch." in capsys.readouterr().out
+
+
+def test_json_is_a_list_with_a_remedy_for_all_that_is_not_ok(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["-C", str(tmp_path), "doctor", "--json"]) == 0
+    signs = json.loads(capsys.readouterr().out)
+    assert {"name", "state", "what", "remedy"} < set(signs[0])
+    assert {"git", "python", "home", "database"} <= {sign["name"] for sign in signs}
+    assert all(sign["remedy"] for sign in signs if sign["state"] != "ok")
+
+
+@pytest.mark.parametrize("room", [60, 80, 200])
+def test_the_chart_keeps_to_its_room(room: int) -> None:
+    group = Group("machine")
+    signs = [group.ok("git", "git 2.39"), group.weak("sandbox", "words " * 30, "do this and then " * 12)]
+    lines = chart(signs, room=room, colour=False)
+    assert max(map(width, lines)) <= room
+    assert lines[0] == "machine" and lines[1].split() == ["git", "ok", "git", "2.39"]
+    assert lines[-1] == "Tasks can be run; 1 thing could be better."
+
+
+def test_all_well_is_said_in_few_words() -> None:
+    assert chart([Group("machine").ok("git", "git 2.39")], room=80, colour=False)[-1] == "Everything is there."
