@@ -9,7 +9,6 @@ import pytest
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
-from burnish.git.dirty import user_tree
 from burnish.git.refs import StaleRef, delete_ref, list_refs, read_ref, update_ref
 from testing.gitworld import ME, GitWorld, commit
 
@@ -128,17 +127,6 @@ def test_uncommitted_work_is_counted_and_left_alone(world: GitWorld) -> None:
     world.repo.git("add", "staged")
     before = world.repo.fingerprint()
     assert uncommitted(world.project) == 3
-    assert world.repo.fingerprint() == before
-
-
-def test_the_users_dirty_and_staged_trees_are_taken_from_a_copy(world: GitWorld) -> None:
-    world.repo.write({"staged": "s\n"})
-    world.repo.git("add", "staged")
-    world.repo.write({"app.py": "changed\n", "new": "n\n"})
-    before = world.repo.fingerprint()
-    staged, dirty = (user_tree(world.project, staged=staged) for staged in (True, False))
-    assert world.repo.git("diff-tree", "-r", "--name-only", "HEAD", staged).split() == ["staged"]
-    assert world.repo.git("diff-tree", "-r", "--name-only", "HEAD", dirty).split() == ["app.py", "new", "staged"]
     assert world.repo.fingerprint() == before
 
 

@@ -84,7 +84,7 @@ def uncommitted(project: Project) -> int:
         if index.is_file():
             copy_index(index, copy)
         copy_shared(project)
-        paths = set(look(project, copy, project.root, file_mode=file_mode(project)).paths)
+        paths = set(look(project, copy, project.root, file_mode=file_mode(project), ours=False).paths)
         head = _names(project, "HEAD^{tree}")[0]
         if head is not None and index.is_file():
             args = (

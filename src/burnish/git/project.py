@@ -55,10 +55,12 @@ class Project:
     git_dir: Path
     own: Path
     object_format: str = "sha1"
+    # where objects go that must not stay in the user's own store; it borrows from that one
+    store: Path | None = None
 
     @property
     def objects(self) -> Path:
-        return self.common_dir / "objects"
+        return self.store or self.common_dir / "objects"
 
     @property
     def zero(self) -> str:

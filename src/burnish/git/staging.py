@@ -43,12 +43,14 @@ class Dirt:
         )
 
 
-def look(project: Project, index: Path, root: Path, *, file_mode: bool = True, ignored: bool = False) -> Dirt:
-    """One process: what changed, what is gone, what is new (with `ignored` that too)."""
+def look(
+    project: Project, index: Path, root: Path, *, file_mode: bool = True, ignored: bool = False, ours: bool = True
+) -> Dirt:
+    """One process: what changed, what is gone, what is new (with `ignored` that too). Only in `ours` rights change."""
     args = ["-c", f"core.fileMode={str(file_mode).lower()}", "ls-files", "-z", "-t", "-m", "-o"]
     args += [] if ignored else ["--exclude-standard"]
     done = project.git(*args, index=index, work_tree=root)
-    if b"ermission denied" in done.stderr:
+    if ours and b"ermission denied" in done.stderr:
         open_rights(root)
         done = project.git(*args, index=index, work_tree=root)
     base = os.fsencode(root)

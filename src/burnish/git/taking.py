@@ -1,0 +1,126 @@
+"""The user's index or checkout as a tree. Their repository is read, never written."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from burnish.errors import BadInput, PhaseFailed
+from burnish.git.base import copy_shared, file_mode
+from burnish.git.files import copy_index, disk_errors
+from burnish.git.layout import gitlinks
+from burnish.git.project import SECRETS, Found, Project, open_project, quoted
+from burnish.git.run import bare_env, git
+from burnish.git.staging import Dirt, look, stage, write_tree
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A tree made of the user's index or checkout, and the paths that were left out of it, each with the reason."""
+
+    tree: str
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+def private_project(found: Found, place: Path) -> Project:
+    """Our own git dir below `place`, and objects of our own that borrow from the user's: all gone with `place`."""
+    project = open_project(found, home=place, key="review")
+    store = place / "objects"
+    (store / "info").mkdir(parents=True)
+    (store / "info" / "alternates").write_bytes(os.fsencode(quoted(project.objects)) + b"\n")
+    # What looks like a secret is not to be passed over in silence: it is left out by name, below.
+    exclude = project.own / "info" / "exclude"
+    exclude.write_bytes(exclude.read_bytes().removesuffix(SECRETS.encode()))
+    return replace(project, store=store)
+
+
+def index_tree(project: Project) -> Taken:
+    """What the user has staged."""
+    with _index_copy(project) as copy:
+        try:
+            return Taken(write_tree(project, copy))
+        except PhaseFailed as failed:
+            unmerged = project.git("ls-files", "-u", "-z", index=copy).stdout
+            if not unmerged:
+                raise
+            raise BadInput(
+                "The index has paths with merge conflicts, so it is no tree that could be reviewed.",
+                hint="`burnish review --dirty` reviews the files as they lie there.",
+            ) from failed
+
+
+def checkout_tree(project: Project) -> Taken:
+    """The files as they lie there: staged, changed and new ones, ignored ones aside."""
+    with _index_copy(project) as copy:
+        _take_submodules(project, copy)
+        dirt = look(project, copy, project.root, file_mode=file_mode(project), ours=False)
+        kept, left_out = _readable(project, dirt)
+        stage(project, copy, project.root, kept)
+        return Taken(write_tree(project, copy), left_out)
+
+
+@contextmanager
+def _index_copy(project: Project) -> Iterator[Path]:
+    """git writes to the index it is shown; the user's is not shown to it."""
+    with TemporaryDirectory(dir=project.own, prefix="look-") as folder, disk_errors("copying the index"):
+        copy = Path(folder) / "index"
+        source = project.git_dir / "index"
+        if source.is_file():
+            copy_index(source, copy)
+        copy_shared(project)
+        yield copy
+
+
+def _readable(project: Project, dirt: Dirt) -> tuple[Dirt, tuple[tuple[str, str], ...]]:
+    """Without what cannot be read, and without new files that look like secrets."""
+    left_out: dict[bytes, str] = {}
+    base = os.fsencode(project.root)
+    for path in dirt.taken:
+        full = os.path.join(base, path)  # noqa: PTH118 (bytes)
+        if path in dirt.new and is_secret(os.fsdecode(path)):
+            left_out[path] = "looks like a secret and is not tracked"
+        elif os.path.lexists(full) and not os.path.islink(full) and not os.access(full, os.R_OK):  # noqa: PTH114
+            left_out[path] = "cannot be read"
+    taken = tuple(path for path in dirt.taken if path not in left_out)
+    named = tuple((os.fsdecode(path), why) for path, why in sorted(left_out.items()))
+    return replace(dirt, taken=taken, new=dirt.new - left_out.keys()), named
+
+
+def is_secret(path: str) -> bool:
+    name, answer = path.rpartition("/")[2], False
+    for pattern in SECRETS.split():
+        if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
+            answer = not pattern.startswith("!")
+    return answer
+
+
+def _take_submodules(project: Project, index: Path) -> None:
+    """A submodule counts as the commit that its checkout stands on; its files are not looked at."""
+    links = gitlinks(project, index)
+    if not links:
+        return
+    moved = {path: head for path, sha in links.items() if (head := _submodule_head(project, path)) not in (None, sha)}
+    lines = b"".join(f"160000 {head}\t".encode() + path + b"\0" for path, head in moved.items())
+    if lines:
+        project.git("update-index", "-z", "--index-info", index=index, work_tree=project.root, stdin=lines)
+    names = b"".join(path + b"\0" for path in links)
+    args = ("update-index", "--skip-worktree", "-z", "--stdin")
+    project.git(*args, index=index, work_tree=project.root, stdin=names)
+
+
+def _submodule_head(project: Project, path: bytes) -> str | None:
+    dot_git = project.root / os.fsdecode(path) / ".git"
+    git_dir = dot_git
+    if dot_git.is_file():
+        text = os.fsdecode(dot_git.read_bytes())
+        git_dir = dot_git.parent / text.removeprefix("gitdir:").strip("\n\r ")
+    if not (git_dir / "HEAD").is_file():
+        return None
+    env = bare_env(project.own) | {"GIT_DIR": str(git_dir)}
+    done = git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=project.own, env=env, ok=(0, 1, 128))
+    return done.stdout.decode().strip() or None
