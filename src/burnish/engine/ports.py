@@ -78,6 +78,9 @@ class Code(Protocol):
         self, workspace: Workspace, task: Task, commit: str, base: Base
     ) -> AbstractContextManager[Snapshot]: ...
     def throwaway(self, commit: str, label: str) -> AbstractContextManager[Path]: ...
+    def bring(self, files: Path) -> None:
+        """The user's own ignored files that tests need (`workspace.copy`)."""
+
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None: ...
     def set_aside(self, task: Task) -> str | None:
         """Keep the branch's tip under a rescue ref and let the branch go."""

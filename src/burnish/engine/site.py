@@ -72,6 +72,7 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     workspace = deps.code.workspace(task)
     deps.desk.wait_for_orphans(task)
     untouched = _make(workspace, base)
+    deps.code.bring(workspace.path)
     deps.fail_at("workspace-created")
     site = Site(task.id, policy, base, workspace, untouched)
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):

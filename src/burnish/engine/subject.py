@@ -35,6 +35,7 @@ class Subject:
     session_log: str
     # a file of the reviewed tree, None where there is none
     read: Callable[[str], bytes | None]
+    auto_fixed: int | None = None
     prompts: dict[str, str] = field(default_factory=dict)
     _texts: dict[str, str | None] = field(default_factory=dict)
 
@@ -52,6 +53,7 @@ class Subject:
             project_context=self.project_context,
             previous_error=self.previous_error,
             session_log=self.session_log,
+            auto_fixed=self.auto_fixed,
             limits=policy.limits,
             switches=policy.context,
             system=self.prompts.get("review.system"),
@@ -96,6 +98,7 @@ def subject_of(deps: Deps, site: Site, history: History, cycle: int) -> Subject:
         plan=plans_of(deps, task),
         previous_error=str(failed[-1].get("what", "")) if failed else "",
         session_log=_session_log(deps, site, task, cycle),
+        auto_fixed=_auto_fixed(deps, task, cycle),
         read=lambda path: site.workspace.read(head.sha, [path]).get(path),
         prompts=dict(deps.prompts),
     )
@@ -110,6 +113,11 @@ def plans_of(deps: Deps, task: Task) -> str:
             said = deps.desk.read(other, "plan.md")
             texts.append(f"# {other.spec.title}\n\n{said.decode(errors='replace')}" if said else "")
     return "\n\n".join(t for t in texts if t)
+
+
+def _auto_fixed(deps: Deps, task: Task, cycle: int) -> int | None:
+    fixed = deps.desk.stamp(task, f"lint-fix-{task.run}-{cycle}")
+    return int(fixed) if fixed else None
 
 
 def _session_log(deps: Deps, site: Site, task: Task, cycle: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.commit import Commit
 from burnish.core.event import Event
@@ -119,13 +121,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
     if task.spec.type is TaskType.PLAN:
         site.workspace.tidy()
         return None
-    if site.policy.lint_fix:
-        deps.checks(task.id).command(
-            site.policy.lint_fix,
-            cwd=site.workspace.path,
-            out_dir=deps.desk.out_dir(task, step.cycle, "lint-fix"),
-            timeout=600,
-        )
+    _lint_fix(deps, site, task, step)
     subject, body = commit_words(deps, site, task, step)
     trailers = {
         "Burnish-Task": str(task.id),
@@ -138,6 +134,18 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
     if commit:
         site.untouched.add(commit.sha)
     return commit
+
+
+def _lint_fix(deps: Deps, site: Site, task: Task, step: Work) -> None:
+    """`checks.lint_fix`, so that its edits are part of the commit; how many it made is remembered for the review."""
+    if not site.policy.lint_fix:
+        return
+    out_dir = deps.desk.out_dir(task, step.cycle, "lint-fix")
+    _code, said = deps.checks(task.id).command(
+        site.policy.lint_fix, cwd=site.workspace.path, out_dir=out_dir, timeout=600
+    )
+    fixed = re.search(r"\b(\d+) fixed\b|\b[Ff]ixed (\d+)\b", said)
+    deps.desk.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (fixed[1] or fixed[2]) if fixed else "0")
 
 
 def commit_words(deps: Deps, site: Site, task: Task, step: Work) -> tuple[str, str]:
@@ -191,6 +199,8 @@ def _finish(
         "disputes": [d.finding.id for d in disputes],
     }
     deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
+    if task.spec.type is TaskType.PLAN:
+        deps.desk.write(task, "plan.md", reply.text.encode(errors="replace"))
     events = [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):

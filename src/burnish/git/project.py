@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,8 +151,8 @@ def _is_git_dir(folder: Path) -> bool:
     )
 
 
-def open_project(found: Found, *, home: Path, key: str) -> Project:
-    """Make or refresh our own git dir; several processes may do so at once."""
+def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] = ()) -> Project:
+    """Make or refresh our own git dir; several processes may do so at once. `exclude` is never staged."""
     settings = _read(found.common_dir / "config").decode(errors="replace")
     sha256 = re.search(r"^\s*objectformat\s*=\s*sha256\b", settings, re.I | re.M)
     own = home.absolute() / "projects" / key / "git"
@@ -161,7 +162,7 @@ def open_project(found: Found, *, home: Path, key: str) -> Project:
         write_if_changed(own / "config", _config(project))
         write_if_changed(own / "attributes" / "config", _config(project))
         write_if_changed(own / "info" / "attributes", lfs.attributes())
-        write_if_changed(own / "info" / "exclude", _excludes(project))
+        write_if_changed(own / "info" / "exclude", _excludes(project, exclude))
         shallow = _read(found.common_dir / "shallow")
         if shallow:
             write_if_changed(own / "shallow", shallow)
@@ -223,12 +224,13 @@ def _config(project: Project) -> bytes:
     return ("\n".join([*lines, *lfs.config(project.common_dir)]) + "\n").encode(errors="surrogateescape")
 
 
-def _excludes(project: Project) -> bytes:
+def _excludes(project: Project, more: Sequence[str]) -> bytes:
     """The user's own ignore lists, which a fresh git dir would not know, and what is secret."""
     parts = [_read(project.common_dir / "info" / "exclude")]
     named = user_settings(project).get("core.excludesfile")
     config_home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     parts.append(_read(Path(named).expanduser() if named else Path(config_home) / "git" / "ignore"))
+    parts += [b"/" + os.fsencode(name.strip("/")) for name in more]
     return b"\n".join([*(part.rstrip(b"\n") for part in parts if part), SECRETS.encode()])
 
 

@@ -50,7 +50,7 @@ class App:
         store = Store.open(home)
         project = store.project_for(found.common_dir, found.root, create=True)
         assert project
-        repo = open_project(found, home=home, key=project.key)
+        repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
         return cls(home, store, project, repo, config, flags)
 
     @property
@@ -63,7 +63,8 @@ class App:
 
     @cached_property
     def code(self) -> GitCode:
-        return GitCode(self.repo, self.home, self.key, artifacts=self.config.workspace.artifacts)
+        workspace = self.config.workspace
+        return GitCode(self.repo, self.home, self.key, workspace.artifacts, tuple(workspace.copies))
 
     @cached_property
     def book(self) -> StoreBook:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 from burnish.core.commit import Base
 from burnish.core.task import Task
 from burnish.engine import ports
+from burnish.errors import BadInput
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
@@ -30,6 +32,8 @@ class GitCode:
     home: Path
     key: str
     artifacts: str = "ref"
+    # ignored files of the user's that tests need
+    copies: tuple[str, ...] = ()
     _files: dict[str, list[str]] = field(default_factory=dict)
     _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
@@ -68,7 +72,24 @@ class GitCode:
     @contextmanager
     def throwaway(self, commit: str, label: str) -> Iterator[Path]:
         with throwaway(self.project, commit, self.home / "throwaway" / self.key / label) as files:
+            self.bring(files)
             yield files
+
+    def bring(self, files: Path) -> None:
+        """`workspace.copy`: the user's own ignored files, as they are now."""
+        for name in self.copies:
+            source, target = self.project.root / name, files / name
+            inside = source.resolve().is_relative_to(self.project.root.resolve()) and ".." not in Path(name).parts
+            if not inside or not source.is_file():
+                raise BadInput(
+                    f"workspace.copy names {name}, which is not a file in your checkout.",
+                    hint="Name files relative to the repository's root, or take it out of burnish.yaml.",
+                )
+            if not target.parent.resolve().is_relative_to(files.resolve()):
+                continue  # a link that an agent laid
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            shutil.copy2(source, target)
 
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None:
         if self.artifacts == "home":

@@ -62,7 +62,7 @@ def _run(app: App, request: RunRequest, progress: Progress, stops: Stops, runner
     settled = [t for t in named if t.status is not Status.BACKLOG]
     if request.everything:
         waiting += [(t, _why_waiting(app, t)) for t, _ in app.store.waiting(app.key)]
-    return RunReport(tuple([*done, *settled]), tuple(waiting), tuple(notes), interrupted=stops.asked)
+    return RunReport((*done, *settled), tuple(waiting), tuple(notes), interrupted=stops.asked)
 
 
 def _check_ids(app: App, request: RunRequest) -> None:
