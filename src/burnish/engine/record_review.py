@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burnish.core.finding import blocks
+from burnish.core.finding import Finding, Severity, blocks
 from burnish.core.ledger import Update
 from burnish.core.review import Panel, Verdict
 from burnish.core.task import Task
@@ -33,20 +33,18 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
         diff=patch,
         reproduction_command=next((c.words for c in site.policy.checks if c.name == "test"), ""),
         change=subject.change,
-        verdict=weighed(site, panel, update),
+        verdict=weighed(site.policy.block_on, panel, update.findings),
         block_on=site.policy.block_on,
     )
     whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
 
 
-def weighed(site: Site, panel: Panel, update: Update) -> Verdict | None:
+def weighed(block_on: Severity, panel: Panel, findings: tuple[Finding, ...]) -> Verdict | None:
     """An approval that its own findings contradict is none."""
     if panel.verdict is not Verdict.APPROVED:
         return panel.verdict
-    stands = any(blocks(f, site.policy.block_on) for f in update.findings) or any(
-        c.met is False for c in panel.compliance
-    )
+    stands = any(blocks(f, block_on) for f in findings) or any(c.met is False for c in panel.compliance)
     return Verdict.CHANGES_REQUESTED if stands or panel.blocking else panel.verdict
 
 

@@ -39,6 +39,8 @@ class Pair:
     left_out: tuple[tuple[str, str], ...] = ()
     # something the person may not expect
     note: str = ""
+    # `new` is what lies in the user's checkout, or was staged or committed there
+    checked_out: bool = False
 
 
 def choose(project: Project, wish: Wish) -> Pair:
@@ -73,7 +75,7 @@ def _sensible(project: Project, base: str | None) -> Pair:
     branch = _branch_name(project, "HEAD") or f"HEAD ({_short(head)})"
     count = _commits_between(project, start.sha, head.sha)
     commits = f"{count} commit{'s' * (count != 1)}"
-    return Pair(start, head, f"branch {branch}, {commits}", _left(name, start), left_out=taken.left_out)
+    return Pair(start, head, f"branch {branch}, {commits}", _left(name, start), taken.left_out, checked_out=True)
 
 
 def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) -> Pair:
@@ -86,7 +88,7 @@ def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) ->
     message = f"{what[0].upper()}{what[1:]}\n"
     parents = ((head or old).sha,)
     sha = write_commit(project, taken.tree, parents, message)
-    return Pair(old, Commit(sha, taken.tree, parents, message), what, against, taken.left_out)
+    return Pair(old, Commit(sha, taken.tree, parents, message), what, against, taken.left_out, checked_out=True)
 
 
 def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -> Pair:
