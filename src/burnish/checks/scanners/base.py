@@ -1,0 +1,141 @@
+"""What every scanner is given, and what it gives back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from burnish.core.finding import Remark
+from burnish.errors import BurnishError
+from burnish.proc.run import Command, Done, Stop, run
+from burnish.proc.text import clean_text, read_text
+
+READ = 16 * 1024 * 1024
+# Names of files go on the command line; this many at a time.
+MANY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The reviewed files and what may be used to look at them. Nothing is written into `files` or `checkout`."""
+
+    files: Path
+    out_dir: Path
+    checkout: Path
+    env: Mapping[str, str]
+    base_text: Callable[[str], str | None]
+    is_test: Callable[[str], bool]
+    stop: Stop | None = None
+    timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything an analyser said about the changed files, on whatever line, and what it could not do."""
+
+    remarks: tuple[Remark, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Scanner(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def executes(self) -> bool:
+        """It runs code that the repository brings: plug-ins, build scripts."""
+
+    def wants(self, path: str) -> bool: ...
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a program printed; `trouble` says why that is not to be relied upon."""
+
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    trouble: str = ""
+
+
+def call(
+    ground: Ground,
+    name: str,
+    argv: tuple[str, ...],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: Path | None = None,
+) -> Said:
+    """Run one program within its time. What goes wrong is said, not raised."""
+    try:
+        call_dir = ground.out_dir / name
+        call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        command = Command(
+            argv=argv,
+            cwd=cwd or ground.files,
+            env={**ground.env, **(env or {})},
+            call_dir=call_dir,
+            stdin=stdin,
+            timeout_seconds=ground.timeout_seconds,
+        )
+        done = run(command, stop=ground.stop)
+    except BurnishError as error:
+        return Said(trouble=error.what)
+    except (OSError, ValueError) as error:  # a name that no system call takes, a full disk
+        return Said(trouble=str(error)[:200])
+    return _said(done, ground.timeout_seconds)
+
+
+def _said(done: Done, seconds: float) -> Said:
+    trouble = ""
+    if done.ended == "timeout":
+        trouble = f"it took longer than {seconds:g} seconds and was ended"
+    elif done.ended != "exit":
+        trouble = "it was stopped"
+    elif done.signal is not None:
+        trouble = f"it was ended by signal {done.signal}"
+    return Said(read_text(done.stdout, limit=READ), read_text(done.stderr, limit=64_000), done.exit_code, trouble)
+
+
+def read_json(text: str) -> Any:
+    """None if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def last_line(text: str) -> str:
+    lines = [line.strip() for line in clean_text(text).splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it said nothing"
+
+
+def batched(paths: tuple[str, ...], size: int = MANY) -> list[tuple[str, ...]]:
+    return [paths[at : at + size] for at in range(0, len(paths), size)]
+
+
+def line_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9 else None
+
+
+@dataclass(slots=True)
+class Lines:
+    """Lines of the reviewed files, each file read once."""
+
+    root: Path
+    _kept: dict[str, list[str]] = field(default_factory=dict)
+
+    def around(self, path: str, first: int, last: int) -> str:
+        """The lines, and the one before them, where a call may begin."""
+        if path not in self._kept:
+            try:
+                self._kept[path] = read_text(self.root / path).split("\n")
+            except (OSError, ValueError):
+                self._kept[path] = []
+        return "\n".join(self._kept[path][max(first - 2, 0) : last])

@@ -1,0 +1,171 @@
+"""ruff for Python: our own choice of rules, and the repository's, both with the settings of the base."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish.checks.reading import inside, shortened
+from burnish.checks.scanners.base import Ground, Lines, Seen, batched, call, last_line, line_number, read_json
+from burnish.checks.scanners.ruff_rules import SELECTED, SYNTAX, weigh
+from burnish.checks.scanners.ruff_settings import Settings, lay, settings_for, target_version
+from burnish.core.finding import Remark
+
+_ALWAYS = (
+    "check",
+    "--no-cache",
+    "--no-fix",
+    "--output-format=json",
+    "--quiet",
+    "--exit-zero",
+    "--no-respect-gitignore",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Files that share settings."""
+
+    settings: Settings | None
+    target: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruff:
+    name: str = "ruff"
+    executes: bool = False
+
+    def wants(self, path: str) -> bool:
+        return path.endswith((".py", ".pyi"))
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+        remarks: list[Remark] = []
+        notes: list[str] = []
+        for number, group in enumerate(_groups(ground, paths)):
+            for part, some in enumerate(batched(group.paths)):
+                _run(ground, group, some, f"ruff-{number}-{part}", remarks, notes)
+        return Seen(tuple(_explained(ground, remarks)), tuple(dict.fromkeys(notes)))
+
+
+def program() -> str:
+    """The ruff that came with burnish; else whatever the PATH has."""
+    beside = Path(sys.executable).parent / "ruff"
+    return str(beside) if beside.is_file() else "ruff"
+
+
+def _groups(ground: Ground, paths: tuple[str, ...]) -> list[_Group]:
+    kept: dict[str, str | None] = {}
+
+    def read(path: str) -> str | None:
+        if path not in kept:
+            kept[path] = ground.base_text(path)
+        return kept[path]
+
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    settings: dict[str, Settings | None] = {}
+    for path in paths:
+        own = settings_for(path, read)
+        where = own.path if own else ""
+        settings[where] = own
+        found[where, own.target if own else target_version(path, read)].append(path)
+    return [_Group(settings[where], target, tuple(some)) for (where, target), some in found.items()]
+
+
+def _run(
+    ground: Ground, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
+) -> None:
+    names = ("--", *(f"./{path}" for path in paths))
+    ours = ("--isolated", f"--target-version={group.target}", f"--select={','.join(SELECTED)}")
+    found = _ask(ground, name, (*_ALWAYS, *ours, *names), notes)
+    remarks += _read(ground, found, group.settings, own_rules=False)
+    if group.settings is None:
+        return
+    try:
+        config = lay(group.settings, ground.out_dir / f"{name}-settings")
+    except (OSError, ValueError) as error:
+        notes.append(f"ruff: {group.settings.path} could not be laid: {error}")
+        return
+    folder = ground.files / group.settings.folder
+    if folder.is_dir() and not folder.is_symlink():
+        near = ("--", *(str(ground.files / path) for path in paths))
+        theirs = _ask(
+            ground, f"{name}-own", (*_ALWAYS, "--force-exclude", f"--config={config}", *near), notes, cwd=folder
+        )
+        remarks += _read(ground, theirs, None, own_rules=True)
+
+
+def _ask(ground: Ground, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None) -> list[Any]:
+    said = call(ground, name, (program(), *args), cwd=cwd)
+    found = read_json(said.stdout)
+    if said.trouble or not isinstance(found, list):
+        notes.append(f"ruff: {said.trouble or last_line(said.stderr)}")
+        return []
+    return found
+
+
+def _read(ground: Ground, found: list[Any], settings: Settings | None, *, own_rules: bool) -> list[Remark]:
+    lines = Lines(ground.files)
+    remarks = []
+    for item in found:
+        remark = _remark(ground, lines, item, own_rules) if isinstance(item, dict) else None
+        if remark and remark.file and not (settings and settings.silences(remark.file, remark.rule)):
+            remarks.append(remark)
+    return remarks
+
+
+def _remark(ground: Ground, lines: Lines, item: dict[str, Any], own_rules: bool) -> Remark | None:
+    code, message = item.get("code"), str(item.get("message") or "")
+    if code is None or code in ("E999", "invalid-syntax"):
+        code = SYNTAX
+    if code == "E902" or not isinstance(code, str):
+        return None  # it could not open the file: nothing is known about it
+    path = inside(str(item.get("filename")), ground.files)
+    line, end = _row(item, "location"), _row(item, "end_location")
+    if path is None or line is None:
+        return None
+    last = max(end or line, line)
+    there = lines.around(path, line, last)
+    weight = weigh(code, message, code_there=there, in_tests=ground.is_test(path), own_rules=own_rules)
+    if weight is None:
+        return None
+    fix = item.get("fix")
+    return Remark(
+        category=weight[0],
+        severity=weight[1],
+        title=shortened(message.removeprefix("SyntaxError: "), longest=200),
+        suggestion=shortened(str(fix.get("message") or ""), longest=300) if isinstance(fix, dict) else "",
+        file=path,
+        line=line,
+        end_line=last,
+        rule=code,
+        source="static",
+    )
+
+
+def _row(item: dict[str, Any], key: str) -> int | None:
+    place = item.get(key)
+    return line_number(place.get("row")) if isinstance(place, dict) else None
+
+
+def _explained(ground: Ground, remarks: list[Remark]) -> list[Remark]:
+    """Each with the reason that ruff itself gives for the rule."""
+    from dataclasses import replace
+
+    codes = {remark.rule for remark in remarks} - {SYNTAX}
+    reasons: dict[str, str] = {SYNTAX: "Python cannot read this file: nothing in it can be imported or run."}
+    if codes:
+        rules = read_json(call(ground, "ruff-rules", (program(), "rule", "--all", "--output-format=json")).stdout)
+        for rule in rules if isinstance(rules, list) else ():
+            if isinstance(rule, dict) and rule.get("code") in codes:
+                reasons[rule["code"]] = _why(str(rule.get("explanation") or ""))
+    return [replace(r, description=reasons.get(r.rule) or r.title) for r in remarks]
+
+
+def _why(explanation: str) -> str:
+    """The paragraph under "Why is this bad?"; else the first one."""
+    body = explanation.partition("## Why is this bad?")[2] or explanation.partition("\n")[2]
+    return " ".join(body.strip().split("\n\n")[0].split())[:600]

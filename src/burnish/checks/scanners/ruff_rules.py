@@ -1,0 +1,76 @@
+"""Which of ruff's rules speak of a defect, and how bad it is. Taste is left to the repository's own settings."""
+
+from __future__ import annotations
+
+import re
+
+from burnish.core.finding import Category, Severity
+
+SYNTAX = "syntax-error"
+
+# It will not run, or it will not do what it says: no reader would argue.
+_WRONG = """
+F404 F501 F502 F503 F505 F506 F507 F508 F509 F521 F524 F525 F631 F634 F701 F702 F704 F706 F707 F821 F822 F823
+B016 B030 PLE0100 PLE0115 PLE0116 PLE0117 PLE0118 PLE0237 PLE0241 PLE0604 PLE0605 PLE1142 PLE1300 PLE1307
+PLW1501 RUF016 T100
+""".split()
+
+# Very likely not meant.
+_LIKELY = """
+F402 F504 F522 F523 F601 F602 F632 F633 F811 F841 E722
+B002 B003 B005 B006 B012 B014 B015 B018 B020 B021 B022 B023 B025 B029 B031 B032 B033 B035 B039
+PLE0101 PLE0302 PLE0303 PLE0305 PLE0307 PLE0308 PLE0309 PLE0643 PLE0704 PLE1132 PLE1205 PLE1206 PLE1310
+PLE1507 PLE1519 PLE1520 PLE1700 PLE2510 PLE2512 PLE2513 PLE2514 PLE2515
+PLW0127 PLW0128 PLW0129 PLW0131 PLW0133 PLW0177 PLW0211 PLW0245 PLW0406 PLW0602 PLW0711 PLW1507 PLW1508
+PLW1509 PLW2101 PLR0124 RUF006 RUF008 RUF024 RUF026 RUF034 PIE794 PIE796 SIM222 SIM223
+ASYNC210 ASYNC220 ASYNC221 ASYNC222 ASYNC251 S110 S112
+""".split()
+
+# A known hole.
+_DANGEROUS = "PLE2502 S201 S307 S323 S501 S502 S503 S504 S506 S507 S602 S605 S608".split()
+
+# A hole if what comes in is not trusted.
+_RISKY = """
+S102 S103 S113 S202 S301 S302 S304 S305 S306 S324 S505 S508 S509 S611 S612 S701 S702 S704
+""".split()
+
+_TIDY = ["F401", "F842"]
+
+SELECTED = tuple(sorted({*_WRONG, *_LIKELY, *_DANGEROUS, *_RISKY, *_TIDY}))
+
+# In a test these are how things are tried out.
+_NOT_IN_TESTS = {"B015", "B018", "PLR0124", "PLW0177", "PLW0133", "S110", "S112", "E722", "SIM222", "SIM223", "F841"}
+_RUNS_IT = re.compile(r"\.(?:execute|executemany|executescript|raw|fetch\w*|query)\s*\(")
+_MEANT = re.compile(r"seems safe")
+
+
+def weigh(
+    code: str, message: str, *, code_there: str, in_tests: bool, own_rules: bool
+) -> tuple[Category, Severity] | None:
+    """How bad it is; None if it is not worth a person's time. `own_rules`: the repository asked for this rule."""
+    if code == SYNTAX or code in _WRONG:
+        return Category.CODE, Severity.ERROR
+    if in_tests and not own_rules and (_about_security(code) or code in _NOT_IN_TESTS):
+        return None
+    if code in _DANGEROUS:
+        return _danger(code, message, code_there)
+    if code in _RISKY:
+        return Category.SECURITY, Severity.WARNING
+    if code in _LIKELY:
+        return Category.CODE, Severity.WARNING
+    if code in _TIDY or own_rules:
+        return (Category.SECURITY if _about_security(code) else Category.CODE), Severity.INFO
+    return None
+
+
+def _about_security(code: str) -> bool:
+    return code.startswith("S") and code[1:].isdigit()
+
+
+def _danger(code: str, message: str, code_there: str) -> tuple[Category, Severity] | None:
+    if _MEANT.search(message):
+        return None  # a shell, but with words that stand in the code
+    if code == "S608" and not _RUNS_IT.search(code_there):
+        # Text that looks like SQL: whether it is ever run, and with what, cannot be seen here.
+        return Category.SECURITY, Severity.WARNING
+    return Category.SECURITY, Severity.ERROR

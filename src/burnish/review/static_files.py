@@ -1,0 +1,88 @@
+"""The changed files as the static reviewer sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from burnish.core.change import ChangedFile
+from burnish.core.finding import Category, Remark, Severity
+from burnish.review.packing import DOCS, GENERATED, TEST, kind
+
+SOURCE = "static"
+LONGEST_QUOTE = 300
+# Longer text is data, whatever it is called.
+LARGEST = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One changed file: its new bytes, its lines if it is text, and which of them are changed."""
+
+    file: ChangedFile
+    data: bytes
+    lines: tuple[str, ...]
+    changed: frozenset[int]
+    base_text: Callable[[str], str | None]
+
+    @property
+    def path(self) -> str:
+        return self.file.path
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def kind(self) -> int:
+        return kind(self.path)
+
+    @property
+    def is_test(self) -> bool:
+        return self.kind == TEST
+
+    @property
+    def is_docs(self) -> bool:
+        return self.kind == DOCS
+
+    @property
+    def is_generated(self) -> bool:
+        return self.kind == GENERATED
+
+    def before(self) -> str | None:
+        """Its text at the base, under its old name; None if it is new."""
+        return None if self.file.status == "A" else self.base_text(self.file.old_path or self.path)
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def nearest(self, line: int) -> int | None:
+        """The changed line that a problem seen at `line` most likely comes from."""
+        above = [n for n in self.changed if n <= line]
+        return max(above) if above else min(self.changed, default=None)
+
+    def remark(
+        self,
+        rule: str,
+        severity: Severity,
+        title: str,
+        description: str,
+        *,
+        line: int | None = None,
+        category: Category = Category.CODE,
+        suggestion: str = "",
+    ) -> Remark:
+        quote = self.line(line).strip()[:LONGEST_QUOTE] if line else ""
+        return Remark(
+            category, severity, title, description, suggestion, self.path, line, line, quote, rule, source=SOURCE
+        )
+
+
+def look(file: ChangedFile, data: bytes | None, base_text: Callable[[str], str | None]) -> Looked | None:
+    """None where there is nothing to read: deleted, a link, a submodule."""
+    if data is None or file.status == "D" or file.new_mode in ("120000", "160000"):
+        return None
+    binary = file.binary or b"\0" in data[:8192] or len(data) > LARGEST
+    lines = () if binary else tuple(data.decode("utf-8", "replace").split("\n"))
+    changed = frozenset() if binary else frozenset(n for n in file.changed_lines() if n <= len(lines))
+    return Looked(file, data, lines, changed, base_text)

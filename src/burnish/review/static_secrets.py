@@ -1,0 +1,203 @@
+"""Passwords and keys on changed lines. What was found is never repeated."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from burnish.core.finding import Category, Remark, Severity
+from burnish.review.static_files import Looked
+
+HIDDEN = "***"
+LONGEST_LINE = 4000
+
+_PLACEHOLDER = re.compile(
+    r"example|dummy|sample|fake|change[-_ ]?me|placeholder|your|xxx|redacted|todo|insert|replace|default|foo|bar\b|test"
+    r"|mock|secret$|password$|p[a4]ssw[o0]rd|qwerty|123456|abcdef|not[-_ ]?a[-_ ]?|none|null|undefined|hidden|<|>"
+    r"|\*\*|\.\.\.",
+    re.IGNORECASE,
+)
+_ALLOWED = re.compile(r"pragma:\s*(?:allow|white)list secret", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"^\$|\$\{|\{\{|\{[\w.]*\}|%\(|^env[.(]|process\.env|os\.environ|getenv|^vault:|^arn:|^/|^\.|^https?://|::"
+)
+_NAME = re.compile(r"([\w.$-]+)['\"\]]*\s*(?::=|=>|={1,3}|:)\s*['\"`@]*$")
+_NOT_A_SECRET_NAME = re.compile(
+    r"(?:name|field|id|path|file|dir|url|uri|hash|digest|checksum|integrity|label|header|param|type|env|var|ref|arn|length|min"
+    r"|max|regex|pattern|policy|hint|prompt|help|errors?|message|title|column|attr|version|strength|manager|store|rotation"
+    r"|algorithm|class|selector|input|prefix|suffix|format|scope|service|key_?id|public_?key|provider|expiry|ttl)s?$",
+    re.IGNORECASE,
+)
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{20,}")
+# Kinds that the library does not know yet.
+_MORE = (
+    ("GitHub Token", re.compile(r"github_pat_[A-Za-z0-9_]{60,}")),
+    ("Google API Key", re.compile(r"AIza[0-9A-Za-z_-]{35}")),
+    ("Anthropic API Key", re.compile(r"sk-ant-[A-Za-z0-9_-]{30,}")),
+)
+_CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    line: int
+    value: str
+    kind: str
+    severity: Severity
+
+
+def secrets(file: Looked) -> Iterator[Secret]:
+    """The worst on each changed line."""
+    if not file.changed or file.is_generated:
+        return
+    for number in sorted(file.changed):
+        line = file.line(number)
+        if len(line) > LONGEST_LINE or _ALLOWED.search(line):
+            continue
+        found = [*_known(file, number, line)] or [*_by_name(file, number, line)]
+        yield from found[:1]
+
+
+def secret_remark(file: Looked, secret: Secret) -> Remark:
+    return file.remark(
+        "secret",
+        secret.severity,
+        f"{_article(secret.kind)} stands in the code",
+        "Whoever can read the repository can use it, and deleting the line later does not take it out of the history.",
+        category=Category.SECURITY,
+        line=secret.line,
+        suggestion="Take it from the environment or a secret store, and make the one that was committed invalid.",
+    )
+
+
+def hide(text: str, values: list[str]) -> str:
+    for value in values:
+        text = text.replace(value, HIDDEN)
+    return text
+
+
+def _article(kind: str) -> str:
+    return f"{'An' if kind[0] in 'AEIO' else 'A'} {kind if kind.isupper() else kind[0] + kind[1:]}"
+
+
+def _known(file: Looked, number: int, line: str) -> Iterator[Secret]:
+    """By its shape."""
+    for kind, values in _shapes(line):
+        for value in values:
+            if kind == "Private Key":
+                if not file.is_test and _key_follows(file, number, line):
+                    yield Secret(number, line.strip(), kind, Severity.ERROR)
+            elif _stands_alone(line, value) and not _is_placeholder(value):
+                softer = kind in ("JSON Web Token", "Basic Auth Credentials")
+                if not (softer and (file.is_test or file.is_docs)):
+                    yield Secret(number, value, kind, Severity.ERROR)
+
+
+def _shapes(line: str) -> Iterator[tuple[str, list[str]]]:
+    for detector in _detectors():
+        # Not by analyze_string(): it gives back the first group, which for some kinds is only the prefix.
+        found = [_value(match) for pattern in detector.denylist for match in pattern.finditer(line)]
+        formal = getattr(detector, "is_formally_valid", None)
+        if found := [value for value in found if formal is None or formal(value)]:
+            yield str(detector.secret_type), found
+    for kind, pattern in _MORE:
+        if found := pattern.findall(line):
+            yield kind, found
+
+
+def _value(match: re.Match[str]) -> str:
+    """The part that is secret: a group that holds most of the match or stands behind a name; else all of it."""
+    group = max((part for part in match.groups() if part), key=len, default="")
+    return group if len(group) > 5 or match[0].startswith("://") else match[0]
+
+
+def _by_name(file: Looked, number: int, line: str) -> Iterator[Secret]:
+    """By the name of what it is given to, outside tests and docs."""
+    if file.is_test or file.is_docs:
+        return
+    for value in _keyword(file.path, line):
+        match = _NAME.search(line[: line.find(value)])
+        if not match or _NOT_A_SECRET_NAME.search(match[1]) or not _looks_random(value):
+            continue
+        strong = len(value) >= 16 and _entropy(value) >= 3.5
+        yield Secret(number, value, "password or key", Severity.ERROR if strong else Severity.WARNING)
+
+
+def _looks_random(value: str) -> bool:
+    """Letters and digits in one word of eight or more: not a name, not a reference, not a stand-in."""
+    if len(value) < 8 or re.search(r"\s", value) or _REFERENCE.search(value) or _is_placeholder(value):
+        return False
+    if not (re.search(r"\d", value) and re.search(r"[A-Za-z]", value)):
+        return False
+    # `auth-v2`, `db_1.users` are names: words with a number at the end
+    return not re.fullmatch(r"[A-Za-z]+(?:[-_./:][A-Za-z]+)*[-_./:]?v?\d{0,3}", value) and _entropy(value) >= 2.5
+
+
+def _is_placeholder(value: str) -> bool:
+    return bool(_PLACEHOLDER.search(value)) or len(set(value)) < 6
+
+
+def _stands_alone(line: str, value: str) -> bool:
+    """Not cut out of a longer word, such as a hash."""
+    at = line.find(value)
+    around = line[at - 1 : at] + line[at + len(value) : at + len(value) + 1]
+    return not re.search(r"[A-Za-z0-9]", around)
+
+
+def _key_follows(file: Looked, number: int, line: str) -> bool:
+    rest = line.partition("-----BEGIN")[2].partition("KEY")[2]
+    near = [rest.replace("\\n", "\n"), *(file.line(number + step) for step in (1, 2, 3, 4))]
+    return "-----BEGIN" in line and any(_KEY_BODY.search(text) and not _PLACEHOLDER.search(text) for text in near)
+
+
+def _entropy(value: str) -> float:
+    counts = Counter(value)
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
+
+
+def _keyword(path: str, line: str) -> list[str]:
+    from detect_secrets.plugins import keyword
+    from detect_secrets.util.filetype import determine_file_type
+
+    table = keyword.REGEX_BY_FILETYPE.get(determine_file_type(path))
+    if table is None and (path.endswith(_CONFIG) or "/.env" in f"/{path}"):
+        table = keyword.CONFIG_DENYLIST_REGEX_TO_GROUP
+    found = keyword.KeywordDetector().analyze_string(line, table)
+    return [value.strip().strip("'\"`;,") for value in found if value]
+
+
+@cache
+def _detectors() -> tuple[Any, ...]:
+    # Only their patterns are used: nothing here asks the network whether a key works.
+    from detect_secrets.plugins.aws import AWSKeyDetector
+    from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
+    from detect_secrets.plugins.basic_auth import BasicAuthDetector
+    from detect_secrets.plugins.discord import DiscordBotTokenDetector
+    from detect_secrets.plugins.github_token import GitHubTokenDetector
+    from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
+    from detect_secrets.plugins.jwt import JwtTokenDetector
+    from detect_secrets.plugins.npm import NpmDetector
+    from detect_secrets.plugins.openai import OpenAIDetector
+    from detect_secrets.plugins.private_key import PrivateKeyDetector
+    from detect_secrets.plugins.pypi_token import PypiTokenDetector
+    from detect_secrets.plugins.sendgrid import SendGridDetector
+    from detect_secrets.plugins.slack import SlackDetector
+    from detect_secrets.plugins.square_oauth import SquareOAuthDetector
+    from detect_secrets.plugins.stripe import StripeDetector
+    from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
+    from detect_secrets.plugins.twilio import TwilioKeyDetector
+
+    return tuple(
+        kind()
+        for kind in (
+            PrivateKeyDetector, AWSKeyDetector, GitHubTokenDetector, GitLabTokenDetector, SlackDetector, StripeDetector,
+            OpenAIDetector, NpmDetector, PypiTokenDetector, SendGridDetector, SquareOAuthDetector,
+            AzureStorageKeyDetector,
+            DiscordBotTokenDetector, TelegramBotTokenDetector, TwilioKeyDetector, JwtTokenDetector, BasicAuthDetector,
+        )
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""JSON, TOML and YAML that no program will read."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from burnish.core.finding import Remark, Severity
+from burnish.review.static_files import Looked
+
+# Both parsers are written in Python: a second for so much.
+LARGEST = 256 * 1024
+_COMMENTED = re.compile(
+    r"(^|/)(?:[tj]sconfig[^/]*|\.eslintrc|\.jshintrc|\.swcrc|\.hintrc|\.jscsrc|devcontainer|biome|turbo|nx|deno|api-extractor"
+    r"|angular|renovate|language-configuration|settings|launch|tasks|extensions|keybindings|wrangler|rush|\.babelrc)\.json$"
+    r"|(^|/)\.(?:vscode|devcontainer)/|\.code-workspace$"
+)
+_ODD_ON_PURPOSE = re.compile(r"bad|invalid|broken|malformed|corrupt|truncated|error|fail|wrong|syntax", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\w+\}")
+_COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+_AT = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    line: int
+    words: str
+    # the program will read it, but not as it looks
+    doubtful: bool = False
+
+
+def syntax_remarks(file: Looked) -> Iterator[Remark]:
+    """One remark at most for what cannot be read, and one for each key that stands twice."""
+    found = _reader(file.path)
+    if not found or not file.lines or file.is_generated or len(file.data) > LARGEST or not file.text.strip():
+        return
+    language, read = found
+    if file.is_test and _ODD_ON_PURPOSE.search(file.path):
+        return
+    flaws = read(file.text)
+    if not flaws:
+        return
+    before = file.before()
+    old = read(before) if before is not None else ()
+    for flaw in flaws:
+        if flaw.doubtful:
+            if flaw.line in file.changed:
+                yield _doubt(file, flaw)
+        elif not _excused(file, language, had=before is not None, old=old):
+            yield _broken(file, language, flaw)
+
+
+def _excused(file: Looked, language: str, *, had: bool, old: tuple[Flaw, ...]) -> bool:
+    """Broken before, or not meant to be read as it stands."""
+    if had:
+        return any(not flaw.doubtful for flaw in old)
+    if _TEMPLATE.search(file.text):
+        return True
+    return language == "JSON" and _is_other_json(file)
+
+
+def _is_other_json(file: Looked) -> bool:
+    """JSON with comments, or one value a line."""
+    lines = [line for line in file.lines if line.strip()]
+    if len(lines) > 1 and all(not _json_flaws(line) for line in lines[:50]):
+        return True
+    plain = _COMMENTS.sub(lambda match: match[1] or "", file.text)
+    if plain != file.text or _COMMENTED.search(file.path):
+        return not _json_flaws(_TRAILING.sub(lambda match: match[1] or "", plain))
+    return False
+
+
+def _broken(file: Looked, language: str, flaw: Flaw) -> Remark:
+    line = flaw.line if flaw.line in file.changed else file.nearest(flaw.line)
+    where = "" if line == flaw.line else f" It was noticed at line {flaw.line}."
+    return file.remark(
+        "syntax-error",
+        Severity.ERROR,
+        f"This is not valid {language}: {flaw.words}",
+        f"Whatever reads {PurePosixPath(file.path).name} will refuse it.{where}",
+        line=line,
+    )
+
+
+def _doubt(file: Looked, flaw: Flaw) -> Remark:
+    return file.remark(
+        "duplicate-key",
+        Severity.WARNING,
+        flaw.words,
+        "Only one of the two counts, and which one depends on the program that reads it.",
+        line=flaw.line,
+    )
+
+
+def _reader(path: str) -> tuple[str, Callable[[str], tuple[Flaw, ...]]] | None:
+    for suffixes, language, read in (
+        ((".json",), "JSON", _json_flaws),
+        ((".toml",), "TOML", _toml_flaws),
+        ((".yaml", ".yml"), "YAML", _yaml_flaws),
+    ):
+        if path.endswith(suffixes):
+            return language, read
+    return None
+
+
+def _json_flaws(text: str) -> tuple[Flaw, ...]:
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        return (Flaw(error.lineno, error.msg),)
+    except (ValueError, RecursionError):
+        return ()  # a number with 5,000 digits, or nested without end: odd, but JSON
+    return ()
+
+
+def _toml_flaws(text: str) -> tuple[Flaw, ...]:
+    try:
+        tomllib.loads(text.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        match = _AT.search(str(error))
+        line = int(match[1]) if match else text.count("\n") + 1
+        return (Flaw(line, _AT.sub("", str(error)).strip()),)
+    except (ValueError, RecursionError):
+        return ()
+    return ()
+
+
+def _yaml_flaws(text: str) -> tuple[Flaw, ...]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    yaml = YAML(typ="safe", pure=True)
+    found: list[Flaw] = []
+    try:
+        for node in yaml.compose_all(text):
+            found += _twice(node)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        return (Flaw(mark.line + 1 if mark else 1, str(error.problem or error.context or "it cannot be read")[:150]),)
+    except YAMLError:
+        return (Flaw(1, "it holds a character that YAML does not allow"),)
+    except (ValueError, RecursionError, AttributeError, TypeError, IndexError):
+        return ()  # the parser's own trouble with something odd
+    return tuple(found)
+
+
+def _twice(root: object) -> Iterator[Flaw]:
+    """Keys that stand twice in one mapping; each node once, for they may be shared and even hold themselves."""
+    todo, known = [root], set()
+    while todo:
+        node = todo.pop()
+        value = getattr(node, "value", None)
+        if id(node) in known or not isinstance(value, list):
+            continue
+        known.add(id(node))
+        keys: set[str] = set()
+        for item in value:
+            if not isinstance(item, tuple):
+                todo.append(item)
+                continue
+            key = item[0].value
+            if isinstance(key, str) and key in keys and key != "<<":
+                yield Flaw(item[0].start_mark.line + 1, f"The key {key[:60]} stands twice", doubtful=True)
+            if isinstance(key, str):
+                keys.add(key)
+            todo.append(item[1])

@@ -1,0 +1,76 @@
+"""The static reviewer put together: no AI, only analysers and a look at the changed lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from burnish.checks.scan import new_errors, scan
+from burnish.checks.scanners.base import Ground
+from burnish.core.change import Change
+from burnish.core.check import Comparison
+from burnish.core.policy import CheckSpec
+from burnish.core.review import Review
+from burnish.proc.stop import Stop
+from burnish.review.packing import TEST, kind
+from burnish.review.static import conclude, elsewhere
+from burnish.review.static_files import Looked, look
+
+TIMEOUT = 120.0
+
+
+def static_review(
+    change: Change,
+    *,
+    files: Path,
+    out_dir: Path,
+    checkout: Path,
+    base_text: Callable[[str], str | None],
+    new_text: Callable[[str], bytes | None],
+    env: Mapping[str, str],
+    comparisons: tuple[Comparison, ...] = (),
+    test: CheckSpec | None = None,
+    stop: Stop | None = None,
+    tests_as_remarks: bool = False,
+    coverage: bool | None = None,
+    executing: bool = True,
+    timeout_seconds: float = TIMEOUT,
+) -> Review:
+    """Look at every changed file; say what is surely wrong, what is likely wrong, and what could not be looked at.
+
+    `files` holds the reviewed tree and is only read. `coverage=None`: if the tests of this change took under a minute.
+    `executing=False` leaves out analysers that run code from the repository (eslint, golangci-lint, clippy).
+    """
+    out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ground = Ground(
+        files=files.resolve(),
+        out_dir=out_dir.resolve(),
+        checkout=checkout.resolve(),
+        env=env,
+        base_text=base_text,
+        is_test=lambda path: kind(path) == TEST,
+        stop=stop,
+        timeout_seconds=timeout_seconds,
+    )
+    looked = _looked(change, base_text, new_text)
+    seen = scan(ground, [path for path, file in looked.items() if not file.is_generated], executing=executing)
+    off = elsewhere(looked, seen.remarks)
+    old_path = {file.path: file.old_path for file in change.files if file.old_path}
+    caused = new_errors(ground, off, old_path) if off else ()
+    return conclude(
+        change,
+        looked,
+        seen.remarks,
+        caused=caused,
+        comparisons=comparisons if tests_as_remarks else (),
+        notes=seen.notes,
+    )
+
+
+def _looked(
+    change: Change, base_text: Callable[[str], str | None], new_text: Callable[[str], bytes | None]
+) -> dict[str, Looked]:
+    found = (
+        (file, look(file, new_text(file.path) if file.status != "D" else None, base_text)) for file in change.files
+    )
+    return {file.path: seen for file, seen in found if seen is not None}
