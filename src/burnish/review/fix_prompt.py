@@ -117,18 +117,22 @@ def _review(context: FixContext) -> str:
 
 
 def _failing(context: FixContext) -> str:
-    parts = [_check(check, context.test_kb * 1024, context.tag) for check in context.failing]
+    told = {finding.remark.title for finding in context.open_findings}
+    parts = [_check(check, context.test_kb * 1024, context.tag, told) for check in context.failing]
     if context.reproduction_command:
         parts.append(f"Reproduce with: `{one_line(context.reproduction_command, longest=1000)}`\n")
     return "\n".join(parts)
 
 
-def _check(check: Comparison, limit: int, tag: str) -> str:
+def _check(check: Comparison, limit: int, tag: str, told: set[str]) -> str:
+    """One check; what stands among the findings already is not said twice."""
     report = check.report
-    what = "could not be run" if report.status == CheckStatus.ERROR else f"{len(check.new)} new failures"
-    lines = [sections.failure_line(failure) for failure in check.new]
-    lines += [f"{one_line(r.title)}{sections.place(r)}" for r in check.new_remarks]
-    words = "\n".join(lines) or report.error or report.tail
+    new = len(check.new)
+    what = "could not be run" if report.status == CheckStatus.ERROR else f"{new} new failure{'s' * (new != 1)}"
+    lines = [sections.failure_line(f) for f in check.new if not any(f.name in title for title in told)]
+    lines += [f"{one_line(r.title)}{sections.place(r)}" for r in check.new_remarks if r.title not in told]
+    said = bool(check.new or check.new_remarks) and not lines
+    words = "" if said else "\n".join(lines) or report.error or report.tail
     head = f"{report.name}: {what if check.new or report.status == CheckStatus.ERROR else 'fails'}"
     shown = fenced(cut_text(words, limit, keep="head" if lines else "tail"), tag=tag) if words.strip() else ""
     return f"{head} (`{one_line(report.command, longest=500)}`)\n\n{shown}"
