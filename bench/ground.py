@@ -23,7 +23,8 @@ JUDGE = r"""#!/bin/sh
 prompt=$(cat)
 number=$(printf '%s' "$prompt" | sed -n 's/.*burnish-verdict \([0-9a-f]\{6,\}\).*/\1/p' | head -n 1)
 if [ "$BURNISH_CYCLE" = 1 ]; then
-  body='"verdict": "changes_requested", "prior": [], "findings": [{"category": "code", "severity": "error", "title": "Look again", "description": "x", "file": "app.py", "line": 3}]'
+  finding='{"category": "code", "severity": "error", "title": "Look again", "description": "x", "file": "app.py"}'
+  body='"verdict": "changes_requested", "prior": [], "findings": ['"$finding"']'
 else
   body='"verdict": "approved", "prior": [{"id": "F1", "state": "resolved", "note": ""}], "findings": []'
 fi
