@@ -1,0 +1,172 @@
+"""How a repository is tested, linted and made ready, from its files: several languages, several folders. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from burnish.checks import node_tools, other_tools, python_tools
+from burnish.checks.tools import Choice, Command, Place, Read, Tools
+
+# Folders whose projects are no part of this one.
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:examples?|samples?|demos?|fixtures?|testdata|test[-_]?projects?|templates?|docs?|node_modules|vendor|"
+    r"third[-_]party|tests?|__tests__|spec|e2e)(?:/|$)"
+)
+_DETECTORS: dict[str, Callable[[Place], Tools | None]] = {
+    "Python": python_tools.python_tools,
+    "JavaScript": node_tools.node_tools,
+    "Go": other_tools.go_tools,
+    "Rust": other_tools.rust_tools,
+    "Java": other_tools.java_tools,
+    "Ruby": other_tools.ruby_tools,
+}
+_MARKERS = {
+    **dict.fromkeys(python_tools.MARKERS, "Python"),
+    "package.json": "JavaScript",
+    "go.mod": "Go",
+    "Cargo.toml": "Rust",
+    "pom.xml": "Java",
+    "build.gradle": "Java",
+    "build.gradle.kts": "Java",
+    "Gemfile": "Ruby",
+    "Rakefile": "Ruby",
+}
+MOST_FOLDERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One setting for burnish.yaml, and the reason for it."""
+
+    key: tuple[str, ...]
+    value: Command
+    why: str
+
+
+def discover(files: Iterable[str], read: Read) -> tuple[Tools, ...]:
+    """What each part of the repository is tested with; the root first, then where most of the code is."""
+    paths = sorted(files)
+    folders = _folders(paths)
+    found: list[Tools] = []
+    for folder, languages in sorted(folders.items(), key=lambda item: (item[0].count("/"), item[0])):
+        for language in languages:
+            below = {other for other, theirs in folders.items() if language in theirs and other != folder}
+            place = _place(folder, paths, read, without=below if language == "Python" else set())
+            tools = _DETECTORS[language](place)
+            if tools and (tools.test or tools.lint or tools.setup) and not _covered(tools, found, paths, read):
+                found.append(tools)
+    found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
+    return _with_make(tuple(found[:MOST_FOLDERS]), _place("", paths, read, without=set()))
+
+
+def _folders(paths: list[str]) -> dict[str, list[str]]:
+    """Folders with a project of their own, and its languages."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        language = _MARKERS.get(name)
+        if language and not _FOREIGN.search(folder) and language not in found.setdefault(folder, []):
+            found[folder].append(language)
+    for path in sorted(paths, key=lambda path: path.count("/")):
+        folder, _, name = path.rpartition("/")
+        if name == "requirements.txt" and not _FOREIGN.search(folder):
+            above = (other for other in found if other == folder or _is_above(other, folder))
+            if not any("Python" in found[other] for other in above):
+                found.setdefault(folder, []).append("Python")
+    # Scripts and tests without a project file belong to the root.
+    top = found.setdefault("", [])
+    top += [
+        language
+        for language in ("Python", "Ruby", "Java")
+        if language not in top and not any(language in theirs for theirs in found.values())
+    ]
+    return found
+
+
+def _place(folder: str, paths: list[str], read: Read, *, without: set[str]) -> Place:
+    start = f"{folder}/" if folder else ""
+    inner = tuple(f"{other}/" for other in without if other.startswith(start))
+    own = tuple(path[len(start) :] for path in paths if path.startswith(start) and not path.startswith(inner))
+    return Place(folder, own, frozenset(path for path in own if "/" not in path), read)
+
+
+def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> bool:
+    """Does a folder above speak for this one?"""
+    above = [t for t in found if t.language == tools.language and _is_above(t.folder, tools.folder)]
+    for other in above:
+        if tools.language == "JavaScript" and node_tools.covers_below(_place(other.folder, paths, read, without=set())):
+            return True
+        if tools.language == "Java" or (tools.language == "Rust" and "--workspace" in str(_command(other.test))):
+            return True
+    return False
+
+
+def _is_above(folder: str, other: str) -> bool:
+    return folder != other and (folder == "" or other.startswith(f"{folder}/"))
+
+
+def _with_make(found: tuple[Tools, ...], root: Place) -> tuple[Tools, ...]:
+    """Make speaks where no language at the root does."""
+    make = other_tools.make_tools(root)
+    if make is None:
+        return found
+    top = [tools for tools in found if tools.folder == ""]
+    if not top:
+        return (make, *found) if make.test or make.lint else found
+    test = None if any(tools.test for tools in top) else make.test
+    lint = None if any(tools.lint for tools in top) else make.lint
+    first = replace(top[0], test=top[0].test or test, lint=top[0].lint or lint)
+    return (first, *(tools for tools in found if tools is not top[0]))
+
+
+def decide(found: tuple[Tools, ...]) -> tuple[Decided, ...]:
+    """The settings: one test and one lint check, what else there is as extra checks, and one set-up."""
+    decided: list[Decided] = []
+    taken: set[str] = set()
+    for kind in ("test", "lint"):
+        for tools in found:
+            choice: Choice | None = getattr(tools, kind)
+            if choice is None:
+                continue
+            key: tuple[str, ...] = ("checks", kind)
+            if any(one.key == key for one in decided):
+                key = ("checks", "extra", _name(tools, kind, taken))
+            decided.append(Decided(key, _from_root(choice.command, tools.folder), _reason(tools, choice.why)))
+    setups = [(tools, tools.setup) for tools in found if tools.setup]
+    if setups:
+        words = [_from_root(setup.command, tools.folder, among=len(setups)) for tools, setup in setups]
+        why = "; ".join(_reason(tools, setup.why) for tools, setup in setups)
+        decided.append(Decided(("workspace", "setup"), " && ".join(map(str, words)), why))
+    return tuple(decided)
+
+
+def _name(tools: Tools, kind: str, taken: set[str]) -> str:
+    """`web-test`; with the language where two share a folder."""
+    base = re.sub(r"[^A-Za-z0-9_.]+", "-", tools.folder).strip("-.") or tools.language.lower()
+    name = f"{base}-{kind}"
+    if name in taken:
+        name = f"{base}-{tools.language.lower()}-{kind}"
+    taken.add(name)
+    return name
+
+
+def _reason(tools: Tools, why: str) -> str:
+    return f"{tools.folder}: {why}" if tools.folder else why
+
+
+def _from_root(command: Command, folder: str, *, among: int = 1) -> Command:
+    """A command that can be started at the root; of several, each in brackets if it changes the folder."""
+    if not folder:
+        return command
+    if isinstance(command, tuple):
+        # a shell line has no stand-in for a missing `python`
+        command = shlex.join("python3" if word == "python" and n == 0 else word for n, word in enumerate(command))
+    line = f"cd {shlex.quote(folder)} && {command}"
+    return f"({line})" if among > 1 else line
+
+
+def _command(choice: Choice | None) -> Command:
+    return choice.command if choice else ""

@@ -1,0 +1,97 @@
+"""JavaScript and TypeScript: the scripts of package.json, by npm, pnpm, yarn or bun."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from burnish.checks.tools import Choice, Place, Tools
+
+_LOCKS = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lockb": "bun",
+    "bun.lock": "bun",
+    "package-lock.json": "npm",
+    "npm-shrinkwrap.json": "npm",
+}
+_WORKSPACES = ("pnpm-workspace.yaml", "turbo.json", "nx.json", "lerna.json")
+_ESLINT = re.compile(r"(?:\.eslintrc(?:\.\w+)?|eslint\.config\.\w+)")
+
+
+def node_tools(place: Place) -> Tools | None:
+    package = _json(place.read("package.json"))
+    if not package:
+        return None
+    manager, why = _manager(place, package)
+    weight = place.count(".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".vue", ".svelte")
+    test, lint = _test(package, manager), _lint(place, package, manager)
+    return Tools(place.folder, "JavaScript", test, lint, _setup(place, package, manager, why), weight)
+
+
+def covers_below(place: Place) -> bool:
+    """Do its scripts speak for the packages in its folders?"""
+    return bool(place.first(*_WORKSPACES)) or "workspaces" in _json(place.read("package.json"))
+
+
+def _manager(place: Place, package: dict[str, Any]) -> tuple[str, str]:
+    for name, manager in _LOCKS.items():
+        if name in place.names:
+            return manager, name
+    named = str(package.get("packageManager", "")).partition("@")[0]
+    return (named, "packageManager in package.json") if named in _LOCKS.values() else ("npm", "package.json")
+
+
+def _test(package: dict[str, Any], manager: str) -> Choice | None:
+    script = _script(package, "test")
+    if script and "no test specified" not in script:
+        # without a terminal most runners run once; this one must be told
+        prefix = "CI=true " if "react-scripts" in script else ""
+        return Choice(f"{prefix}{manager} {'run ' if manager == 'bun' else ''}test", "script `test` in package.json")
+    for name, words in (("vitest", "vitest run"), ("jest", "jest")):
+        if name in _dependencies(package):
+            return Choice(f"{_runner(manager)} {words}", f"{name} among the dependencies")
+    return None
+
+
+def _lint(place: Place, package: dict[str, Any], manager: str) -> Choice | None:
+    if _script(package, "lint"):
+        return Choice(f"{manager} run lint", "script `lint` in package.json")
+    configured = next((name for name in sorted(place.names) if _ESLINT.fullmatch(name)), None)
+    if configured and "eslint" in _dependencies(package):
+        return Choice(f"{_runner(manager)} eslint .", configured)
+    if (name := place.first("biome.json", "biome.jsonc")) and "@biomejs/biome" in _dependencies(package):
+        return Choice(f"{_runner(manager)} biome check .", name)
+    return None
+
+
+def _setup(place: Place, package: dict[str, Any], manager: str, why: str) -> Choice | None:
+    if why not in _LOCKS:
+        return Choice(f"{manager} install", why) if _dependencies(package) else None
+    if manager == "yarn":
+        modern = ".yarnrc.yml" in place.names
+        return Choice(f"yarn install {'--immutable' if modern else '--frozen-lockfile'}", why)
+    return Choice("npm ci" if manager == "npm" else f"{manager} install --frozen-lockfile", why)
+
+
+def _runner(manager: str) -> str:
+    return {"npm": "npx --no-install", "pnpm": "pnpm exec", "yarn": "yarn run", "bun": "bun x"}[manager]
+
+
+def _script(package: dict[str, Any], name: str) -> str:
+    scripts = package.get("scripts")
+    return str(scripts.get(name) or "") if isinstance(scripts, dict) else ""
+
+
+def _dependencies(package: dict[str, Any]) -> set[str]:
+    groups = (package.get(name) for name in ("dependencies", "devDependencies"))
+    return {name for group in groups if isinstance(group, dict) for name in group}
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,68 @@
+"""Go, Rust, Java, Ruby and Make: one conventional command each."""
+
+from __future__ import annotations
+
+import re
+
+from burnish.checks.tools import Choice, Place, Tools
+
+
+def go_tools(place: Place) -> Tools | None:
+    if "go.mod" not in place.names:
+        return None
+    configured = next((name for name in sorted(place.names) if re.fullmatch(r"\.golangci\.\w+", name)), None)
+    lint = Choice("golangci-lint run", configured) if configured else Choice("go vet ./...", "part of Go itself")
+    return Tools(place.folder, "Go", Choice("go test ./...", "go.mod"), lint, None, place.count(".go"))
+
+
+def rust_tools(place: Place) -> Tools | None:
+    if "Cargo.toml" not in place.names:
+        return None
+    every = " --workspace" if re.search(r"^\[workspace\]", place.read("Cargo.toml"), re.M) else ""
+    lint = Choice(f"cargo clippy{every} --all-targets -- -D warnings", "Rust's usual linter")
+    return Tools(place.folder, "Rust", Choice(f"cargo test{every}", "Cargo.toml"), lint, None, place.count(".rs"))
+
+
+def java_tools(place: Place) -> Tools | None:
+    weight = place.count(".java", ".kt", ".groovy", ".scala")
+    if "pom.xml" in place.names:
+        program = "./mvnw" if "mvnw" in place.names else "mvn"
+        return Tools(place.folder, "Java", Choice(f"{program} -q -B test", "pom.xml"), weight=weight)
+    if name := place.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
+        program = "./gradlew" if "gradlew" in place.names else "gradle"
+        return Tools(place.folder, "Java", Choice(f"{program} test", name), weight=weight)
+    return None
+
+
+def ruby_tools(place: Place) -> Tools | None:
+    if not place.first("Gemfile", "Rakefile", ".rspec"):
+        return None
+    bundled = "Gemfile" in place.names
+    prefix = "bundle exec " if bundled else ""
+    test = _ruby_test(place, prefix)
+    lint = Choice(f"{prefix}rubocop", ".rubocop.yml") if ".rubocop.yml" in place.names else None
+    setup = Choice("bundle install", "Gemfile") if bundled else None
+    return Tools(place.folder, "Ruby", test, lint, setup, place.count(".rb"))
+
+
+def _ruby_test(place: Place, prefix: str) -> Choice | None:
+    if ".rspec" in place.names or any(path.startswith("spec/") and path.endswith("_spec.rb") for path in place.paths):
+        return Choice(f"{prefix}rspec", ".rspec" if ".rspec" in place.names else "specs in spec/")
+    if "Rakefile" in place.names and any(path.startswith("test/") for path in place.paths):
+        return Choice(f"{prefix}rake test", "Rakefile and test/")
+    return None
+
+
+def make_tools(place: Place) -> Tools | None:
+    """Targets of a Makefile; the fallback where no language says how."""
+    name = place.first("GNUmakefile", "Makefile", "makefile")
+    if not name:
+        return None
+    targets = set(re.findall(r"^([\w.-]+)[ \t]*::?(?![=:])", place.read(name), re.M))
+    test = next((target for target in ("test", "tests", "check") if target in targets), None)
+    return Tools(
+        place.folder,
+        "Make",
+        Choice(f"make {test}", f"target `{test}` in {name}") if test else None,
+        Choice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
+    )
