@@ -75,7 +75,8 @@ def reviews(history: History, policy: Policy) -> bool:
 
 def asked_for_review(history: History) -> bool:
     """A person typed `burnish review 29`."""
-    return any(d.action == "again" and "review" in d.data.get("supersede", ()) for d in history.decisions)
+    asked = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle]
+    return any(list(d.data.get("supersede", ())) == ["review"] for d in asked)
 
 
 def decision_after_checks(history: History, policy: Policy, cycle: int) -> Decision | None:

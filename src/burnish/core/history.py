@@ -62,6 +62,9 @@ class History:
         last = self.phase(cycle, phase)
         if last and last.state == "started":
             return last.attempt, False
+        if last and phase == "review" and last.result.get("error") == "INTERRUPTED":
+            # a panel that was stopped keeps its number: who had answered is not asked again
+            return last.attempt, False
         tried = [p.attempt for p in self.phases if (p.cycle, p.phase) == (cycle, phase)]
         return max(tried, default=0) + 1, True
 

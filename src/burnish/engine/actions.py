@@ -81,20 +81,21 @@ def restart(book: Book, code: Code, task_id: int) -> Task:
     task = book.task(task_id)
     if task.status in RUNNING or task.status is Status.BACKLOG:
         raise Refused(f"Task {task.id} is {task.status}.", hint="Cancel it first: `burnish cancel`.")
+    steps = []
+    if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
+        steps.append(moved(task, Status.BLOCKED, note="restarted by a person"))
+        task = _as(task, Status.BLOCKED)
+    check_move(str(task.id), task.status, Status.BACKLOG)
     if task.branch:
         code.set_aside(task)
-    if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
-        book.record(task_id, moved(task, Status.BLOCKED, note="restarted by a person"))
-        task = book.task(task_id)
-    check_move(str(task.id), task.status, Status.BACKLOG)
-    book.record(task_id, moved(task, Status.BACKLOG))
+    book.record(task_id, *steps, moved(task, Status.BACKLOG))
     return book.task(task_id)
 
 
 def cancel(book: Book, code: Code, task_id: int) -> Task:
     """Stop it for good; work in the workspace is rescued. A runner that holds it notices within a second."""
     task = book.task(task_id)
-    held = task.runner is not None
+    held = _held(book, task)
     events = [moved(task, Status.CANCELLED), Event("task.cancelled", {}, run=task.run, cycle=task.cycle)]
     book.record(task_id, *events)
     if not held and task.branch:
@@ -105,8 +106,7 @@ def cancel(book: Book, code: Code, task_id: int) -> Task:
 def remove(book: Book, code: Code, task_id: int) -> Task:
     """Out of every list; its events stay, its unsaved work is rescued."""
     task = book.task(task_id)
-    if task.runner is not None and task.status in RUNNING:
-        raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
+    _refuse_if_held(book, task)
     dependents = [t.id for t in book.tasks() if task.id in t.spec.depends_on and t.status is Status.BACKLOG]
     if dependents:
         names = ", ".join(map(str, dependents))
@@ -117,6 +117,16 @@ def remove(book: Book, code: Code, task_id: int) -> Task:
         code.rescue(task, f"{task.cycle}-removed")
     book.record(task_id, Event("task.removed", {}, run=task.run, cycle=task.cycle))
     return task
+
+
+def _held(book: Book, task: Task) -> bool:
+    """Is a runner at work on it that still lives?"""
+    return task.runner is not None and not book.is_dead(task.runner)
+
+
+def _refuse_if_held(book: Book, task: Task) -> None:
+    if task.status in RUNNING and _held(book, task):
+        raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
 
 
 def put_back(book: Book, task_id: int) -> Task:
@@ -130,6 +140,7 @@ def done(book: Book, task_id: int, *, by: str, reason: str) -> Task:
     task = book.task(task_id)
     steps: list[Event] = []
     if task.status is not Status.VERIFIED:
+        _refuse_if_held(book, task)
         if not reason.strip():
             raise Refused(
                 f"Task {task.id} is {task.status}, not verified: calling it done is an override.",
@@ -186,12 +197,12 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
         return None
     data = {"why": why, "tree": head.tree, "approved_tree": approval.tree}
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
-    events += _reopen_cycle(book.history(task.id), head.sha, head.tree, why)
+    events += judge_anew(book.history(task.id), head.sha, head.tree, why)
     book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
     return why
 
 
-def _reopen_cycle(history: History, commit: str, tree: str, why: str) -> list[Event]:
+def judge_anew(history: History, commit: str, tree: str, why: str) -> list[Event]:
     """The next cycle judges what is on the branch now; nobody works in it."""
     task, cycle = history.task, history.cycle + 1
     decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}

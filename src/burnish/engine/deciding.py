@@ -154,8 +154,11 @@ def _accepted(
         return [moved(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:
         return []
-    head = site.head()
-    bound = {"base": site.base.commit, "tree": head.tree, "judge": site.policy.judge, "commit": head.sha}
+    # what was judged, not what the branch points to by now
+    judged = history.finished(cycle, "review") or history.work(cycle)
+    assert judged
+    seen = {"commit": judged.result["commit"], "tree": judged.result["tree"]}
+    bound = {"base": site.base.commit, "judge": site.policy.judge, **seen}
     events = []
     if isinstance(decision, Accept):
         events.append(Event("review.approved", {**bound, "why": decision.why}, run=task.run, cycle=cycle))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from burnish.core.budget import overspent
 from burnish.core.event import Event
 from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
 from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
+from burnish.engine.actions import judge_anew, void_stale
 from burnish.engine.checking import check
 from burnish.engine.deciding import settle
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
-from burnish.engine.site import Site, prepare
-from burnish.engine.work import record_failure, work
+from burnish.engine.site import Site, prepare, set_up
+from burnish.engine.work import record_failure, save_leftovers, work
 from burnish.errors import BurnishError, PhaseFailed
 
 # The same failure this often on the same commit: more of the same will not help.
@@ -24,7 +29,8 @@ BREAKER = 3
 def run_task(deps: Deps, task: Task) -> Task:
     """Steps until there is none; the caller holds the claim."""
     try:
-        task, site = prepare(deps, task, deps.policy_for(task))
+        with disk_trouble():
+            task, site = prepare(deps, task, deps.policy_for(task))
     except BurnishError as error:
         return _fail(deps, deps.book.task(task.id), error)
     while True:
@@ -35,11 +41,41 @@ def run_task(deps: Deps, task: Task) -> Task:
         try:
             if _too_dear(deps, site, history, step):
                 return deps.book.task(task.id)
-            _do(deps, site, history, step)
+            with disk_trouble():
+                if not _moved_on(deps, site, history, step):
+                    _do(deps, site, history, step)
         except PhaseFailed as error:
             return _cut(deps, site, step, error)
         except BurnishError as error:
             return _fail(deps, deps.book.task(task.id), error)
+
+
+@contextmanager
+def disk_trouble() -> Iterator[None]:
+    """A full disk is no bug of ours, wherever it shows."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        full = f"The disk is full: {error.filename or 'the burnish home'} could not be written."
+        raise PhaseFailed(ErrorCode.DISK_FULL, full, hint="Make room, then `burnish retry`.") from error
+
+
+def _moved_on(deps: Deps, site: Site, history: History, step: Step) -> bool:
+    """Somebody committed on the task's branch: what is there now is judged, in a cycle of its own."""
+    done = history.work(history.cycle)
+    if isinstance(step, Work) or not done:
+        return False
+    head = site.head()
+    if head.sha != done.result["commit"]:
+        why = "somebody committed on the task's branch"
+        deps.record(history.task, *judge_anew(history, head.sha, head.tree, why))
+        return True
+    if isinstance(step, Check) and site.workspace.stands_on() != head.sha:
+        save_leftovers(deps, site, history.task, step.cycle, "by-hand")
+        site.workspace.put_right(head.sha, base=site.base)
+    return False
 
 
 def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
@@ -47,11 +83,14 @@ def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
         case Work():
             work(deps, site, history, step)
         case Check():
+            # again if the work changed a lock file
+            set_up(deps, history.task, site)
             check(deps, site, history, step)
         case DoReview():
             review(deps, site, history, step)
         case Decide():
             settle(deps, site, history, step)
+            void_stale(deps.book, deps.code, deps.book.task(site.task_id), site.policy.judge)
 
 
 def _too_dear(deps: Deps, site: Site, history: History, step: Step) -> bool:
@@ -69,11 +108,14 @@ def _too_dear(deps: Deps, site: Site, history: History, step: Step) -> bool:
 
 def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
     """A phase failed: write it down, keep what it left, and leave the task so that it can go on."""
-    assert isinstance(step, Work | Check | DoReview)
-    phase = step.phase if isinstance(step, Work) else "check" if isinstance(step, Check) else "review"
     history = deps.book.history(site.task_id)
-    running = history.phase(step.cycle, phase)
-    attempt = running.attempt if running else 1
+    if not isinstance(step, Work | Check | DoReview):
+        return _fail(deps, history.task, error)
+    phase = step.phase if isinstance(step, Work) else "check" if isinstance(step, Check) else "review"
+    attempt, _ = history.attempt(step.cycle, phase)
+    if error.code == ErrorCode.INTERRUPTED and deps.desk.call(history.task, step.cycle, phase, attempt).finished():
+        # the agent had ended by itself: the next run goes on from its answer
+        return history.task
     try:
         record_failure(deps, site, history.task, step.cycle, phase, attempt, error)
     except BurnishError as worse:

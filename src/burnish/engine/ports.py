@@ -14,7 +14,7 @@ from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
 from burnish.core.commit import Base, Commit
 from burnish.core.event import Event, Recorded
-from burnish.core.finding import Finding
+from burnish.core.finding import Finding, Remark
 from burnish.core.history import History
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.task import Task
@@ -36,6 +36,10 @@ class Book(Protocol):
     def save_baseline(self, tree: str, command: str, report: CheckReport) -> None: ...
     def claim(self, ids: Sequence[int] | None) -> Task | None: ...
     def release(self, task_id: int) -> None: ...
+    @property
+    def is_dead(self) -> Callable[[str], bool]:
+        """Has the runner of that name ended, for certain?"""
+
     def archived(self, task_id: int, event_id: int) -> None: ...
     def unarchived(self) -> list[int]: ...
 
@@ -47,6 +51,9 @@ class Workspace(Protocol):
     def path(self) -> Path: ...
     def exists(self) -> bool: ...
     def head(self) -> Commit | None: ...
+    def stands_on(self) -> str | None:
+        """The commit its files were last put right to, or that was made from them."""
+
     def create(self, base: Base) -> None: ...
     def put_right(self, commit: str, *, base: Base) -> None: ...
     def after_phase(self, label: str) -> str | None: ...
@@ -95,11 +102,25 @@ class Agents(Protocol):
     def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply: ...
 
 
+Reads = Callable[[Sequence[str]], Mapping[str, bytes | None]]
+
+
 class Checks(Protocol):
     def run(
         self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]: ...
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison: ...
+    def guard(
+        self,
+        change: Change,
+        *,
+        comparisons: tuple[Comparison, ...],
+        old: Reads,
+        new: Reads,
+        levels: Mapping[str, str],
+    ) -> tuple[Remark, ...]:
+        """What of the change makes it easier to pass; `old` and `new` read files at the base and now."""
+
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
         """A command of the user's own (setup, lint_fix): exit code and the end of what it printed."""
 

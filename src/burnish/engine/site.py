@@ -71,10 +71,12 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     base = deps.code.base_of(task)
     workspace = deps.code.workspace(task)
     deps.desk.wait_for_orphans(task)
-    untouched = _make(workspace, base)
+    site = Site(task.id, policy, base, workspace)
+    if task.commit:
+        site.head()  # a branch that is gone is not made again in silence
+    site.untouched.update(_make(workspace, base))
     deps.code.bring(workspace.path)
     deps.fail_at("workspace-created")
-    site = Site(task.id, policy, base, workspace, untouched)
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
         set_up(deps, task, site)
         capture_baseline(deps, task, site)

@@ -84,7 +84,8 @@ def subject_of(deps: Deps, site: Site, history: History, cycle: int) -> Subject:
     task = history.task
     head = site.head()
     context = deps.code.context_files(site.workspace, site.base) if "project_context" in site.policy.context else ()
-    failed = [p.result for p in history.phases if p.state == "failed"]
+    # that burnish was stopped is no error of the work, and must not make a question that was answered a new one
+    failed = [p.result for p in history.phases if p.state == "failed" and p.result.get("error") != "INTERRUPTED"]
     return Subject(
         spec=task.spec,
         cycle=cycle,

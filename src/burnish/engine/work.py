@@ -9,11 +9,11 @@ from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.flow import Work
 from burnish.core.history import History
-from burnish.core.status import Status
+from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
-from burnish.engine.site import Site, isolation_env, set_up
+from burnish.engine.site import Site, isolation_env
 from burnish.engine.telling import disputes_in, work_prompt
 from burnish.errors import PhaseFailed
 
@@ -24,9 +24,14 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     done = _committed(site, task, step)
     attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
     if fresh:
+        # what a cut attempt left is on record now, and the next one is to be told of it
+        history = deps.book.history(task.id)
         site.lay(site.head().sha)
         deps.fail_at("work-put-right")
         task = deps.record(task, _started(deps, site, task, step, attempt))
+    elif done:
+        # killed between moving the branch and remembering it: the files must be those of the branch
+        site.workspace.put_right(done.sha, base=site.base)
     deps.fail_at("work-started")
     prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
     reply = _ask(deps, site, task, step, call, prompt)
@@ -39,6 +44,9 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
 def _committed(site: Site, task: Task, step: Work) -> Commit | None:
     """A commit with this phase's trailers is its result, even if we died before writing it down."""
     head = site.head()
+    if head.sha == site.base.commit:
+        # somebody else's task of the same number, merged before ours began
+        return None
     wanted = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(step.cycle), "Burnish-Phase": step.phase}
     return head if all(head.trailers.get(key) == value for key, value in wanted.items()) else None
 
@@ -117,6 +125,14 @@ def _ask(deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: 
 
 
 def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -> Commit | None:
+    head = site.head()
+    if site.workspace.stands_on() != head.sha:
+        # its files know nothing of the newer commit: ours on top would undo it
+        raise PhaseFailed(
+            ErrorCode.GIT_ERROR,
+            f"{task.branch} was moved while the agent worked on it.",
+            hint="The work is kept under a rescue ref; `burnish retry` goes on from the new commit.",
+        )
     site.workspace.after_phase(f"{step.cycle}-{step.phase}")
     if task.spec.type is TaskType.PLAN:
         site.workspace.tidy()
@@ -130,7 +146,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
         "Burnish-Agent": author_of(site, step)[0],
     }
     message = f"{subject}\n\n{body}" if body else subject
-    commit = site.workspace.commit(message, trailers, author=deps.code.author(), expect=site.head().sha)
+    commit = site.workspace.commit(message, trailers, author=deps.code.author(), expect=head.sha)
     if commit:
         site.untouched.add(commit.sha)
     return commit
@@ -207,8 +223,6 @@ def _finish(
         events.append(moved(task, Status.CODE_REVIEW, cycle=step.cycle))
     deps.record(task, *events)
     deps.fail_at("work-finished")
-    if commit:
-        set_up(deps, task, site)
 
 
 def record_failure(

@@ -48,6 +48,11 @@ class Workspace:
         sha = read_ref(self.project, self.ref)
         return read_commit(self.project, sha) if sha else None
 
+    def stands_on(self) -> str | None:
+        """The commit that the files were last put right to, or that was made from them."""
+        known = self._known()
+        return known.commit if known else None
+
     # -- laying the files ------------------------------------------------------------------------
 
     def create(self, base: Base) -> None:

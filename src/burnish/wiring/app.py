@@ -23,6 +23,7 @@ from burnish.errors import BadInput
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.project import Project, discover, open_project
+from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.wiring.book import StoreBook
@@ -68,7 +69,7 @@ class App:
 
     @cached_property
     def book(self) -> StoreBook:
-        return StoreBook(self.store, self.key)
+        return StoreBook(self.store, self.key, is_dead=lambda runner: is_dead(self.locks, runner))
 
     @cached_property
     def prompts(self) -> dict[str, str]:

@@ -18,7 +18,8 @@ from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
-from burnish.git.refs import delete_ref, update_ref
+from burnish.git.refs import delete_ref
+from burnish.git.rescue import keep
 from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
 from burnish.git.workspace import Workspace
 
@@ -105,8 +106,7 @@ class GitCode:
             workspace.remove()
         if head is None:
             return None
-        kept = f"refs/burnish/rescue/{task.name}-run-{task.run}"
-        update_ref(self.project, kept, head.sha, self.project.zero)
+        kept = keep(self.project, f"{task.name}-run-{task.run}", head.sha)
         delete_ref(self.project, workspace.ref, head.sha)
         return kept
 
