@@ -17,6 +17,7 @@ from burnish.core.ledger import absorb_checks
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
+from burnish.engine.guarding import absorb_guard
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site, isolation_env, run_setup_in
@@ -92,7 +93,8 @@ def _finished(
 ) -> list[Event]:
     task = history.task
     delta = delta_since(site, history, cycle, "check")
-    update = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
+    checked = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
+    update = absorb_guard(deps, site, history.findings, checked, comparisons, cycle=cycle, delta=delta)
     checks = [check_data(c) for c in comparisons]
     data: dict[str, Any] = {
         "phase": "check",

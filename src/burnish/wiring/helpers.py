@@ -10,11 +10,15 @@ from pathlib import Path
 from burnish.agents.runner import Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
+from burnish.checks.guard import guard, reads
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
+from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
+from burnish.engine.ports import Reads
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop
 
@@ -80,9 +84,29 @@ class TaskChecks:
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison:
         return compare(report, baseline)
 
+    def guard(
+        self,
+        change: Change,
+        *,
+        comparisons: tuple[Comparison, ...],
+        old: Reads,
+        new: Reads,
+        levels: Mapping[str, str],
+    ) -> tuple[Remark, ...]:
+        files = [file for file in change.files if reads(file)]
+        # one call of git for all old files, one for all new
+        before = texts(old, [f.old_path or f.path for f in files if f.status != "A"])
+        after = texts(new, [f.path for f in files if f.status != "D"])
+        return guard(change, comparisons=comparisons, old_text=before.get, new_text=after.get, levels=levels)
+
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
         """A command of the user's own is run as a check without a report."""
         spec = CheckSpec("command", command, timeout_seconds=timeout)
         (report,) = self.run([spec], cwd=cwd, out_dir=out_dir, env={})
         code = report.exit_code if report.exit_code is not None else 1
         return code, report.tail or report.error
+
+
+def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:
+    found = read(paths) if paths else {}
+    return {path: data.decode(errors="replace") for path, data in found.items() if data is not None}

@@ -1,0 +1,124 @@
+"""The guard: an author may not thin out the tests, rewrite its judge, or loosen the tools unnoticed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+
+from burnish.checks.guard_places import Parts, is_judge, is_shared, is_tooling, judge_parts, substance, tooling_parts
+from burnish.checks.guard_tests import is_test_path
+from burnish.checks.guard_thinning import thinning
+from burnish.core.change import Change, ChangedFile
+from burnish.core.check import Comparison
+from burnish.core.finding import Category, Remark, Severity
+
+SOURCE = "check:guard"
+Text = Callable[[str], str | None]
+
+_WHY = {
+    "judge": "These settings and texts decide how the work is judged, or steer those who judge it. burnish takes them "
+    "from the base, never from the change; whether they may change is for a person to say.",
+    "tooling": "This decides which tests are run, what the linter accepts, or what CI lets through. "
+    "A change that needs it should say why.",
+}
+
+
+def guard(
+    change: Change,
+    *,
+    comparisons: tuple[Comparison, ...],
+    old_text: Text,
+    new_text: Text,
+    levels: Mapping[str, str],
+    own_paths: Collection[str] = (),
+) -> tuple[Remark, ...]:
+    """What of this change makes it easier to pass rather than better."""
+    severities = {name: Severity(level) for name, level in levels.items() if level != "off"}
+    remarks: list[Remark] = []
+    if "thinning" in severities:
+        for loss in thinning(change, comparisons, old_text, new_text):
+            found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
+            remarks.append(_at(found, loss.file, loss.line, loss.quote))
+    for file in change.files:
+        if file.path in own_paths and (file.old_path is None or file.old_path in own_paths):
+            continue
+        for kind, title, line, quote in _touched(file, old_text, new_text):
+            if kind in severities:
+                found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
+                remarks.append(_at(found, file.path, line, quote))
+    return tuple(remarks)
+
+
+def reads(file: ChangedFile) -> bool:
+    """Must the guard see this file's text, or is the diff enough?"""
+    paths = {file.path, file.old_path or file.path}
+    plain = not (file.binary or file.is_submodule or file.is_symlink)
+    return plain and any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths)
+
+
+def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
+    """A first config loosens nothing that was there: worth a look, no more."""
+    if kind == "tooling" and file.status == "A" and level is Severity.ERROR:
+        return Severity.WARNING
+    return level
+
+
+def _touched(file: ChangedFile, old_text: Text, new_text: Text) -> Iterator[tuple[str, str, int | None, str]]:
+    """(kind, title, line, quote) for each thing in this file that judges."""
+    old_path = file.old_path or file.path
+    paths = {file.path, old_path}
+    if any(map(is_judge, paths)):
+        yield ("judge", f"{_verb(file)} what judges it: {file.path}", *_place(file))
+        return
+    old = None if file.status == "A" else old_text(old_path)
+    new = None if file.status == "D" else new_text(file.path)
+    if any(map(is_tooling, paths)):
+        only_words = old is not None and new is not None and substance(old) == substance(new)
+        if not (only_words and file.status in "MR" and file.old_mode == file.new_mode):
+            yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file))
+        return
+    for kind, read in (("judge", judge_parts), ("tooling", tooling_parts)):
+        for name in _different(read(old_path, old or ""), read(file.path, new or "")):
+            what = "burnish's settings" if kind == "judge" else "settings of the tools"
+            yield (kind, f"Changes {what}: {name} in {file.path}", *_section(file, new, name))
+
+
+def _different(old: Parts, new: Parts) -> list[str]:
+    return [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+
+
+def _verb(file: ChangedFile) -> str:
+    return {"A": "Adds", "D": "Deletes", "R": "Renames"}.get(file.status, "Changes")
+
+
+def _place(file: ChangedFile) -> tuple[int | None, str]:
+    """The first line that is different, and what it says."""
+    if file.status == "D" or not file.hunks:
+        return None, ""
+    here = file.hunks[0].new_start
+    for line in file.hunks[0].text.split("\n")[1:]:
+        if line.startswith("+"):
+            return max(here, 1), line[1:].strip()
+        if line.startswith("-"):
+            return max(here, 1), ""
+        here += 1
+    return max(here, 1), ""
+
+
+def _section(file: ChangedFile, new: str | None, name: str) -> tuple[int | None, str]:
+    """A changed line that names the section, else its header."""
+    word = name.rpartition(".")[2]
+    changed = file.changed_lines()
+    lines = list(enumerate((new or "").splitlines(), 1))
+    hits = [(number, line.strip()) for number, line in lines if word in line]
+    for number, line in sorted(hits, key=lambda hit: (hit[0] not in changed, hit[0])):
+        return number, line
+    return _place(file)
+
+
+def _remark(kind: str, severity: Severity, title: str, reason: str) -> Remark:
+    return Remark(Category.GUARD, severity, title, reason, rule=f"guard/{kind}", source=SOURCE)
+
+
+def _at(remark: Remark, file: str | None, line: int | None, quote: str) -> Remark:
+    return replace(remark, file=file, line=line, quote=quote)

@@ -1,0 +1,176 @@
+"""Is there less testing than before? Over all test files together: what only moved is no loss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from burnish.checks.guard_tests import Testing, has_inline_tests, is_skip, is_test_path, squeeze, testing_in
+from burnish.core.change import Change, ChangedFile
+from burnish.core.check import CheckStatus, Comparison, Counts
+
+Text = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One way in which there is less testing than before."""
+
+    title: str
+    reason: str
+    file: str | None = None
+    line: int | None = None
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """One changed path, before and after."""
+
+    file: ChangedFile
+    old: Testing
+    new: Testing
+    new_text: str | None
+    old_text: str | None
+
+
+def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
+    tested = [seen for file in change.files if (seen := _seen(file, old_text, new_text))]
+    counted = [pair for comparison in comparisons if (pair := _counts(comparison))]
+    # the program that runs the tests knows best how many there are
+    as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
+    deleted = [] if as_many else list(_deleted(tested))
+    skipped = list(_skipped(tested))
+    asserted = list(_asserted(tested, as_many=as_many, deleted=bool(deleted)))
+    return [*deleted, *skipped, *asserted, *_by_count(counted, deleted=bool(deleted), skipped=bool(skipped))]
+
+
+def _seen(file: ChangedFile, old_text: Text, new_text: Text) -> _Tested | None:
+    if file.binary or file.is_submodule or file.is_symlink:
+        return None
+    old_path = file.old_path or file.path
+    maybe = is_test_path(old_path) or is_test_path(file.path) or file.path.endswith(".rs")
+    if not maybe:
+        return None
+    old = None if file.status == "A" else old_text(old_path)
+    new = None if file.status == "D" else new_text(file.path)
+    was = is_test_path(old_path) or has_inline_tests(old_path, old)
+    # a test file that is given another kind of name is not run any more
+    now = is_test_path(file.path) or has_inline_tests(file.path, new)
+    before = testing_in(old_path, old) if was else Testing()
+    after = testing_in(file.path, new) if now else Testing()
+    return _Tested(file, before, after, new, old)
+
+
+def _counts(comparison: Comparison) -> tuple[Counts, Counts] | None:
+    """Collected before and now; None where either is unknown. Unknown is never zero."""
+    now, before = comparison.report, comparison.baseline
+    if before is None or now.counts is None or before.counts is None:
+        return None
+    if CheckStatus.ERROR in (now.status, before.status) or comparison.broken:
+        return None
+    # what could not even be collected is a failure already, and hides how many there are
+    if any(failure.status == "error" for failure in (*now.failures, *before.failures)):
+        return None
+    return before.counts, now.counts
+
+
+def _by_count(counted: list[tuple[Counts, Counts]], *, deleted: bool, skipped: bool) -> Iterator[Loss]:
+    for before, now in counted:
+        if now.total < before.total and not deleted:
+            yield Loss(
+                f"Fewer tests than before: {before.total} → {now.total}",
+                f"At the base {before.total} tests were collected, now {now.total}. "
+                "Tests that are no longer run cannot fail.",
+            )
+        if now.skipped > before.skipped and not skipped:
+            yield Loss(
+                f"More tests are skipped than before: {before.skipped} → {now.skipped}",
+                f"At the base {before.skipped} of {before.total} tests were skipped or expected to fail, "
+                f"now {now.skipped} of {now.total}.",
+            )
+
+
+def _deleted(tested: list[_Tested]) -> Iterator[Loss]:
+    """Tests that are nowhere any more, unless as many others took their place."""
+    before = sum((seen.old.names for seen in tested), Counter[str]())
+    after = sum((seen.new.names for seen in tested), Counter[str]())
+    gone = before - after
+    if gone.total() <= (after - before).total():
+        return
+    for seen in tested:
+        names = [name for name in seen.old.names if name in gone and seen.old.names[name] > seen.new.names[name]]
+        if not names:
+            continue
+        where = seen.file.old_path or seen.file.path
+        said = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        if seen.file.status == "D":
+            yield Loss(f"Test file deleted: {where}", f"Its tests are nowhere else now: {said}.", where, None, names[0])
+        else:
+            title = f"{len(names)} test{'s' * (len(names) > 1)} deleted in {where}"
+            spot = min(_first_change(seen.file), max(1, len((seen.new_text or "").splitlines())))
+            yield Loss(
+                title, f"Gone: {said}. What they checked is not checked any more.", seen.file.path, spot, names[0]
+            )
+
+
+def _skipped(tested: list[_Tested]) -> Iterator[Loss]:
+    before = sum((seen.old.skips for seen in tested), Counter[str]())
+    after = sum((seen.new.skips for seen in tested), Counter[str]())
+    if after.total() <= before.total():
+        return
+    fresh = after - before
+    for seen in tested:
+        changed = seen.file.changed_lines()
+        for number, line in enumerate((seen.new_text or "").splitlines(), 1):
+            words = squeeze(line)
+            if fresh[words] > 0 and number in changed and is_skip(line):
+                fresh[words] -= 1
+                yield Loss(
+                    f"Tests are switched off: {words[:80]}",
+                    "This line keeps tests from being run or from counting. A test that is skipped, expected to fail, "
+                    "or left out because others are singled out proves nothing.",
+                    seen.file.path,
+                    number,
+                    words,
+                )
+
+
+def _asserted(tested: list[_Tested], *, as_many: bool, deleted: bool) -> Iterator[Loss]:
+    before = sum(seen.old.assertions for seen in tested)
+    after = sum(seen.new.assertions for seen in tested)
+    if after >= before or deleted:
+        return
+    # Fewer lines that do as much: three tests become one with three cases.
+    more_cases = sum(seen.new.multipliers - seen.old.multipliers for seen in tested) > 0
+    fewer_tests = sum(seen.new.names.total() - seen.old.names.total() for seen in tested) < 0
+    if more_cases and after and (as_many or not fewer_tests):
+        return
+    for seen in tested:
+        lost = seen.old.assertions - seen.new.assertions
+        if lost > 0:
+            where = seen.file.path
+            yield Loss(
+                f"Fewer assertions in {where}: {seen.old.assertions} → {seen.new.assertions}",
+                f"Over all test files of this change there are {after} assertions where there were {before}. "
+                "A test that asserts less passes more easily.",
+                where,
+                None if seen.new_text is None else _first_change(seen.file),
+                _removed_assertion(seen),
+            )
+
+
+def _removed_assertion(seen: _Tested) -> str:
+    for hunk in seen.file.hunks:
+        for line in hunk.text.split("\n")[1:]:
+            if line.startswith("-") and testing_in(seen.file.path, line[1:]).assertions:
+                return squeeze(line[1:])
+    return ""
+
+
+def _first_change(file: ChangedFile) -> int:
+    changed = file.changed_lines()
+    if changed:
+        return min(changed)
+    return max(1, file.hunks[0].new_start) if file.hunks else 1
