@@ -27,6 +27,7 @@ from burnish.wiring.book import StoreBook
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
 from burnish.wiring.requests import RunReport, RunRequest
+from burnish.wiring.signals import stopping_on_signals
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -38,7 +39,7 @@ def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = Stops()
-    with hold(app.locks) as lock, _signals(stops, progress):
+    with hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
         app.store.register_runner(_card(lock))
         try:
             return _run(app, request, progress, stops, lock.runner.uuid)
@@ -202,28 +203,6 @@ def failpoint(wanted: str) -> Callable[[str], None]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return reached
-
-
-@contextmanager
-def _signals(stops: Stops, progress: Progress) -> Iterator[None]:
-    """Once: end what runs, keep everything. Twice: at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        again = stops.asked
-        stops.request(now=again)
-        if not again:
-            progress.note("Stopping: agents are being ended, nothing is lost. Once more to stop at once.")
-
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in wanted}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
