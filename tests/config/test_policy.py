@@ -13,8 +13,8 @@ from burnish.core.policy import CheckSpec, Limits, Policy
 from burnish.core.task import Spec, TaskType
 from burnish.errors import BadInput
 
-PYTEST = CheckSpec("test", ("python", "-m", "pytest", "-q"))
-RUFF = CheckSpec("lint", ("ruff", "check"))
+PYTEST = CheckSpec("test", ("python", "-m", "pytest", "-q"), found=True)
+RUFF = CheckSpec("lint", ("ruff", "check"), found=True)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_checks_are_those_that_were_found_or_written(config: Any) -> None:
     assert checks("checks: {lint: null}") == [PYTEST]
     assert checks("checks: {test: make test, lint: false}") == [CheckSpec("test", "make test")]
     assert checks("checks: {test: {blocking: false}, lint: [flake8], timeout_minutes: 2}") == [
-        CheckSpec("test", PYTEST.command, blocking=False, timeout_seconds=120),
+        CheckSpec("test", PYTEST.command, blocking=False, timeout_seconds=120, found=True),
         CheckSpec("lint", ("flake8",), timeout_seconds=120),
     ]
     assert checks("", skip_tests=True) == [RUFF]
