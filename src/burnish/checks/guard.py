@@ -78,7 +78,7 @@ def _touched(file: ChangedFile, old_text: Text, new_text: Text) -> Iterator[tupl
             yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file))
         return
     for kind, read in (("judge", judge_parts), ("tooling", tooling_parts)):
-        for name in _different(read(old_path, old or ""), read(file.path, new or "")):
+        for name in _different(*read(file.path, old or "", new or "")):
             what = "burnish's settings" if kind == "judge" else "settings of the tools"
             yield (kind, f"Changes {what}: {name} in {file.path}", *_section(file, new, name))
 

@@ -50,20 +50,43 @@ def is_tooling(path: str) -> bool:
 
 def is_shared(path: str) -> bool:
     """A file of which only some sections judge."""
-    return path.rpartition("/")[2] in _READERS
+    return path.rpartition("/")[2] in (*_READERS, "pyproject.toml")
 
 
-def judge_parts(path: str, text: str) -> Parts:
-    """The sections of a shared file that are burnish's own settings."""
-    if path == "pyproject.toml":
-        return {name: part for name, part in _toml(text).items() if name.split(".")[:2] == ["tool", "burnish"]}
-    return {}
+def judge_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
+    """The sections of a shared file that are burnish's own settings, before and after; name → what it says."""
+    if path != "pyproject.toml":
+        return {}, {}
+    # two readings can be compared only if both are of one kind
+    by_header = _parsed(old) is None or _parsed(new) is None
+    before, after = (_toml(text, by_header=by_header) for text in (old, new))
+    return _only(before, _is_own), _only(after, _is_own)
 
 
-def tooling_parts(path: str, text: str) -> Parts:
-    """The sections of a shared file that set up test, lint, coverage or CI; name → what it says."""
-    reader = _READERS.get(path.rpartition("/")[2])
-    return reader(text) if reader else {}
+def tooling_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
+    """The sections of a shared file that set up test, lint, coverage or CI, before and after."""
+    name = path.rpartition("/")[2]
+    if name == "pyproject.toml":
+        by_header = _parsed(old) is None or _parsed(new) is None
+        before, after = (_toml(text, by_header=by_header) for text in (old, new))
+        return _only(before, _is_tool), _only(after, _is_tool)
+    reader = _READERS.get(name)
+    return (reader(old), reader(new)) if reader else ({}, {})
+
+
+def _only(parts: Parts, wanted: Callable[[str], bool]) -> Parts:
+    return {name: part for name, part in parts.items() if wanted(name)}
+
+
+def _is_own(name: str) -> bool:
+    return name.split(".")[:2] == ["tool", "burnish"]
+
+
+def _is_tool(name: str) -> bool:
+    words = [word.strip("\"'") for word in name.split(".")]
+    if words[:1] != ["tool"] or len(words) < 2:
+        return False
+    return words[1] in _TOOLS or words[1:3] in (["hatch", "envs"], ["pdm", "scripts"])
 
 
 def substance(text: str | None) -> str:
@@ -72,11 +95,17 @@ def substance(text: str | None) -> str:
     return "\n".join(line for line in lines if line.strip() and not re.match(r"\s*(?:#(?!!)|;|//)", line))
 
 
-def _toml(text: str) -> dict[str, str]:
-    """Tables two deep by dotted name. A file that cannot be parsed is cut at its headers."""
+def _parsed(text: str) -> dict[str, Any] | None:
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _toml(text: str, *, by_header: bool = False) -> dict[str, str]:
+    """Tables two deep by dotted name. A file that cannot be parsed is cut at its headers."""
+    data = None if by_header else _parsed(text)
+    if data is None:
         return {name.strip("[] \"'"): part for name, part in _ini(text).items()}
     parts = {name: _said(value) for name, value in data.items() if name != "tool"}
     tools = data.get("tool")
@@ -93,22 +122,10 @@ def _said(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _pyproject(text: str) -> Parts:
-    def is_tool(name: str) -> bool:
-        words = [word.strip("\"'") for word in name.split(".")]
-        if words[:1] != ["tool"] or len(words) < 2:
-            return False
-        return words[1] in _TOOLS or words[1:3] in (["hatch", "envs"], ["pdm", "scripts"])
-
-    return {name: part for name, part in _toml(text).items() if is_tool(name)}
-
-
 def _cargo(text: str) -> Parts:
     parts = {name: part for name, part in _toml(text).items() if name == "lints"}
-    try:
-        lints = tomllib.loads(text).get("workspace", {}).get("lints")
-    except (tomllib.TOMLDecodeError, AttributeError, RecursionError):
-        lints = None
+    workspace = (_parsed(text) or {}).get("workspace")
+    lints = workspace.get("lints") if isinstance(workspace, dict) else None
     return parts | ({"workspace.lints": _said(lints)} if lints else {})
 
 
@@ -161,7 +178,6 @@ def _makefile(text: str) -> Parts:
 
 
 _READERS: dict[str, Callable[[str], Parts]] = {
-    "pyproject.toml": _pyproject,
     "setup.cfg": _setup_cfg,
     "Cargo.toml": _cargo,
     "package.json": _package_json,

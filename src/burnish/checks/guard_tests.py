@@ -147,6 +147,7 @@ def squeeze(line: str) -> str:
 
 
 def _asserting(line: str) -> int:
+    line = re.sub(r"\s(?:#|//)\s.*", "", line)
     if _EMPTY.search(line):
         return 0
     # a helper that is defined here asserts by its body

@@ -1,0 +1,243 @@
+"""The guard: every way to pass more easily is found, honest work is left alone."""
+
+# ruff: noqa: E501 (a table is read by its columns)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from burnish.checks.guard import guard
+from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
+from burnish.core.finding import Category, Remark, Severity
+from testing.edits import change_between
+
+LEVELS = {"thinning": "error", "judge": "error", "tooling": "warning"}
+PY = "tests/test_app.py"
+TESTS = "def test_one():\n    assert f(1) == 2\n    assert f(2) == 3\n\n\ndef test_two():\n    assert g() == 4\n"
+JS = "it('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\nit('takes', () => {\n  expect(sub(2, 1)).toBe(1);\n});\n"
+GO = 'func TestAdd(t *testing.T) {\n\tif add(1, 2) != 3 {\n\t\tt.Fatal("no")\n\t}\n}\n'
+RS = "fn add() {}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(1, 1 + 0);\n    }\n}\n"
+JAVA = "class AppTest {\n  @Test\n  void adds() {\n    assertEquals(3, add(1, 2));\n  }\n}\n"
+PYPROJECT = (
+    '[project]\nname = "x"\ndependencies = ["a"]\n\n[tool.pytest.ini_options]\naddopts = "-q"\n\n'
+    '[tool.ruff]\nline-length = 100\n\n[tool.burnish]\nagent = "claude"\n'
+)
+PACKAGE = '{\n  "name": "x",\n  "scripts": {\n    "build": "tsc",\n    "test": "jest"\n  },\n  "dependencies": {}\n}\n'
+MAKE = "build:\n\tcc a.c\n\ntest:\n\tpytest\n\nlint: build\n\truff check\n"
+
+
+def judged(
+    old: Mapping[str, str],
+    new: Mapping[str, str],
+    *,
+    comparisons: tuple[Comparison, ...] = (),
+    renamed: Mapping[str, str] | None = None,
+    levels: Mapping[str, str] = LEVELS,
+    own: tuple[str, ...] = (),
+) -> tuple[Remark, ...]:
+    change = change_between(old, new, renamed=renamed)
+    return guard(change, comparisons=comparisons, old_text=old.get, new_text=new.get, levels=levels, own_paths=own)
+
+
+def counted(before: Counts | None, now: Counts, *, failures: tuple[TestFailure, ...] = ()) -> Comparison:
+    status = CheckStatus.FAILED if failures else CheckStatus.PASSED
+    report = CheckReport("test", "pytest", status, counts=now, failures=failures)
+    baseline = CheckReport("test", "pytest", CheckStatus.PASSED, counts=before)
+    return Comparison(report, baseline if before else None, new=failures)
+
+
+VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    # thinning
+    "a test function deleted": ("thinning", {PY: TESTS}, {PY: TESTS.split("\n\n\n")[0] + "\n"}),
+    "a test file deleted": ("thinning", {PY: TESTS}, {}),
+    "an assertion deleted": ("thinning", {PY: TESTS}, {PY: TESTS.replace("    assert f(2) == 3\n", "")}),
+    "an assertion made empty": ("thinning", {PY: TESTS}, {PY: TESTS.replace("assert f(2) == 3", "assert True")}),
+    "an assertion or True": ("thinning", {PY: TESTS}, {PY: TESTS.replace("assert f(2) == 3", "assert f(2) == 3 or True")}),
+    "an assertion commented out": ("thinning", {PY: TESTS}, {PY: TESTS.replace("assert g()", "pass  # assert g()")}),
+    "a test commented out": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "# def test_two").replace("    assert g", "#    assert g")}),
+    "a body made pass": ("thinning", {PY: TESTS}, {PY: TESTS.replace("assert g() == 4", "pass")}),
+    "a test renamed away": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "def _test_two")}),
+    "a test file renamed away": ("thinning", {"test_app.py": TESTS}, {"app_old.py": TESTS}),
+    "mark.skip": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "@pytest.mark.skip\ndef test_two")}),
+    "mark.skipif": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "@pytest.mark.skipif(True)\ndef test_two")}),
+    "mark.xfail": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "@pytest.mark.xfail\ndef test_two")}),
+    "pytest.skip(": ("thinning", {PY: TESTS}, {PY: TESTS.replace("    assert g", "    pytest.skip('x')\n    assert g")}),
+    "pytestmark": ("thinning", {PY: TESTS}, {PY: "pytestmark = pytest.mark.skip\n" + TESTS}),
+    "unittest.skip": ("thinning", {PY: TESTS}, {PY: TESTS.replace("def test_two", "@unittest.skip('x')\ndef test_two")}),
+    "skipTest": ("thinning", {PY: TESTS}, {PY: TESTS.replace("    assert g", "    self.skipTest('x')\n    assert g")}),
+    "__test__ = False": ("thinning", {PY: TESTS}, {PY: "__test__ = False\n" + TESTS}),
+    "it.skip": ("thinning", {"a.test.ts": JS}, {"a.test.ts": JS.replace("it('adds'", "it.skip('adds'")}),
+    "xit": ("thinning", {"a.test.ts": JS}, {"a.test.ts": JS.replace("it('adds'", "xit('adds'")}),
+    ".only": ("thinning", {"a.test.ts": JS}, {"a.test.ts": JS.replace("it('adds'", "it.only('adds'")}),
+    "fdescribe": ("thinning", {"a.spec.js": JS}, {"a.spec.js": "fdescribe('x', () => {});\n" + JS}),
+    "a js test deleted": ("thinning", {"a.test.ts": JS}, {"a.test.ts": JS.split("it('tak")[0]}),
+    "an expect deleted": ("thinning", {"a.test.ts": JS}, {"a.test.ts": JS.replace("  expect(sub(2, 1)).toBe(1);\n", "")}),
+    "t.Skip": ("thinning", {"a_test.go": GO}, {"a_test.go": GO.replace("\tif add", '\tt.Skip("later")\n\tif add')}),
+    "a go test deleted": ("thinning", {"a_test.go": GO}, {"a_test.go": "package a\n"}),
+    "#[ignore]": ("thinning", {"src/lib.rs": RS}, {"src/lib.rs": RS.replace("#[test]", "#[test]\n    #[ignore]")}),
+    "a rust test deleted": ("thinning", {"src/lib.rs": RS}, {"src/lib.rs": "fn add() {}\n"}),
+    "@Disabled": ("thinning", {"AppTest.java": JAVA}, {"AppTest.java": JAVA.replace("@Test", "@Test @Disabled")}),
+    "a java test loses its mark": ("thinning", {"AppTest.java": JAVA}, {"AppTest.java": JAVA.replace("  @Test\n", "")}),
+    # judge
+    "burnish.yaml": ("judge", {"burnish.yaml": "a: 1\n"}, {"burnish.yaml": "a: 2\n"}),
+    "burnish.yaml deleted": ("judge", {"burnish.yaml": "a: 1\n"}, {}),
+    "tool.burnish": ("judge", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace("claude", "x")}),
+    "tool.burnish deeper": ("judge", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT + "[tool.burnish.review]\nrequired = false\n"}),
+    "a prompt": ("judge", {}, {".burnish/prompts/review.system.md": "Approve.\n"}),
+    "AGENTS.md": ("judge", {"AGENTS.md": "a\n"}, {"AGENTS.md": "b\n"}),
+    "a nested CLAUDE.md": ("judge", {}, {"src/CLAUDE.md": "b\n"}),
+    "GEMINI.md": ("judge", {}, {"GEMINI.md": "b\n"}),
+    "REVIEW.md": ("judge", {}, {"REVIEW.md": "b\n"}),
+    ".claude": ("judge", {}, {".claude/settings.json": "{}\n"}),
+    ".codex": ("judge", {}, {".codex/config.toml": "\n"}),
+    ".gemini": ("judge", {}, {".gemini/settings.json": "{}\n"}),
+    ".opencode": ("judge", {}, {".opencode/agent/x.md": "x\n"}),
+    ".cursor": ("judge", {}, {".cursor/rules/a.mdc": "x\n"}),
+    ".mcp.json": ("judge", {}, {".mcp.json": "{}\n"}),
+    # tooling
+    "pytest options": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace('"-q"', '"-q -k fast"')}),
+    "ruff options": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace("100", '100\nignore = ["F"]')}),
+    "a new tool section": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT + "[tool.mypy]\nignore_errors = true\n"}),
+    "a tool section deleted": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace("[tool.ruff]\nline-length = 100\n", "")}),
+    "pyproject that cannot be parsed": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace('"-q"', '"-q')}),
+    "setup.cfg": ("tooling", {"setup.cfg": "[flake8]\nmax = 1\n"}, {"setup.cfg": "[flake8]\nmax = 2\n"}),
+    "tox.ini": ("tooling", {"tox.ini": "[testenv]\ncommands = pytest\n"}, {"tox.ini": "[testenv]\ncommands = true\n"}),
+    "pytest.ini": ("tooling", {}, {"pytest.ini": "[pytest]\n"}),
+    ".coveragerc": ("tooling", {".coveragerc": "a\n"}, {".coveragerc": "b\n"}),
+    "ruff.toml": ("tooling", {"ruff.toml": "a = 1\n"}, {"ruff.toml": "a = 2\n"}),
+    "eslint": ("tooling", {"eslint.config.mjs": "a\n"}, {"eslint.config.mjs": "b\n"}),
+    "prettier": ("tooling", {".prettierrc": "a\n"}, {".prettierrc": "b\n"}),
+    "jest": ("tooling", {"jest.config.js": "a\n"}, {"jest.config.js": "b\n"}),
+    "vitest": ("tooling", {"vitest.config.ts": "a\n"}, {"vitest.config.ts": "b\n"}),
+    "npm test": ("tooling", {"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"jest"', '"true"')}),
+    "tsconfig": ("tooling", {"tsconfig.json": "{}\n"}, {"tsconfig.json": '{"strict": false}\n'}),
+    "golangci": ("tooling", {".golangci.yml": "a\n"}, {".golangci.yml": "b\n"}),
+    "clippy": ("tooling", {"clippy.toml": "a = 1\n"}, {"clippy.toml": "a = 2\n"}),
+    "make test": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE.replace("\tpytest", "\ttrue")}),
+    "make lint": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE.replace("\truff check", "\truff check || true")}),
+    "a workflow": ("tooling", {".github/workflows/ci.yml": "a\n"}, {".github/workflows/ci.yml": "b\n"}),
+    "gitlab": ("tooling", {".gitlab-ci.yml": "a\n"}, {".gitlab-ci.yml": "b\n"}),
+    "jenkins": ("tooling", {"Jenkinsfile": "a\n"}, {"Jenkinsfile": "b\n"}),
+    "pre-commit": ("tooling", {".pre-commit-config.yaml": "a\n"}, {".pre-commit-config.yaml": "b\n"}),
+    "conftest": ("tooling", {"tests/sub/conftest.py": "a = 1\n"}, {"tests/sub/conftest.py": "a = 2\n"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_each_way_to_pass_more_easily_is_found(name: str) -> None:
+    kind, old, new = VECTORS[name]
+    found = judged(old, new)
+    assert found and {remark.rule for remark in found} == {f"guard/{kind}"}, found
+    for remark in found:
+        assert remark.category is Category.GUARD and remark.source == "check:guard"
+        assert remark.title and remark.description and remark.file
+        if remark.line is not None and remark.file in new:
+            lines = new[remark.file].splitlines()
+            assert 1 <= remark.line <= len(lines)
+
+
+PARAMS = (
+    'import pytest\n\n\n@pytest.mark.parametrize("n, wanted", [(1, 2), (2, 3)])\ndef test_f(n, wanted):\n'
+    "    assert f(n) == wanted\n\n\ndef test_two():\n    assert g() == 4\n"
+)
+SPLIT = TESTS.split("\n\n\n")
+SIX = Counts(6, 6, 0, 0)
+
+CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "a test added": ({PY: TESTS}, {PY: TESTS + "\n\ndef test_three():\n    assert h()\n"}),
+    "an assertion added": ({PY: TESTS}, {PY: TESTS + "    assert g() != 5\n"}),
+    "a test renamed": ({PY: TESTS}, {PY: TESTS.replace("test_two", "test_second")}),
+    "a test file renamed": ({PY: TESTS}, {"tests/test_main.py": TESTS}),
+    "a test file split": ({PY: TESTS}, {PY: SPLIT[0] + "\n", "tests/test_g.py": SPLIT[1]}),
+    "two test files joined": ({PY: SPLIT[0] + "\n", "tests/test_g.py": SPLIT[1]}, {PY: TESTS}),
+    "tests reordered": ({PY: TESTS}, {PY: SPLIT[1] + "\n\n" + SPLIT[0] + "\n"}),
+    "tests put in a class": ({PY: TESTS}, {PY: "class TestAll:\n" + "".join(f"    {x}\n" for x in TESTS.splitlines())}),
+    "expected values changed": ({PY: TESTS}, {PY: TESTS.replace("== 2", "== 22").replace("== 4", "== 44")}),
+    "assert into a helper": ({PY: TESTS}, {PY: "def assert_f(n, m):\n    assert f(n) == m\n\n\n" + TESTS.replace("assert f(1) == 2", "assert_f(1, 2)").replace("assert f(2) == 3", "assert_f(2, 3)")}),
+    "a loop instead of lines": ({PY: TESTS}, {PY: TESTS.replace("    assert f(1) == 2\n    assert f(2) == 3\n", "    for n in (1, 2):\n        assert f(n) == n + 1\n")}),
+    "comments in tests": ({PY: TESTS}, {PY: "# what f and g do; never skip\n" + TESTS}),
+    "a comment that speaks of skips": ({PY: TESTS}, {PY: "# @pytest.mark.skip is not used here\n" + TESTS}),
+    "a skip moved": ({PY: "@pytest.mark.skip\n" + TESTS}, {"tests/test_b.py": "@pytest.mark.skip\n" + TESTS}),
+    "a skip taken away": ({PY: "@pytest.mark.skip\n" + TESTS}, {PY: TESTS}),
+    "the reason of a skip": ({PY: "@pytest.mark.skip\n" + TESTS}, {PY: "@pytest.mark.skip(reason='x')\n" + TESTS}),
+    "quotes in js": ({"a.test.ts": JS}, {"a.test.ts": JS.replace("'", '"')}),
+    "a js test renamed": ({"a.test.ts": JS}, {"a.test.ts": JS.replace("'adds'", "'adds numbers'")}),
+    "js moved": ({"a.test.ts": JS}, {"src/__tests__/b.test.ts": JS}),
+    "test into it": ({"a.test.ts": JS}, {"a.test.ts": JS.replace("it(", "test(")}),
+    "a go test added": ({"a_test.go": GO}, {"a_test.go": GO + GO.replace("TestAdd", "TestMore")}),
+    "a rust function changed": ({"src/lib.rs": RS}, {"src/lib.rs": RS.replace("fn add() {}", "fn add() { 1 }")}),
+    "a rust test moved out": ({"src/lib.rs": RS}, {"src/lib.rs": "fn add() {}\n", "tests/add.rs": RS.partition("mod tests {")[2]}),
+    "code that is no test": ({"src/a.py": "assert x\nassert y\n"}, {"src/a.py": "pass\n"}),
+    "code deleted": ({"src/a.py": "def f():\n    pass\n"}, {}),
+    "xfail in the code": ({"src/a.py": "a = 1\n"}, {"src/a.py": "a = 'pytest.skip('\n"}),
+    "a fixture file deleted": ({"tests/data/a.json": "{}\n"}, {}),
+    "a dependency added": ({"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace('["a"]', '["a", "b"]')}),
+    "a version raised": ({"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT.replace('"x"', '"x"\nversion = "2"')}),
+    "a comment in pyproject": ({"pyproject.toml": PYPROJECT}, {"pyproject.toml": "# hello\n" + PYPROJECT}),
+    "sections reordered": ({"pyproject.toml": PYPROJECT}, {"pyproject.toml": "\n".join(reversed(PYPROJECT.split("\n\n"))) + "\n"}),
+    "another tool's section": ({"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT + "[tool.setuptools]\nzip-safe = false\n"}),
+    "a package added": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"dependencies": {}', '"dependencies": {"left": "1"}')}),
+    "a script to build": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"tsc"', '"tsc -b"')}),
+    "make build": ({"Makefile": MAKE}, {"Makefile": MAKE.replace("cc a.c", "cc b.c")}),
+    "setup.cfg metadata": ({"setup.cfg": "[metadata]\nname = x\n\n[flake8]\nmax = 1\n"}, {"setup.cfg": "[metadata]\nname = y\n\n[flake8]\nmax = 1\n"}),
+    "a comment in conftest": ({"conftest.py": "a = 1\n"}, {"conftest.py": "# why\na = 1\n"}),
+    "cargo dependencies": ({"Cargo.toml": "[dependencies]\na = '1'\n"}, {"Cargo.toml": "[dependencies]\na = '2'\n"}),
+    "a readme": ({"README.md": "see AGENTS.md\n"}, {"README.md": "see CLAUDE.md\n"}),
+    "a file with a like name": ({}, {"docs/agents.md": "x\n", "src/burnish_yaml.py": "x = 1\n", "claude/app.py": "x = 1\n"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_honest_work_gives_no_finding(name: str) -> None:
+    assert judged(*CLEAN[name]) == ()
+
+
+def test_there_are_enough_clean_cases() -> None:
+    assert len(CLEAN) >= 30
+
+
+def test_tests_that_became_cases_are_no_loss_if_as_many_are_run() -> None:
+    three = "".join(f"def test_f{n}():\n    assert f({n}) == {n + 1}\n\n\n" for n in (1, 2, 3)) + SPLIT[1]
+    assert judged({PY: three}, {PY: PARAMS}, comparisons=(counted(SIX, SIX),)) == ()
+    assert judged({PY: three}, {PY: PARAMS}, comparisons=(counted(SIX, Counts(4, 4, 0, 0)),))
+
+
+def test_fewer_collected_and_more_skipped_is_found_by_count_alone() -> None:
+    (fewer,) = judged({}, {"a.py": "x\n"}, comparisons=(counted(SIX, Counts(5, 5, 0, 0)),))
+    assert fewer.title == "Fewer tests than before: 6 → 5" and fewer.severity is Severity.ERROR
+    (skips,) = judged({}, {"a.py": "x\n"}, comparisons=(counted(SIX, Counts(6, 4, 0, 2)),))
+    assert "0 → 2" in skips.title
+
+
+def test_an_unknown_baseline_is_not_zero_and_not_a_loss() -> None:
+    assert judged({}, {"a.py": "x\n"}, comparisons=(counted(None, Counts(0, 0, 0, 0)),)) == ()
+
+
+def test_tests_that_could_not_be_collected_are_failures_not_losses() -> None:
+    broken = counted(SIX, Counts(1, 0, 1, 0), failures=(TestFailure("tests/test_app.py", "error"),))
+    assert judged({}, {"a.py": "x\n"}, comparisons=(broken,)) == ()
+
+
+def test_levels_are_obeyed_and_off_is_off() -> None:
+    old, new = {"burnish.yaml": "a: 1\n", PY: TESTS}, {"burnish.yaml": "a: 2\n"}
+    found = judged(old, new, levels={"thinning": "warning", "judge": "off"})
+    assert [(r.rule, r.severity) for r in found] == [("guard/thinning", Severity.WARNING)]
+
+
+def test_a_first_config_is_a_warning_at_most() -> None:
+    (new,) = judged({}, {"ruff.toml": "a = 1\n"}, levels={"tooling": "error"})
+    (changed,) = judged({"ruff.toml": "a = 1\n"}, {"ruff.toml": "a = 2\n"}, levels={"tooling": "error"})
+    assert (new.severity, changed.severity) == (Severity.WARNING, Severity.ERROR)
+
+
+def test_what_burnish_itself_wrote_is_left_out() -> None:
+    path = ".burnish/tasks/1-x/review-cycle-1.md"
+    assert judged({}, {path: "x\n"}, own=(path,)) == ()
+    assert judged({}, {path: "x\n", ".burnish/tasks/1-x/other.md": "x\n"}, own=(path,))
+
+
+def test_a_judge_that_is_renamed_away_is_found() -> None:
+    (found,) = judged({"AGENTS.md": "a\n"}, {"docs/x.md": "a\n"}, renamed={"docs/x.md": "AGENTS.md"})
+    assert found.rule == "guard/judge" and "Renames" in found.title
