@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.checks.scanners.base import Ground, Scanner, Seen
+from burnish.checks.scanners.others import Clippy, Eslint, Golangci, Shellcheck
 from burnish.checks.scanners.ruff import Ruff
 from burnish.core.finding import Remark
 
-SCANNERS: tuple[Scanner, ...] = (Ruff(),)
+SCANNERS: tuple[Scanner, ...] = (Ruff(), Shellcheck(), Eslint(), Golangci(), Clippy())
 
 
 def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True) -> Seen:

@@ -29,6 +29,7 @@ def conclude(
     scanned: Sequence[Remark],
     *,
     caused: Sequence[Remark] = (),
+    unrun: Sequence[Remark] = (),
     comparisons: Sequence[Comparison] = (),
     notes: Iterable[str] = (),
 ) -> Review:
@@ -39,6 +40,7 @@ def conclude(
         *(remark for file in files.values() for remark in _own(file, hidden[file.path], cannot_read)),
         *(remark for raw in scanned for remark in _placed(files, raw)),
         *(remark for raw in caused for remark in _traced(files, raw)),
+        *unrun,
         *(remark for one in comparisons for remark in _from_check(files, one)),
     ]
     remarks = tuple(_redacted(files, hidden, _distinct(found)))

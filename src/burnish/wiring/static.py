@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from burnish.checks.scan import new_errors, scan
+from burnish.checks.scan_coverage import lines_not_run
 from burnish.checks.scanners.base import Ground
 from burnish.core.change import Change
-from burnish.core.check import Comparison
+from burnish.core.check import CheckStatus, Comparison
+from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.review import Review
 from burnish.proc.stop import Stop
-from burnish.review.packing import TEST, kind
+from burnish.review.packing import SOURCE, TEST, kind
 from burnish.review.static import conclude, elsewhere
 from burnish.review.static_files import Looked, look
+from burnish.review.static_unrun import unrun_remark
 
 TIMEOUT = 120.0
+# Tests that take no longer than this are run a second time to see what they run.
+QUICK = 60.0
 
 
 def static_review(
@@ -57,13 +62,15 @@ def static_review(
     off = elsewhere(looked, seen.remarks)
     old_path = {file.path: file.old_path for file in change.files if file.old_path}
     caused = new_errors(ground, off, old_path) if off else ()
+    unrun, note = _unrun(ground, looked, test if _measured(coverage, test, comparisons) else None)
     return conclude(
         change,
         looked,
         seen.remarks,
         caused=caused,
+        unrun=unrun,
         comparisons=comparisons if tests_as_remarks else (),
-        notes=seen.notes,
+        notes=(*seen.notes, *note),
     )
 
 
@@ -74,3 +81,20 @@ def _looked(
         (file, look(file, new_text(file.path) if file.status != "D" else None, base_text)) for file in change.files
     )
     return {file.path: seen for file, seen in found if seen is not None}
+
+
+def _measured(coverage: bool | None, test: CheckSpec | None, comparisons: Sequence[Comparison]) -> bool:
+    """As asked; unasked, if this change's tests ran, and soon ended."""
+    if coverage is not None or test is None:
+        return bool(coverage)
+    reports = [one.report for one in comparisons if one.report.name == test.name]
+    return any(report.status is not CheckStatus.ERROR and report.seconds < QUICK for report in reports)
+
+
+def _unrun(ground: Ground, looked: Mapping[str, Looked], test: CheckSpec | None) -> tuple[list[Remark], list[str]]:
+    python = [file for file in looked.values() if file.path.endswith(".py") and file.kind == SOURCE and file.changed]
+    if test is None or not python:
+        return [], []
+    found = lines_not_run(ground, test)
+    remarks = [unrun_remark(file, found.missing.get(file.path, ()), found.ran.get(file.path, ())) for file in python]
+    return [remark for remark in remarks if remark], [found.note] if found.note else []

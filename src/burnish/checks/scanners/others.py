@@ -1,0 +1,222 @@
+"""The analysers of other languages, where they are installed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish.checks.reading import inside, shortened
+from burnish.checks.scanners.base import Ground, Seen, batched, call, last_line, line_number, read_json
+from burnish.core.finding import Category, Remark, Severity
+
+SYNTAX = "syntax-error"
+_JS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
+_FLAT = tuple(f"eslint.config.{end}" for end in ("js", "mjs", "cjs", "ts", "mts", "cts"))
+_OLD = tuple(f".eslintrc{end}" for end in (".js", ".cjs", ".yaml", ".yml", ".json", ""))
+_SURE_JS = {"no-undef", "no-const-assign", "no-dupe-args", "no-this-before-super", "no-import-assign", "no-func-assign"}
+_RAN = "ran with the repository's own settings, which can bring code of their own"
+
+
+@dataclass(frozen=True, slots=True)
+class Shellcheck:
+    name: str = "shellcheck"
+    executes: bool = False
+
+    def wants(self, path: str) -> bool:
+        return path.endswith((".sh", ".bash", ".ksh"))
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+        program = shutil.which("shellcheck", path=ground.env.get("PATH"))
+        if not program:
+            return Seen(notes=("shellcheck is not installed: shell scripts were only looked at line by line",))
+        # --norc: a settings file of the change could silence it.
+        argv = (program, "--format=json1", "--norc", "--severity=warning", "--", *(f"./{path}" for path in paths))
+        said = call(ground, "shellcheck", argv)
+        found = read_json(said.stdout)
+        if said.trouble or not isinstance(found, dict):
+            return Seen(notes=(f"shellcheck: {said.trouble or last_line(said.stderr)}",))
+        return Seen(tuple(_each(found.get("comments"), lambda item: _shell(ground, item))))
+
+
+def _shell(ground: Ground, item: dict[str, Any]) -> Remark | None:
+    code = item.get("code")
+    if code == 2148:
+        return None  # no shebang: a part of another script has none
+    severity = Severity.ERROR if item.get("level") == "error" and str(code).startswith("1") else Severity.WARNING
+    place = (item.get("file"), item.get("line"), item.get("endLine"))
+    return _remark(ground, f"SC{code}", severity, item.get("message"), place)
+
+
+@dataclass(frozen=True, slots=True)
+class Eslint:
+    """The project's own eslint and settings, from the user's checkout: nothing that the change brings is loaded."""
+
+    name: str = "eslint"
+    executes: bool = True
+
+    def wants(self, path: str) -> bool:
+        return path.endswith(_JS)
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+        own = ground.checkout / "node_modules" / ".bin" / "eslint"
+        program = str(own) if own.is_file() else shutil.which("eslint", path=ground.env.get("PATH"))
+        if not program:
+            return Seen(notes=("eslint is not installed: JavaScript and TypeScript were only looked at line by line",))
+        settings = _eslint_settings(ground.checkout)
+        if settings is None:
+            return Seen(notes=("eslint: the repository has no settings for it",))
+        remarks: list[Remark] = []
+        notes = [f"eslint {_RAN}"]
+        for number, some in enumerate(batched(paths)):
+            argv = (program, "--format=json", "--no-inline-config", *settings, "--", *(f"./{path}" for path in some))
+            said = call(ground, f"eslint-{number}", argv)
+            found = read_json(said.stdout)
+            if said.trouble or not isinstance(found, list):
+                notes.append(f"eslint: {said.trouble or last_line(said.stderr)}")
+                continue
+            for file in found:
+                if isinstance(file, dict):
+                    path = file.get("filePath")
+                    remarks += _each(file.get("messages"), lambda item, path=path: _js(ground, path, item))
+        return Seen(tuple(remarks), tuple(notes))
+
+
+def _eslint_settings(checkout: Path) -> tuple[str, ...] | None:
+    for name in _FLAT:
+        if (checkout / name).is_file():
+            return (f"--config={checkout / name}", "--no-warn-ignored")
+    for name in _OLD:
+        if (checkout / name).is_file():
+            return ("--no-eslintrc", f"--config={checkout / name}", f"--resolve-plugins-relative-to={checkout}")
+    return None
+
+
+def _js(ground: Ground, path: Any, item: dict[str, Any]) -> Remark | None:
+    rule, message = item.get("ruleId"), str(item.get("message") or "")
+    place = (path, item.get("line"), item.get("endLine"))
+    if item.get("fatal"):
+        # Not the code's fault: the snapshot lacks what the parser was told to read.
+        if any(word in message for word in ("tsconfig", "parserOptions", "project", "Cannot find")):
+            return None
+        return _remark(ground, SYNTAX, Severity.ERROR, message.removeprefix("Parsing error: "), place)
+    if not isinstance(rule, str):
+        return None
+    if item.get("severity") != 2:
+        return _remark(ground, rule, Severity.INFO, message, place)
+    return _remark(ground, rule, Severity.ERROR if rule in _SURE_JS else Severity.WARNING, message, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Golangci:
+    name: str = "golangci-lint"
+    executes: bool = True
+
+    def wants(self, path: str) -> bool:
+        return path.endswith(".go")
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+        program = shutil.which("golangci-lint", path=ground.env.get("PATH"))
+        if not program:
+            return Seen(notes=("golangci-lint is not installed: Go was only looked at line by line",))
+        remarks: list[Remark] = []
+        notes = [f"golangci-lint {_RAN}"]
+        packages = sorted({str(Path("./", path).parent) for path in paths})
+        quiet = {"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOLANGCI_LINT_CACHE": str(ground.out_dir / "go-cache")}
+        for output in (("--output.json.path=stdout", "--output.text.path=/dev/null"), ("--out-format=json",)):
+            argv = (program, "run", *_go_settings(ground), *output, *(f"./{name}" for name in packages))
+            said = call(ground, "golangci", argv, env=quiet)
+            found = read_json(said.stdout.strip().split("\n")[0])
+            if isinstance(found, dict):
+                remarks += _each(found.get("Issues"), lambda item: _go(ground, item))
+                return Seen(tuple(remarks), tuple(notes))
+        return Seen(notes=(f"golangci-lint: {said.trouble or last_line(said.stderr)}",))
+
+
+def _go_settings(ground: Ground) -> tuple[str, ...]:
+    """As the base has them; a change may not soften them."""
+    for name in (".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"):
+        text = ground.base_text(name)
+        if text is not None:
+            place = ground.out_dir / name
+            place.write_text(text, "utf-8", errors="replace")
+            return (f"--config={place}",)
+    return ("--no-config",)
+
+
+def _go(ground: Ground, item: dict[str, Any]) -> Remark | None:
+    linter, position = str(item.get("FromLinter") or "go"), item.get("Pos")
+    if not isinstance(position, dict):
+        return None
+    severity = Severity.ERROR if linter == "typecheck" else Severity.WARNING
+    place = (position.get("Filename"), position.get("Line"), None)
+    category = Category.SECURITY if linter == "gosec" else Category.CODE
+    return _remark(ground, linter, severity, item.get("Text"), place, category)
+
+
+@dataclass(frozen=True, slots=True)
+class Clippy:
+    name: str = "clippy"
+    executes: bool = True
+
+    def wants(self, path: str) -> bool:
+        return path.endswith(".rs")
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+        program = shutil.which("cargo", path=ground.env.get("PATH"))
+        if not program or not shutil.which("cargo-clippy", path=ground.env.get("PATH")):
+            return Seen(notes=("cargo clippy is not installed: Rust was only looked at line by line",))
+        if not (ground.files / "Cargo.lock").is_file():
+            return Seen(notes=("clippy: no Cargo.lock, and one would have to be written",))
+        target = f"--target-dir={ground.out_dir / 'target'}"
+        argv = (program, "clippy", "--message-format=json", "--offline", "--locked", "--workspace", target)
+        said = call(ground, "clippy", argv)
+        found = [item for line in said.stdout.split("\n") if isinstance(item := read_json(line), dict)]
+        remarks = _each((item.get("message") for item in found), lambda item: _rust(ground, item))
+        trouble = said.trouble or ("" if found else last_line(said.stderr))
+        return Seen(tuple(remarks), (f"clippy {_RAN}", *((f"clippy: {trouble}",) if trouble else ())))
+
+
+def _rust(ground: Ground, item: dict[str, Any]) -> Remark | None:
+    spans = item.get("spans")
+    first = (
+        next((s for s in spans if isinstance(s, dict) and s.get("is_primary")), None)
+        if isinstance(spans, list)
+        else None
+    )
+    if first is None or item.get("level") not in ("error", "warning"):
+        return None
+    code = item.get("code")
+    rule = str(code.get("code")) if isinstance(code, dict) else SYNTAX
+    # The project may deny lints; only the compiler's own errors have a number, or no name at all.
+    sure = item["level"] == "error" and (rule == SYNTAX or rule.startswith("E0"))
+    place = (first.get("file_name"), first.get("line_start"), first.get("line_end"))
+    return _remark(ground, rule, Severity.ERROR if sure else Severity.WARNING, item.get("message"), place)
+
+
+def _each(items: Any, read: Any) -> Iterator[Remark]:
+    for item in items if isinstance(items, Iterable) else ():
+        remark = read(item) if isinstance(item, dict) else None
+        if remark is not None:
+            yield remark
+
+
+def _remark(
+    ground: Ground,
+    rule: str,
+    severity: Severity,
+    message: Any,
+    place: tuple[Any, Any, Any],
+    category: Category = Category.CODE,
+) -> Remark | None:
+    path = inside(place[0], ground.files) if isinstance(place[0], str) else None
+    line, words = line_number(place[1]), shortened(str(message or rule))
+    if path is None or line is None:
+        return None
+    if "security" in rule:
+        category = Category.SECURITY
+    title = shortened(words.split("\n")[0], longest=200)
+    end = line_number(place[2]) or line
+    return Remark(category, severity, title, words, file=path, line=line, end_line=end, rule=rule, source="static")
