@@ -17,7 +17,9 @@ from burnish.errors import BurnishError
 
 # verb → where it is; only the one that was typed is loaded
 VERBS = {
+    "init": "burnish.cli.init:init",
     "doctor": "burnish.cli.doctor:doctor",
+    "demo": "burnish.cli.demo:demo",
     "config": "burnish.cli.config:config",
     "add": "burnish.cli.add:add",
     "list": "burnish.cli.listing:list_tasks",
@@ -27,6 +29,7 @@ VERBS = {
     "rm": "burnish.cli.edit:rm",
     "run": "burnish.cli.run:run",
     "work": "burnish.cli.run:run",
+    "review": "burnish.cli.review:review",
     "retry": "burnish.cli.run:retry",
     "cancel": "burnish.cli.edit:cancel",
     "done": "burnish.cli.edit:done",

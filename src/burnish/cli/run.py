@@ -88,7 +88,7 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
     if as_json:
         say_json(_report_json(report, request))
     else:
-        _say_report(report, request)
+        say_report(report, request)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
 
 
@@ -104,7 +104,7 @@ def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_z
     return 0
 
 
-def _say_report(report: RunReport, request: RunRequest) -> None:
+def say_report(report: RunReport, request: RunRequest) -> None:
     from burnish.cli.story import advice, result
 
     on = coloured(sys.stdout)

@@ -39,6 +39,31 @@ def retry(book: Book, task_id: int, *, by: str) -> Task:
     return book.task(task_id)
 
 
+def review_again(book: Book, task_id: int, *, by: str) -> Task:
+    """A person asks for a review of what is on the branch now; the checks that come before it are run anew."""
+    history = book.history(task_id)
+    task = history.task
+    if task.status not in (Status.CODE_REVIEW, Status.BLOCKED, Status.VERIFIED) or not _reached_review(history):
+        why = f"is {task.status}" if task.base else "has not been worked on"
+        raise Refused(f"Task {task.id} {why}: there is nothing to review.", hint=_instead(task))
+    if task.runner is not None and task.status in RUNNING:
+        raise Refused(f"Task {task.id} is being run.", hint="Wait for it: `burnish status`.")
+    why = "a person asked for another review"
+    events = [_again(task, history.cycle, by, ["check", "review"], why)]
+    if task.status is Status.VERIFIED:
+        events.append(Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle))
+    if task.status is not Status.CODE_REVIEW:
+        events.append(moved(task, Status.CODE_REVIEW, note=why))
+    book.record(task_id, *events)
+    return book.task(task_id)
+
+
+def _instead(task: Task) -> str:
+    if task.status in (Status.FAILED, Status.CANCELLED, Status.BLOCKED):
+        return f"`burnish retry {task.id}` goes on with it."
+    return f"`burnish run {task.id}` works on it." if task.status in RUNNING | {Status.BACKLOG} else "It needs none."
+
+
 def _reached_review(history: History) -> bool:
     work = history.work(history.cycle)
     return bool(work and work.result.get("changed"))

@@ -1,7 +1,7 @@
 """What a screen needs to know, built once for all of them."""
 
 from burnish.views.status import StatusLine, StatusView, Summary, status_line, status_rows, summary
-from burnish.views.task import event_json, finding_json, show_json, task_json
+from burnish.views.task import event_json, finding_json, review_json, show_json, task_json
 
 __all__ = [
     "StatusLine",
@@ -9,6 +9,7 @@ __all__ = [
     "Summary",
     "event_json",
     "finding_json",
+    "review_json",
     "show_json",
     "status_line",
     "status_rows",

@@ -111,6 +111,19 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
+def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
+    """What `review 29 --json` prints: the newest review of the task, and what is open."""
+    read = [p for p in store.phases(project, id) if p.phase == "review" and p.state == "finished"]
+    said = read[-1].result if read else {}
+    return {
+        "verdict": said.get("verdict"),
+        "summary": said.get("summary") or said.get("why") or "",
+        "findings": [finding_json(finding) for finding in store.findings(project, id)],
+        "inspected": list(said.get("inspected", ())),
+        "not_shown": list(said.get("uncovered", ())),
+    }
+
+
 def event_json(event: Recorded) -> dict[str, Any]:
     """The envelope. The event's own number stays a number: it is what `--since` counts by."""
     return {

@@ -150,6 +150,9 @@ class App:
             return actions.restart(self.book, self.code, task_id)
         return actions.retry(self.book, task_id, by=self.person)
 
+    def review_again(self, task_id: int) -> Task:
+        return actions.review_again(self.book, task_id, by=self.person)
+
     # looking
 
     def path(self, task_id: int) -> Path:

@@ -47,6 +47,14 @@ def open_reader(start: Path) -> Reader:
     return Reader(home, store, found, store.project_for(found.common_dir, found.root, create=False))
 
 
+def known_task(start: Path, number: int) -> bool:
+    """Is there such a task? Where burnish was never used, looking makes no database."""
+    if not (home_of() / "burnish.db").exists():
+        return False
+    reader = open_reader(start)
+    return reader.project is not None and bool(reader.store.tasks(reader.key, ids=[number]))
+
+
 def refuse_inside_phase() -> None:
     """An agent may not decide."""
     from burnish.proc.inside import inside_phase

@@ -1,0 +1,206 @@
+"""A review as a person reads it: findings with the code they speak of, then what it comes to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from burnish.cli.paint import BY_SEVERITY, paint
+from burnish.cli.text import clean, count, cut, one_line, wrap
+from burnish.core.finding import Finding, Remark, Severity
+
+if TYPE_CHECKING:
+    from burnish.wiring.adhoc import Reviewed
+
+# Prose wider than this is hard to read, however wide the terminal.
+WIDEST = 100
+AROUND = 2
+# With more than these the rest is told in one line each.
+MOST_IN_FULL = 40
+LONGEST_EXCERPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The sheet it is written on."""
+
+    room: int
+    colour: bool
+    # words instead of marks, for screen readers
+    plain: bool = False
+
+    @property
+    def prose(self) -> int:
+        return min(self.room, WIDEST)
+
+
+def is_plain() -> bool:
+    return bool(os.environ.get("BURNISH_PLAIN"))
+
+
+def report(done: Reviewed, page: Page) -> Iterator[str]:
+    yield from _head(done, page)
+    texts = without_secrets(done.findings, done.texts)
+    for finding in done.findings[:MOST_IN_FULL]:
+        yield ""
+        yield from _finding(finding, texts, page)
+    rest = done.findings[MOST_IN_FULL:]
+    if rest:
+        yield ""
+        yield f"{len(rest)} more:"
+    for finding in rest:
+        place = f"{_place(finding.remark)}  " if finding.remark.file else ""
+        yield cut(f"  {finding.id} {finding.remark.severity}  {place}{one_line(finding.remark.title)}", page.room)
+    yield ""
+    yield from _compliance(done, page)
+    yield from _end(done, page)
+
+
+def without_secrets(findings: Sequence[Finding], texts: Mapping[str, str]) -> dict[str, str]:
+    """Lines that hold a secret stand there as the finding quotes them, masked: reports end up in logs."""
+    lines = {path: text.split("\n") for path, text in texts.items()}
+    for remark in (finding.remark for finding in findings):
+        if remark.rule == "secret" and remark.file in lines and remark.line:
+            for number in range(remark.line, min(remark.end_line or remark.line, len(lines[remark.file])) + 1):
+                lines[remark.file][number - 1] = remark.quote.strip() or "***"
+    return {path: "\n".join(split) for path, split in lines.items()}
+
+
+def _head(done: Reviewed, page: Page) -> Iterator[str]:
+    files = done.change.files
+    yield from _bold(f"Review of {one_line(done.pair.what)}", page)
+    yield from wrap(f"against {one_line(done.pair.against)}", page.prose)
+    added, removed = sum(f.added for f in files), sum(f.removed for f in files)
+    who = dict.fromkeys(voice.agent for voice in done.panel.voices) if done.panel else ()
+    yield f"{count(len(files), 'file')}, +{added} -{removed}" + (f", by {one_line(', '.join(who))}" if who else "")
+
+
+def _bold(text: str, page: Page) -> Iterator[str]:
+    for line in wrap(text, page.prose):
+        yield paint(line, "bold", on=page.colour)
+
+
+def _finding(finding: Finding, texts: Mapping[str, str], page: Page) -> Iterator[str]:
+    remark = finding.remark
+    severity = paint(remark.severity.value, BY_SEVERITY[remark.severity], on=page.colour)
+    lead = len(f"{finding.id} {remark.severity.value}  ")
+    first, *more = wrap(one_line(remark.title), max(page.prose - lead, 20))
+    yield f"{finding.id} {severity}  {paint(first, 'bold', on=page.colour)}"
+    for line in more:
+        yield " " * lead + paint(line, "bold", on=page.colour)
+    facts = [_place(remark), one_line(remark.rule), remark.category.value, one_line(", ".join(finding.reviewers))]
+    for line in wrap(" · ".join(fact for fact in facts if fact), page.room - 3):
+        yield "   " + paint(line, "dim", on=page.colour)
+    yield from _indented(remark.description, page)
+    yield from _excerpt(remark, texts.get(remark.file or ""), page)
+    if remark.suggestion.strip():
+        yield from _indented(f"Suggestion: {remark.suggestion.strip()}", page)
+
+
+def _place(remark: Remark) -> str:
+    if not remark.file:
+        return ""
+    file = one_line(remark.file)
+    if remark.line is None:
+        return file
+    last = f"-{remark.end_line}" if remark.end_line and remark.end_line > remark.line else ""
+    return f"{file}:{remark.line}{last}"
+
+
+def _indented(text: str, page: Page) -> Iterator[str]:
+    for line in clean(text).strip().split("\n"):
+        for piece in wrap(line, page.prose - 3):
+            yield f"   {piece}".rstrip()
+
+
+def _excerpt(remark: Remark, text: str | None, page: Page) -> Iterator[str]:
+    """The lines it speaks of, a few around them, and a mark on each that is meant."""
+    if text is None or remark.line is None:
+        return
+    lines = text.split("\n")
+    if not 1 <= remark.line <= len(lines):
+        return
+    last = min(max(remark.end_line or remark.line, remark.line), remark.line + LONGEST_EXCERPT - 1)
+    shown = range(max(1, remark.line - AROUND), min(len(lines), last + AROUND) + 1)
+    # the empty piece behind the last newline is not a line
+    numbers = [n for n in shown if n < len(lines) or lines[n - 1]]
+    size = len(str(numbers[-1])) if numbers else 1
+    for number in numbers:
+        meant = remark.line <= number <= last
+        yield _code_line(number, lines[number - 1], size, meant, remark.severity, page)
+
+
+def _code_line(number: int, text: str, size: int, meant: bool, severity: Severity, page: Page) -> str:
+    code = clean(text.replace("\r", "").expandtabs(4)).replace("\n", " ")
+    if page.plain:
+        return cut(f"   line {number:>{size}}{' *' if meant else '  '} {code}", page.room).rstrip()
+    mark = paint(">", BY_SEVERITY[severity], on=page.colour) if meant else " "
+    body = cut(code, page.room - size - 8).rstrip()
+    gutter = paint(f"{number:>{size}} |", "dim", on=page.colour and not meant)
+    return f"   {mark} {gutter} {body}".rstrip()
+
+
+def _compliance(done: Reviewed, page: Page) -> Iterator[str]:
+    entries = done.panel.compliance if done.panel else ()
+    words = {True: "met", False: "not met", None: "not judged"}
+    for entry in entries:
+        note = f" ({one_line(entry.note)})" if entry.note.strip() else ""
+        yield from _hanging(f"{words[entry.met]}: {one_line(entry.item)}{note}", page)
+
+
+def _hanging(text: str, page: Page) -> Iterator[str]:
+    for n, line in enumerate(wrap(text, page.prose - 2)):
+        yield line if n == 0 else f"  {line}"
+
+
+def _end(done: Reviewed, page: Page) -> Iterator[str]:
+    panel = done.panel
+    for note in done.notes:
+        yield from _hanging(f"Note: {one_line(note)}", page)
+    if panel:
+        for line in clean(panel.summary).strip().split("\n"):
+            yield from wrap(line, page.prose) if line.strip() else ()
+    if not (panel and panel.mechanical and done.findings):
+        # a program's own summary has counted them
+        yield tally(done.findings)
+    yield from _not_shown(done.not_shown, page)
+    yield from verdict_lines(done, page)
+
+
+def tally(findings: Sequence[Finding]) -> str:
+    """`3 findings: 1 error, 2 warnings`."""
+    if not findings:
+        return "No findings."
+    kinds = [f.remark.severity for f in findings]
+    parts = [count(kinds.count(s), s.value) for s in Severity if s in kinds]
+    parts = [part if not part.endswith("infos") else part[:-1] for part in parts]
+    return f"{count(len(findings), 'finding')}: {', '.join(parts)}"
+
+
+def _not_shown(paths: Sequence[str], page: Page) -> Iterator[str]:
+    if not paths:
+        return
+    yield f"Nobody looked at {count(len(paths), 'changed path')}:"
+    for path in paths[:20]:
+        yield cut(f"  {one_line(path)}", page.room)
+    if len(paths) > 20:
+        yield f"  and {len(paths) - 20} more"
+
+
+def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
+    """The last word: the verdict, and what keeps it from being a pass."""
+    if done.panel is None:
+        return
+    if done.verdict is None:
+        yield paint("Verdict: none", "yellow", on=page.colour)
+        yield from _hanging(f"The review could not be read: {one_line(done.panel.why)}.", page)
+        if done.kept:
+            yield f"What was said is in {one_line(str(done.kept))}"
+        return
+    tone = "green" if done.passed else "red" if done.blocking else "yellow"
+    yield paint(f"Verdict: {done.verdict.value.upper()}", tone, on=page.colour)
+    if done.verdict.value == "approved" and not done.passed:
+        why = "the review is incomplete" if done.not_shown else "it was not signed, so a person must confirm it"
+        yield from _hanging(f"This does not count as a pass: {why}.", page)

@@ -1,0 +1,172 @@
+"""burnish review"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, columns, say, say_json, tell
+from burnish.cli.report import Page, is_plain, report
+from burnish.cli.run import ExitZero
+from burnish.cli.session import SESSION, AsJson, start_dir
+from burnish.cli.text import clean, one_line
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring.adhoc import Reviewed, Wish
+
+_TASK = re.compile(r"[Tt]?[0-9]+")
+
+
+def review(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[TASK | REV | A..B]", help="A task, a commit, or a range.", show_default=False),
+    ] = None,
+    rev: Annotated[
+        str | None, typer.Option("--rev", metavar="X", help="A revision, even if a task has that id.")
+    ] = None,
+    dirty: Annotated[bool, typer.Option("--dirty", help="What is not committed, new files too.")] = False,
+    staged: Annotated[bool, typer.Option("--staged", help="What is staged.")] = False,
+    base: Annotated[str | None, typer.Option("--base", metavar="REF", help="Compare with where it left REF.")] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option("--agent", metavar="A", help="Who reviews; repeat for a panel.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="The reviewers' model.")] = None,
+    tests: Annotated[
+        bool | None, typer.Option("--tests/--no-tests", help="Run code of the change: tests, linters with plugins.")
+    ] = None,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> int:
+    """Review a change: no task and no settings needed.
+
+    Without arguments: what is not committed; else the branch; else the last commit.
+    """
+    asked = [
+        word for word, on in (("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)) if on
+    ]
+    if len(asked) > 1:
+        raise BadInput(f"{' and '.join(asked)} cannot both be reviewed.", hint="Name one of them.")
+    flags = _flags(agent, model)
+    number = _task_number(what) if what else None
+    if number is not None:
+        return _review_task(number, flags, exit_zero=exit_zero, as_json=as_json)
+    return _review_change(_wish(what or rev, dirty, staged, base), flags, tests, exit_zero=exit_zero, as_json=as_json)
+
+
+def _flags(agents: list[str] | None, model: str | None) -> dict[str, Any]:
+    said: dict[str, Any] = {"agents": agents} if agents else {}
+    if model:
+        said["model"] = model
+    return {"review": said} if said else {}
+
+
+def _wish(rev: str | None, dirty: bool, staged: bool, base: str | None) -> Wish:
+    from burnish.wiring.adhoc import Wish
+
+    kind = "dirty" if dirty else "staged" if staged else "rev" if rev else "auto"
+    return Wish(kind, rev or "", base)
+
+
+def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool) -> int:
+    from burnish.wiring.adhoc import review_change
+    from burnish.wiring.helpers import Stops
+    from burnish.wiring.signals import stopping_on_signals
+
+    stops = Stops()
+    with _telling() as words, stopping_on_signals(stops, words):
+        try:
+            done = review_change(start_dir(), wish, flags=flags, tests=tests, stop=stops.of(0), say=words)
+        except BaseException:
+            if stops.asked:
+                raise KeyboardInterrupt from None
+            raise
+    if as_json:
+        say_json(_as_json(done))
+    else:
+        _show(done)
+    return 0 if done.passed or exit_zero else 1
+
+
+@contextmanager
+def _telling() -> Iterator[Callable[[str], None]]:
+    """Says on stderr what goes on; on a terminal with a spinner, until it is done."""
+    if SESSION.quiet:
+        yield lambda text: None
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not is_plain():
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(stderr=True, highlight=False)
+        with console.status(Text("Looking…")) as status:
+            yield lambda text: status.update(Text(one_line(text)))
+    else:
+        yield lambda text: tell(one_line(text))
+
+
+def _show(done: Reviewed) -> None:
+    if done.pair.note and not SESSION.quiet:
+        tell(clean(done.pair.note))
+    if done.panel is None:
+        say(f"Nothing to review: {one_line(done.pair.what)} is the same as {one_line(done.pair.against)}.")
+        for note in done.notes:
+            tell(clean(note))
+        return
+    page = Page(columns(sys.stdout), coloured(sys.stdout), is_plain())
+    for line in report(done, page):
+        say(line)
+
+
+def _as_json(done: Reviewed) -> dict[str, Any]:
+    from burnish.views import finding_json
+
+    nothing = f"Nothing to review: {done.pair.what} is the same as {done.pair.against}."
+    return {
+        "verdict": done.verdict.value if done.verdict else None,
+        "summary": (done.panel.summary or done.panel.why) if done.panel else nothing,
+        "findings": [finding_json(finding) for finding in done.findings],
+        "inspected": list(done.inspected),
+        "not_shown": list(done.not_shown),
+    }
+
+
+def _task_number(text: str) -> int | None:
+    """The number of a task that exists; a revision may look like one."""
+    if not _TASK.fullmatch(text):
+        return None
+    from burnish.wiring.reader import known_task
+
+    number = int(text.lstrip("Tt"))
+    known = known_task(start_dir(), number)
+    if known and not SESSION.quiet:
+        tell(f"Task {number} is meant. For a revision of that name: burnish review --rev {text}")
+    return number if known else None
+
+
+def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json: bool) -> int:
+    from burnish import wiring
+    from burnish.cli.progress import watcher
+    from burnish.cli.run import exit_code, say_report
+    from burnish.views import review_json
+    from burnish.wiring import RunRequest
+
+    app = wiring.open_app(start_dir(), flags=flags)
+    app.review_again(number)
+    request = RunRequest(ids=(number,))
+    progress = watcher(several=False, quiet=SESSION.quiet, verbose=SESSION.verbose)
+    try:
+        came = app.run(request, progress=progress)
+    finally:
+        progress.close()
+    if as_json:
+        say_json(review_json(app.store, app.key, number))
+    else:
+        say_report(came, request)
+    return exit_code(came.tasks, waiting=bool(came.waiting), interrupted=came.interrupted, exit_zero=exit_zero)

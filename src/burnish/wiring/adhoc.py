@@ -1,0 +1,289 @@
+"""A review of any repository: no task, no settings needed, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from burnish import config as settings
+from burnish.agents.runner import Runner
+from burnish.checks.detect import detect
+from burnish.checks.environment import check_environment
+from burnish.config.policy import checks_for, policy_for
+from burnish.config.settings import Config
+from burnish.core.change import Change
+from burnish.core.commit import Base
+from burnish.core.finding import Finding, worst_first
+from burnish.core.ledger import absorb_review
+from burnish.core.policy import CheckSpec, Policy
+from burnish.core.review import Panel, Review, Verdict
+from burnish.core.task import Spec, TaskType
+from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
+from burnish.engine.record_review import weighed
+from burnish.engine.subject import Subject
+from burnish.errors import BurnishError, PhaseFailed
+from burnish.git.adhoc import Pair, Wish, changes, choose
+from burnish.git.base import identity
+from burnish.git.files import disk_errors, remove_tree
+from burnish.git.project import Found, Project, discover
+from burnish.git.reading import Contents, list_files, read_files
+from burnish.git.snapshot import AGENT_FILES, snapshot
+from burnish.git.taking import private_project
+from burnish.git.workspace import Workspace
+from burnish.proc.run import Stop
+from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
+from burnish.wiring.desk import HomeCall
+from burnish.wiring.prompts import own_prompts
+from burnish.wiring.reader import home_of
+from burnish.wiring.roster import agent_settings, can_start
+
+__all__ = ["Reviewed", "Wish", "review_change"]
+
+DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What came of it; everything a screen needs, since the files are gone by now."""
+
+    pair: Pair
+    change: Change
+    # None: the reviewers could not be understood, or nothing was there to review
+    verdict: Verdict | None = None
+    panel: Panel | None = None
+    findings: tuple[Finding, ...] = ()
+    inspected: tuple[str, ...] = ()
+    # changed paths that nobody saw
+    not_shown: tuple[str, ...] = ()
+    blocking: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    # path → text, for every file that a finding points to
+    texts: Mapping[str, str] = field(default_factory=dict)
+    # where the reviewers' own words are, if they are worth a look
+    kept: Path | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Approved by those who saw everything, or nothing to review."""
+        return self.panel is None or (self.verdict is Verdict.APPROVED and not self.not_shown and self.panel.signed)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One review's place, and what it is done with."""
+
+    project: Project
+    place: Path
+    home: Path
+    config: Config
+    policy: Policy
+    stop: Stop
+    tests: bool | None
+    say: Callable[[str], None]
+
+
+def review_change(
+    start: Path, wish: Wish, *, flags: Mapping[str, Any], tests: bool | None, stop: Stop, say: Callable[[str], None]
+) -> Reviewed:
+    """Choose two trees, hear the reviewers, put it together. `say` tells a person what goes on."""
+    found, home = discover(start), home_of()
+    config = settings.load(found.root, flags=flags)
+    with _place(home) as place:
+        project = private_project(found, place / "git")
+        pair = choose(project, wish)
+        change = changes(project, pair)
+        if not change.files:
+            return Reviewed(pair, change, notes=_left_out(pair))
+        policy = _policy(config, found)
+        ground = Ground(project, place, home, config, policy, stop, tests, say)
+        try:
+            return _review(ground, pair, change)
+        except PhaseFailed as failed:
+            raise _in_words(failed, place) from failed
+
+
+def _in_words(failed: PhaseFailed, place: Path) -> BurnishError:
+    """There is no task to retry: the hint of the loop would lead nowhere."""
+    calls = place / "calls"
+    words = f"What it was asked and what it said is in {calls}." if any(calls.glob("*/*")) else ""
+    hint = "" if re.search(r"burnish (run|retry|log)|settings", failed.hint) and words else failed.hint
+    return BurnishError(failed.what, hint=" ".join(part for part in (hint, words) if part))
+
+
+@contextmanager
+def _place(home: Path) -> Iterator[Path]:
+    """A folder in the home that is gone afterwards; what killed reviews left goes after a day."""
+    root, fresh = home / "reviews", not home.exists()
+    with disk_errors(f"making {root}"):
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in root.glob("r-*"):
+            if time.time() - old.lstat().st_mtime > DAY:
+                remove_tree(old)
+        place = Path(tempfile.mkdtemp(prefix="r-", dir=root)).resolve()
+    try:
+        yield place
+    finally:
+        for name in ("git", "files", "out"):
+            remove_tree(place / name)
+        with suppress(OSError):
+            # only what is empty goes: calls that a person may want to read stay
+            for folder in (place, root, *([home] if fresh else [])):
+                folder.rmdir()
+
+
+def _policy(config: Config, found: Found) -> Policy:
+    spec = Spec("Review", type=TaskType.REVIEW)
+    prompts = own_prompts(config, found.root, settings.user_folder())
+    return policy_for(config, spec, installed=lambda name: can_start(config, name), detected=(), prompts=prompts)
+
+
+def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
+    names = ", ".join(dict.fromkeys(spec.agent for spec in ground.policy.reviewers))
+    ground.say(f"Reviewing {pair.what} against {pair.against}, by {names}")
+    workspace = Workspace(ground.project, ground.place / "none", "review", author=identity(ground.project))
+    base = Base(pair.old.sha, pair.old.tree, None)
+    subject = _subject(ground, pair, change)
+    with snapshot(workspace, pair.new.sha, base=base, path=ground.place / "files", from_base=AGENT_FILES) as files:
+        hearing = _hearing(ground, pair, subject, files.path)
+        heard = hear_all(hearing)
+        breaches = files.breaches()
+    panel = panel_of(hearing, heard)
+    return _put_together(ground, pair, subject, panel, heard, breaches)
+
+
+def _subject(ground: Ground, pair: Pair, change: Change) -> Subject:
+    project, policy = ground.project, ground.policy
+    names = []
+    if "project_context" in policy.context:
+        files = list_files(project, pair.old.sha)
+        names = [path for path in files if path in CONTEXT_FILES or path.startswith(CONTEXT_FOLDER)]
+    context = read_files(project, pair.old.sha, names) if names else {}
+    return Subject(
+        spec=Spec(f"Review of {pair.what}", description=pair.new.message, type=TaskType.REVIEW),
+        cycle=1,
+        max_cycles=1,
+        commit=pair.new,
+        change=change,
+        delta=None,
+        findings=(),
+        comparisons=(),
+        project_context=tuple((n, data.decode(errors="replace")) for n, data in context.items() if data is not None),
+        plan="",
+        previous_error="",
+        session_log="",
+        read=lambda path: read_files(project, pair.new.sha, [path]).get(path),
+        prompts=own_prompts(ground.config, project.root, settings.user_folder()),
+    )
+
+
+def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Hearing:
+    cap = int(ground.config.output_cap_mb * 1024 * 1024)
+    agents = Runner(
+        agent_settings(ground.config),
+        checkout=ground.project.root,
+        lock_dir=ground.home / "locks",
+        cap_bytes=cap,
+        stop=ground.stop,
+    )
+
+    def call(name: str) -> HomeCall:
+        place = ground.place / "calls" / name
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return HomeCall(place)
+
+    return Hearing(
+        subject=subject,
+        policy=ground.policy,
+        files=files,
+        task=0,
+        call=call,
+        ask=lambda request: agents.call(request),
+        now=_now,
+        program=lambda seat: _by_program(ground, pair, subject, files, seat),
+    )
+
+
+def _by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: Seat) -> Review | None:
+    """The static reviewer answers without being asked over a pipe."""
+    known = agent_settings(ground.config).get(seat.spec.agent)
+    if (known.kind if known else seat.spec.agent) != "static":
+        return None
+    from burnish.wiring.static import static_review
+
+    change = subject.change
+    before = Contents(ground.project, pair.old.sha, [file.old_path or file.path for file in change.files])
+    return static_review(
+        change,
+        files=files,
+        out_dir=ground.place / "out" / seat.name,
+        checkout=ground.project.root,
+        base_text=lambda path: _decoded(before.get(path)),
+        new_text=Contents(ground.project, pair.new.sha, list(change.paths)).get,
+        env=check_environment(os.environ, places=(files, ground.project.root)),
+        test=_test(ground, pair),
+        stop=ground.stop,
+        tests_as_remarks=True,
+        executing=_may_run(ground, pair),
+    )
+
+
+def _may_run(ground: Ground, pair: Pair) -> bool:
+    """Code that is not in the user's own checkout is run only if they say so."""
+    return ground.tests if ground.tests is not None else pair.checked_out
+
+
+def _test(ground: Ground, pair: Pair) -> CheckSpec | None:
+    if not _may_run(ground, pair):
+        return None
+    files = list_files(ground.project, pair.new.sha)
+    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)))
+    specs = checks_for(ground.config, found, skip_tests=False)
+    return next((spec for spec in specs if spec.name == "test"), None)
+
+
+def _decoded(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="replace")
+
+
+def _put_together(
+    ground: Ground, pair: Pair, subject: Subject, panel: Panel, heard: tuple[Heard, ...], breaches: list[str]
+) -> Reviewed:
+    update = absorb_review((), remarks=panel.remarks, cycle=1, files=subject.text_of, mechanical=mechanical(heard))
+    findings = tuple(worst_first(update.findings))
+    paths = {f.remark.file for f in findings if f.remark.file}
+    texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}
+    read = [voice.reading for voice in panel.voices if isinstance(voice.reading, Review)]
+    notes = [*_left_out(pair), *panel.notes]
+    notes += [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
+    verdict = weighed(ground.policy.block_on, panel, update.findings)
+    # words that could not be understood are kept for a person to read; others have served
+    if verdict is not None:
+        remove_tree(ground.place / "calls")
+    return Reviewed(
+        pair=pair,
+        change=subject.change,
+        verdict=verdict,
+        panel=panel,
+        findings=findings,
+        inspected=tuple(sorted({path for review in read for path in review.inspected})),
+        not_shown=panel.uncovered,
+        blocking=frozenset(f.id for f in findings if f.remark.severity.rank <= ground.policy.block_on.rank),
+        notes=tuple(notes),
+        texts=texts,
+        kept=ground.place / "calls" if verdict is None else None,
+    )
+
+
+def _left_out(pair: Pair) -> tuple[str, ...]:
+    return tuple(f"{path} {why}: it was left out." for path, why in pair.left_out)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
