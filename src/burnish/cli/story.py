@@ -74,8 +74,17 @@ def _check(event: Recorded) -> str:
     status = data.get("status") or report.get("status") or "done"
     counts = report.get("counts") or {}
     passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
-    failed = f", {counts['failed']} failed" if counts.get("failed") else ""
-    return f"Check {one_line(str(name))}: {status}{passed}{failed}"
+    failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
+    fixed = f", {len(data['fixed'])} fixed" if data.get("fixed") else ""
+    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}"
+
+
+def _since_base(data: Mapping[str, Any]) -> str:
+    """Which of the failures are the change's own."""
+    if not data.get("baseline"):
+        return ""
+    new = len(data.get("new") or ())
+    return f" ({new} new)" if new else " (as before)"
 
 
 def _review(event: Recorded) -> str:

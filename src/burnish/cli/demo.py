@@ -1,0 +1,167 @@
+"""burnish demo"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.session import SESSION, AsJson
+from burnish.cli.text import one_line, wrap
+from burnish.errors import BadInput, BurnishError
+
+if TYPE_CHECKING:
+    from burnish.demo.stage import Stage
+
+INTERRUPTED = 130
+OPENING = (
+    "A small repository with three tasks. Its author follows a script, where yours would be an agent;",
+    "the tests, the reviewer (static rules, no AI) and the verdicts are the real ones.",
+)
+
+
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the sample repository, to look around.")] = False,
+    where: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Make it in this new directory, and keep it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show the whole loop on a sample repository: no AI, no network, nothing of yours touched.
+
+    Exit code 0: it went as it should, so burnish works here. 3: it did not.
+    """
+    from burnish.demo.stage import lay
+
+    folder = _folder(where)
+    keep = keep or where is not None
+    show = Shown(silent=as_json or SESSION.quiet)
+    try:
+        stage = lay(folder)
+        stopped, stories, wrong = _perform(stage, show)
+        if stopped:
+            return INTERRUPTED
+        keep = keep or bool(wrong)
+        if as_json:
+            say_json({"ok": not wrong, "directory": str(folder) if keep else None, "wrong": wrong, "tasks": stories})
+        if wrong:
+            raise BurnishError(f"The demo did not go as it should: {'; '.join(wrong)}.", hint=_look(stage))
+        show.lines(*(_around(stage, stories) if keep else _how_to_keep()))
+        return 0
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class Shown:
+    """What is said besides the commands themselves."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self.silent = silent
+        self.colour = coloured(sys.stdout)
+
+    def heading(self, text: str) -> None:
+        self.lines("", paint(text, "bold", on=self.colour))
+
+    def lines(self, *lines: str) -> None:
+        if not self.silent:
+            for line in lines:
+                say(line)
+            sys.stdout.flush()
+
+    def types(self, *words: str, stage: Stage) -> int:
+        """Carry out a command line as a person would type it in the sample repository."""
+        from burnish.cli.main import main
+
+        self.heading(f"$ burnish {' '.join(words)}")
+        argv = ["-C", str(stage.repo), *words]
+        if not self.silent:
+            return main(argv)
+        with contextlib.redirect_stdout(io.StringIO()):
+            return main([*argv, "-q"])
+
+
+def _perform(stage: Stage, show: Shown) -> tuple[bool, list[dict[str, Any]], list[str]]:
+    """Run the tasks; whether somebody stopped it, what each came to, and where that is not what it should be."""
+    from burnish.demo.retold import retold
+    from burnish.demo.tasks import TASKS, surprises
+    from burnish.views import show_json
+    from burnish.wiring import open_reader
+
+    show.lines(*OPENING)
+    with stage.entered():
+        codes = [show.types("run", str(number), stage=stage) for number in range(1, len(TASKS) + 1)]
+        show.types("status", stage=stage)
+        reader = open_reader(stage.repo)
+        tasks = reader.store.tasks(reader.key)
+        stories = [show_json(reader.store, reader.key, task.id) for task in tasks]
+    show.heading("What happened, from the record")
+    room = min(columns(sys.stdout), 110)
+    for story in stories:
+        show.lines(f"  T{story['id']} {one_line(story['title'])}")
+        for text in retold(story):
+            first, *rest = wrap(one_line(text), room - 6)
+            show.lines(f"    · {first}", *(f"      {line}" for line in rest))
+    return INTERRUPTED in codes, stories, surprises(tasks)
+
+
+def _folder(where: Path | None) -> Path:
+    if where is None:
+        return Path(tempfile.mkdtemp(prefix="burnish-demo-")).resolve()
+    folder = where.expanduser().absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder} is there already, and not empty.", hint="Name a directory that does not exist yet.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"Cannot make {folder}: {error.strerror}.", hint="Name a place where you may write.") from error
+    return folder.resolve()
+
+
+def _enter(stage: Stage) -> list[str]:
+    """What a shell needs so that `burnish` means this one, with the demo's state."""
+    here = Path(sys.executable).parent
+    found = shutil.which("burnish")
+    path = [] if found and Path(found).parent == here else [f'export PATH={shlex.quote(str(here))}:"$PATH"']
+    return [*path, f"export BURNISH_HOME={shlex.quote(str(stage.home))}", f"cd {shlex.quote(str(stage.repo))}"]
+
+
+def _around(stage: Stage, stories: list[dict[str, Any]]) -> list[str]:
+    branch = one_line(str(stories[0]["branch"]))
+    steps = [
+        ("burnish show 2", "the finding, and how it went away"),
+        ("burnish diff 2 --since-review", "what the author did about it"),
+        ("burnish show review-cycle://2/review-cycle-1.md", "the review itself"),
+        ("burnish log 3", "what the author and the tests printed"),
+        (f"git merge {branch} && burnish done 1", "take the first one over"),
+        ('burnish edit 3 --verdict APPROVED --reason "…"', "or overrule the guard"),
+    ]
+    size = max(len(command) for command, _ in steps)
+    return [
+        "",
+        f"Kept in {stage.folder}. To look around:",
+        *(f"  {line}" for line in _enter(stage)),
+        *(f"  {command:<{size}}  # {words}" for command, words in steps),
+    ]
+
+
+def _how_to_keep() -> list[str]:
+    return [
+        "",
+        "It went as it should: burnish works here. The sample is removed again.",
+        "  burnish demo --keep             keeps it, and says how to look around",
+        '  burnish add "What is to be done"  in a repository of yours: a first task (the README has the settings)',
+    ]
+
+
+def _look(stage: Stage) -> str:
+    enter = "; ".join(_enter(stage))
+    return f"Everything is kept: {enter}; burnish status. And `burnish doctor` tells what is missing."

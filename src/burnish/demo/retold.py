@@ -1,0 +1,43 @@
+"""What became of a task, told from its record: nothing here knows how the demo should end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Story = Mapping[str, Any]
+
+
+def retold(story: Story) -> list[str]:
+    """A few lines about one task, from what `show --json` has of it."""
+    return [*_tests(story), *_findings(story), *_end(story)]
+
+
+def _tests(story: Story) -> list[str]:
+    """Each test that fails or was mended, once: against what the base did."""
+    said: dict[str, str] = {}
+    for cycle in story["cycles"]:
+        for check in cycle["checks"]:
+            said |= {name: f"{name} fails in cycle {cycle['number']} and did not before" for name in check["new"]}
+            said |= {name: f"{name} failed before: not held against this change" for name in check["old"]}
+            said |= {name: f"{name} failed before and passes now" for name in check["fixed"]}
+    return list(said.values())
+
+
+def _findings(story: Story) -> Iterator[str]:
+    for finding in story["findings"]:
+        if finding["severity"] == "info":
+            continue
+        place = ":".join(str(finding[key]) for key in ("file", "line") if finding[key])
+        by = ", ".join(name.removeprefix("check:") for name in finding["reviewers"])
+        what = f"{finding['id']} {finding['severity']}, {place}: {finding['title']}"
+        yield f"{what}. Found in cycle {finding['first_cycle']} by {by}; {finding['state']}"
+
+
+def _end(story: Story) -> Iterator[str]:
+    cycles = f"{story['cycle']} cycle{'s' * (story['cycle'] != 1)}"
+    if story["status"] == "verified":
+        yield f"approved after {cycles}; the work is on the branch {story['branch']}"
+    else:
+        why = story["reason"] or story["error"]
+        yield f"{story['status']}{f' ({why})' if why else ''} after {cycles}: {story['note'] or 'no more is known'}"

@@ -1,0 +1,78 @@
+"""A directory with the sample repository and a burnish home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from burnish.demo.tasks import TASKS
+from burnish.git.run import bare_env, git
+from burnish.wiring import open_app
+
+_NAMES = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")
+_MAILS = ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    folder: Path
+
+    @property
+    def repo(self) -> Path:
+        return self.folder / "postage"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """The environment of this process points here: no state and no settings of the user's are read or written."""
+        before = dict(os.environ)
+        for name in before:
+            if name.startswith("BURNISH"):
+                del os.environ[name]
+        os.environ["BURNISH_HOME"] = str(self.home)
+        os.environ["XDG_CONFIG_HOME"] = str(self.folder / "config")
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def lay(folder: Path) -> Stage:
+    """The repository with one commit, and the three tasks in the backlog."""
+    stage = Stage(folder)
+    script = folder / "script.yaml"
+    with as_file(files("burnish.demo")) as package:
+        shutil.copytree(package / "sample", stage.repo)
+        shutil.copyfile(package / "script.yaml", script)
+    # Shipped as text, so that nobody's tools take it for a part of burnish.
+    for path in list(stage.repo.rglob("*.txt")):
+        path.rename(path.with_suffix(""))
+    settings = stage.repo / "burnish.yaml"
+    text = settings.read_text("utf-8")
+    # JSON, which YAML reads too: a path may hold anything
+    text = text.replace("@SCRIPT@", json.dumps(str(script))).replace("@PYTHON@", json.dumps(sys.executable))
+    settings.write_text(text, "utf-8")
+    _commit(stage.repo)
+    with stage.entered():
+        app = open_app(stage.repo)
+        for plan in TASKS:
+            app.add(plan.spec)
+    return stage
+
+
+def _commit(repo: Path) -> None:
+    env = bare_env(repo) | dict.fromkeys(_NAMES, "Demo") | dict.fromkeys(_MAILS, "demo@localhost")
+    git("init", "--quiet", "--initial-branch=main", cwd=repo, env=env)
+    git("add", "--all", cwd=repo, env=env)
+    git("commit", "--quiet", "--message=Parcels and what they cost", cwd=repo, env=env)
