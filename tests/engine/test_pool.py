@@ -1,0 +1,130 @@
+"""Many tasks: order, dependencies, two runners sharing the work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from testing.lab import APPROVE, Lab
+
+OWN_FILE = """
+time.sleep(0.05)
+if "fail me" in prompt:
+    sys.exit(3)
+pathlib.Path(f"task-{task}.py").write_text(f"x = {task}\\n")
+"""
+OWN_JUDGE = "print(verdict('approved', inspected=[f'task-{n}.py' for n in range(30)]))"
+
+
+def test_twenty_tasks_under_two_runners_all_end_right_while_one_fails(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
+    before = lab.repo.fingerprint()
+    for number in range(1, 21):
+        lab.add(f"Task {number}", *(["-d", "fail me"] if number == 7 else []))
+    runners = [lab.start("run", "--all", "-j", "8") for _ in range(2)]
+    ended = [(r.communicate(timeout=120), r.returncode) for r in runners]
+    assert sorted(code for _, code in ended)[-1] == 3, ended
+    tasks = {t["id"]: t for t in lab.burnish("status", "--json").json["tasks"]}
+    assert Counter(t["status"] for t in tasks.values()) == {"verified": 19, "failed": 1}
+    assert tasks["7"]["error"] == "AGENT_FAILED"
+    assert set(lab.paid().values()) == {1}
+    for id, task in tasks.items():
+        if id != "7":
+            assert lab.text(task["branch"], f"task-{id}.py") == f"x = {id}"
+            assert lab.phases_committed(task["branch"]) == [("1", "implement")]
+    ids = [e["id"] for e in lab.events()]
+    assert ids == list(range(1, len(ids) + 1))
+    assert lab.repo.fingerprint() == before and lab.processes() == []
+
+
+def test_the_higher_priority_goes_first_then_the_older(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
+    for priority in ("0", "5", "0", "9"):
+        lab.add("Task", "--priority", priority)
+    lab.burnish("run", "--all")
+    assert [c["task"] for c in lab.calls() if c["phase"] == "implement"] == ["4", "2", "1", "3"]
+
+
+def test_a_dependent_task_starts_from_the_branch_it_builds_on(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
+    lab.add("First")
+    lab.add("Second", "--depends-on", "1")
+    lab.burnish("run", "--all", "-j", "2")
+    first, second = lab.task(1), lab.task(2)
+    assert second["base"] == first["commit"]
+    assert lab.text(second["branch"], "task-1.py") == "x = 1"
+    assert "task-1.py" not in lab.burnish("diff", "2").out
+
+
+def test_several_dependencies_are_merged_for_the_one_that_needs_them(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
+    lab.add("First")
+    lab.add("Second")
+    lab.add("Third", "--depends-on", "1", "--depends-on", "2")
+    lab.burnish("run", "--all", "-j", "2")
+    branch = lab.task(3)["branch"]
+    assert [lab.text(branch, f"task-{n}.py") for n in (1, 2, 3)] == ["x = 1", "x = 2", "x = 3"]
+
+
+def test_dependencies_that_contradict_each_other_are_a_clear_failure_and_nothing_more(tmp_path: Path) -> None:
+    author = "app.write_text(f'x = {task}\\n')"
+    lab = Lab.make(tmp_path, author=author, judge=APPROVE)
+    lab.add("First")
+    lab.add("Second")
+    lab.add("Third", "--depends-on", "1", "--depends-on", "2")
+    said = lab.burnish("run", "--all", code=3)
+    task = lab.task(3)
+    assert (task["status"], task["error"]) == ("failed", "GIT_ERROR")
+    assert "do not merge cleanly" in said.out + said.err
+    # merged by hand, it starts
+    lab.repo.git("merge", "-q", lab.task(1)["branch"])
+    lab.repo.git("merge", "-q", "-s", "ours", lab.task(2)["branch"])
+    lab.burnish("run", "3")
+    assert lab.task(3)["status"] == "verified"
+
+
+def test_a_task_whose_dependency_failed_waits_and_is_reported(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
+    lab.add("First", "-d", "fail me")
+    lab.add("Second", "--depends-on", "1")
+    lab.add("Third", "--depends-on", "2")
+    said = lab.burnish("run", "--all", "-j", "3", code=3)
+    assert "Task 2 waits: it depends on 1 (failed)" in said.out
+    assert "Task 3 waits: it depends on 2 (backlog)" in said.out
+    said = lab.burnish("run", "2", code=1)
+    assert "Task 2 waits" in said.out
+    assert lab.task(2)["status"] == "backlog"
+
+
+def test_a_circle_is_refused_by_name(lab: Lab) -> None:
+    lab.add("First")
+    lab.add("Second", "--depends-on", "1")
+    lab.add("Third", "--depends-on", "2")
+    said = lab.burnish("edit", "1", "--depends-on", "3", code=2)
+    assert "1 → 3 → 2 → 1" in said.err
+    lab.burnish("edit", "1", "--depends-on", "1", code=2)
+    assert lab.task(1)["depends_on"] == []
+
+
+def test_without_ids_one_task_is_run_the_next_ready_one(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
+    lab.add("First")
+    lab.add("Second")
+    lab.burnish("run")
+    assert [lab.task(n)["status"] for n in (1, 2)] == ["verified", "backlog"]
+
+
+def test_an_agent_with_a_limit_is_never_called_more_often_at_once(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=OWN_FILE.replace("0.05", "0.2"), judge=OWN_JUDGE)
+    text = lab.settings("").replace("robot.py']}", "robot.py'], max_parallel: 2}")
+    lab.repo.commit({"burnish.yaml": text})
+    for _ in range(5):
+        lab.add("Task")
+    lab.burnish("run", "--all", "-j", "5")
+    signed = [(c["time"], 1) for c in lab.calls("start") if c["agent"] == "robot"]
+    signed += [(c["time"], -1) for c in lab.calls("end") if c["agent"] == "robot"]
+    level = most = 0
+    for _, step in sorted(signed):
+        level += step
+        most = max(most, level)
+    assert most <= 2
