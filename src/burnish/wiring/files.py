@@ -35,6 +35,8 @@ def _look(folder: Path) -> tuple[list[str], list[str]]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
+                if not entry.name.isprintable():
+                    continue  # no sane project has its settings there, and nobody could read a line about it
                 if entry.is_file():
                     files.append(entry.name)
                 elif entry.is_dir(follow_symlinks=False) and _is_ours(folder, entry.name):

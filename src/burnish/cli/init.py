@@ -1,0 +1,115 @@
+"""burnish init"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
+from burnish.cli.session import AsJson, start_dir
+from burnish.cli.text import clean, one_line, pad, width, wrap
+
+if TYPE_CHECKING:
+    from burnish.wiring.initiate import File, Outcome
+
+WORDS = {
+    "written": "Wrote {}.",
+    "planned": "Would write {}.",
+    "kept": "{} is there already and was left as it is; --force writes it anew.",
+    "same": "{} is already so.",
+}
+
+
+def init(
+    slash: Annotated[
+        bool, typer.Option("--slash", help="Also write /review-task and /parse-review for Claude Code.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write files anew that are there already.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look at this repository, write a short burnish.yaml, and say what was decided and why."""
+    from burnish.wiring.initiate import initiate
+
+    outcome = initiate(start_dir(), slash=slash, force=force, dry_run=dry_run)
+    if as_json:
+        say_json(_json(outcome))
+        return
+    room, on = columns(sys.stdout), coloured(sys.stdout)
+    for line in report(outcome, room=min(room, 120), colour=on):
+        say(line)
+    for note in outcome.notes:
+        tell(paint("note: ", "yellow", on=coloured(sys.stderr)) + clean(note))
+
+
+def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:
+    """What was found, decided and written, and what to type next."""
+    lines = [*wrap(_found(outcome), room), ""]
+    rows = [(".".join(one.key), one_line(_words(one.value)), one_line(one.why)) for one in outcome.decided]
+    keys, values = max(width(key) for key, _, _ in rows), min(40, max(width(value) for _, value, _ in rows))
+    for key, value, why in rows:
+        lines += _row(pad(key, keys), value, why, values=values, room=room, colour=colour)
+    lines += ["", *_written(outcome, room, colour)]
+    return lines
+
+
+def _row(key: str, value: str, why: str, *, values: int, room: int, colour: bool) -> list[str]:
+    """On one line if there is room, else the reason below."""
+    line = f"  {key}  {pad(value, values)}"
+    if width(line) + 2 + width(why) <= room:
+        return [f"{line}  {paint(why, 'dim', on=colour)}"]
+    margin = " " * (width(key) + 4)
+    first, *rest = wrap(value, room - len(margin))
+    below = [paint(part, "dim", on=colour) for part in wrap(why, room - len(margin) - 2)]
+    return [f"  {key}  {first}", *(margin + part for part in rest), *(f"{margin}  {part}" for part in below)]
+
+
+def _found(outcome: Outcome) -> str:
+    parts = [
+        f"{one.language} in {one.folder}" if one.folder else f"{one.language} at the root" for one in outcome.tools
+    ]
+    what = ", ".join(dict.fromkeys(parts)) or "no language that it knows the tests of"
+    return one_line(f"Looked at {outcome.root}: {what}.")
+
+
+def _written(outcome: Outcome, room: int, colour: bool) -> list[str]:
+    lines = [part for file in outcome.files for part in wrap(_file(file, outcome), room)]
+    if outcome.files[0].state == "planned":
+        lines += ["", *clean(outcome.text).splitlines()]
+    for one in outcome.differences:
+        lines += wrap(one_line(f"{one.key} is {_words(one.now)} ({one.origin}); found: {_words(one.found)}"), room)
+    if outcome.files[0].state == "kept" and not outcome.differences:
+        lines.append("Nothing would change: what it says is what was found.")
+    steps = (
+        ("burnish doctor", "what is missing or weak"),
+        ('burnish add "What is to be done"', "the first task"),
+        ("burnish run", "done, tested, reviewed"),
+    )
+    return [*lines, "", "Next:", *(f"  {pad(step, 34)}{paint(why, 'dim', on=colour)}" for step, why in steps)]
+
+
+def _file(file: File, outcome: Outcome) -> str:
+    return WORDS[file.state].format(one_line(str(file.path.relative_to(outcome.root))))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return "not set" if value is None else str(value)
+
+
+def _json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "root": str(outcome.root),
+        "files": [{"path": str(file.path), "state": file.state} for file in outcome.files],
+        "settings": [{"key": ".".join(one.key), "value": one.value, "why": one.why} for one in outcome.decided],
+        "differences": [
+            {"key": one.key, "now": one.now, "origin": one.origin, "found": one.found, "why": one.why}
+            for one in outcome.differences
+        ],
+        "projects": [{"folder": one.folder, "language": one.language} for one in outcome.tools],
+        "agents": [{"name": one.kind, "path": one.path, "verified": one.verified} for one in outcome.agents],
+        "notes": outcome.notes,
+    }

@@ -1,0 +1,189 @@
+"""`burnish init`: look at the repository and the machine, and write down what was decided, and why."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from burnish import config as settings
+from burnish.checks.detect import detect
+from burnish.checks.discover import Decided, decide, discover
+from burnish.checks.tools import Tools
+from burnish.config.sources import pyproject_layer
+from burnish.core.policy import CheckSpec
+from burnish.errors import BadInput, BurnishError
+from burnish.git.project import Found
+from burnish.git.project import discover as find_repository
+from burnish.store import Store
+from burnish.wiring.checkout import check_sign, first_program
+from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.reader import home_of, refuse_inside_phase
+from burnish.wiring.roster import Installed, on_this_machine
+from burnish.wiring.yamltext import settings_text
+
+COMMANDS = ("review-task", "parse-review")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting that is in force and not what would be decided now."""
+
+    key: str
+    now: Any
+    origin: str
+    found: Any
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was written, would be, or was left as it is: `written`, `planned`, `kept`, `same`."""
+
+    path: Path
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    root: Path
+    tools: tuple[Tools, ...]
+    agents: list[Installed]
+    decided: tuple[Decided, ...]
+    notes: list[str]
+    text: str
+    files: list[File]
+    differences: list[Difference] = field(default_factory=list)
+
+
+def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome:
+    """Write burnish.yaml, unless there is one, and make the project known."""
+    if not dry_run:
+        refuse_inside_phase()
+    repository = find_repository(start)
+    root, paths = repository.root, files_of(repository.root)
+    tools = discover(paths, reader_of(root))
+    agents = on_this_machine()
+    decided = (_agent(agents), *decide(tools))
+    existing = _existing(root, force=force)
+    differences = [] if force or not existing else _differences(root, paths, decided)
+    text = settings_text(decided, slash=slash)
+    write = _Writer(force=force, dry_run=dry_run)
+    done = [File(root / existing, "kept")] if existing and not force else [write(root / "burnish.yaml", text)]
+    if slash:
+        folder = root / ".claude" / "commands"
+        done += [write(folder / f"{name}.md", _command(name)) for name in COMMANDS]
+    if not dry_run:
+        _make_known(repository)
+    return Outcome(root, tools, agents, decided, _notes(root, tools, decided), text, done, differences)
+
+
+def _existing(root: Path, *, force: bool) -> str:
+    """The file that has settings already, "" if there is none."""
+    try:
+        in_table = pyproject_layer(root / "pyproject.toml") is not None
+    except BadInput:
+        in_table = True
+    if in_table and force:
+        raise BadInput(
+            "Settings stand in [tool.burnish] of pyproject.toml, which init does not rewrite.",
+            hint="Remove them there first, or change them by hand.",
+        )
+    if os.path.lexists(root / "burnish.yaml"):
+        return "burnish.yaml"
+    return "pyproject.toml" if in_table else ""
+
+
+def _differences(root: Path, paths: list[str], decided: tuple[Decided, ...]) -> list[Difference]:
+    config = settings.load(root)
+    in_force = {key: (value, origin) for key, value, origin in config.items()}
+    automatic = {f"checks.{spec.name}": spec.command for spec in detect(paths, reader_of(root))}
+    found = []
+    for one in decided:
+        key = ".".join(one.key)
+        now, origin = in_force.get(key, (None, "not set"))
+        meant = automatic.get(key, now) if now == "auto" else now
+        if _words(meant) != _words(one.value) and key != "agent":
+            found.append(Difference(key, now, origin, one.value, one.why))
+    return found
+
+
+def _words(value: Any) -> Any:
+    return " ".join(value) if isinstance(value, list | tuple) else value
+
+
+def _agent(found: list[Installed]) -> Decided:
+    known = [agent.kind for agent in found if agent.known]
+    if not known:
+        return Decided(("agent",), "auto", "the first that is installed; here is none yet")
+    others = f", before {', '.join(known[1:])}" if known[1:] else ""
+    return Decided(("agent",), "auto", f"the first that is installed: {known[0]} here{others}")
+
+
+def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...]) -> list[str]:
+    """What a person should know beside the settings."""
+    notes = []
+    by_key = {".".join(one.key): one.value for one in decided}
+    setup = str(by_key.get("workspace.setup", ""))
+    if "checks.test" not in by_key:
+        notes.append(
+            "No test command was found. Set checks.test in burnish.yaml: a review without tests is half of one."
+        )
+    if setup and (program := first_program(setup.lstrip("("))) and not shutil.which(program):
+        notes.append(f"{program} is not installed here, and the set-up needs it.")
+    for key, value in by_key.items():
+        if key.startswith("checks."):
+            sign = check_sign(CheckSpec(key.rpartition(".")[2], value), root, made_later=bool(setup))
+            notes += [f"{key}: {sign.what}."] if sign.state != "ok" else []
+    if any(one.language == "JavaScript" and one.setup for one in tools) and not _ignores(root, "node_modules"):
+        notes.append("node_modules is not in .gitignore: there it would be taken for an agent's work.")
+    return notes
+
+
+def _ignores(root: Path, word: str) -> bool:
+    return word in (reader_of(root)(".gitignore") or "")
+
+
+def _make_known(repository: Found) -> None:
+    with Store.open(home_of()) as store:
+        store.project_for(repository.common_dir, repository.root, create=True)
+
+
+def _command(name: str) -> str:
+    return (files("burnish.wiring") / "commands" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes only what is not there, unless it is told to."""
+
+    force: bool
+    dry_run: bool
+
+    def __call__(self, path: Path, text: str) -> File:
+        there = os.path.lexists(path)
+        if there and _holds(path, text):
+            return File(path, "same")
+        if there and not self.force:
+            return File(path, "kept")
+        if self.dry_run:
+            return File(path, "planned")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w" if self.force else "x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise BurnishError(
+                f"Cannot write {path}: {error.strerror}.", hint="Check who owns it; `--dry-run` only shows it."
+            ) from error
+        return File(path, "written")
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False

@@ -1,0 +1,66 @@
+"""Decided settings as a short YAML file, each line with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from burnish.checks.discover import Decided
+from burnish.checks.tools import Command
+
+HEAD = """\
+# How burnish works in this repository, found by `burnish init`. Change what is wrong.
+# All else has its default: `burnish config reference` shows every setting, `burnish doctor` what is missing.
+
+"""
+_PLAIN = re.compile(r"[A-Za-z./][\w ./=,&()+@:-]*")
+_NOT_TEXT = re.compile(r"(?i)true|false|yes|no|on|off|null|~|y|n")
+WIDEST = 100
+
+
+def settings_text(decided: Sequence[Decided], *, slash: bool = False) -> str:
+    """The whole file. Sections appear in the order of their first setting."""
+    lines: list[str] = []
+    said: tuple[str, ...] = ()
+    for one in sorted(decided, key=lambda one: _order(one.key)):
+        shared = next((n for n, (a, b) in enumerate(zip(said, one.key, strict=False)) if a != b), len(said))
+        lines += [f"{'  ' * depth}{name}:" for depth, name in enumerate(one.key[:-1]) if depth >= shared]
+        lines += _setting("  " * (len(one.key) - 1), f"{one.key[-1]}: {written(one.value)}", one.why)
+        said = one.key
+    if not any(one.key == ("checks", "test") for one in decided):
+        lines += ["# checks:", "#   test: ./run-tests                # no test command was found: write yours here"]
+    if slash:
+        lines += ["# review:", "#   slash_command: /review-task      # put it before the prompt of each review"]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def _order(key: tuple[str, ...]) -> tuple[int, bool]:
+    """Sections as in the reference; single checks before the extra ones."""
+    names = ("agent", "checks", "workspace")
+    return (names.index(key[0]) if key[0] in names else len(names), "extra" in key)
+
+
+def _setting(margin: str, line: str, why: str) -> list[str]:
+    reason = "".join(char if char.isprintable() else " " for char in why)
+    beside = f"{margin}{line:<{34 - len(margin)}} # {reason}"
+    return [beside] if len(beside) <= WIDEST else [f"{margin}# {reason}", f"{margin}{line}"]
+
+
+def written(value: Command) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_scalar(word, inside=True) for word in value) + "]"
+    return _scalar(value, inside=False)
+
+
+def _scalar(text: str, *, inside: bool) -> str:
+    plain = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and text == text.strip()
+    risky = ": " in text or text.endswith(":") or (inside and "," in text)
+    if inside and re.fullmatch(r"--?[\w=.-]+", text):
+        return text
+    return text if plain and not risky else f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return char if char.isprintable() else f"\\U{ord(char):08x}"

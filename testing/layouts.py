@@ -1,0 +1,283 @@
+"""Layouts of repositories in many languages, and how each is tested, linted and made ready."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+PYTEST = ("python", "-m", "pytest", "-q")
+RUFF = ("ruff", "check", "--output-format=concise")
+
+
+def package(scripts: dict[str, str] | None = None, **more: Any) -> str:
+    return json.dumps({"name": "x", "scripts": scripts or {}, **more})
+
+
+TEST = "def test_add():\n    assert True\n"
+UNIT = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_a(self): ...\n"
+
+PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "plain pytest": ({"app.py": "", "test_app.py": TEST}, {"checks.test": PYTEST}),
+    "conftest": ({"tests/conftest.py": ""}, {"checks.test": PYTEST}),
+    "unittest": (
+        {"app.py": "", "tests/test_app.py": UNIT},
+        {"checks.test": ("python", "-m", "unittest", "discover", "-s", "tests")},
+    ),
+    "unittest beside the code": (
+        {"app.py": "", "test_app.py": UNIT},
+        {"checks.test": ("python", "-m", "unittest", "discover")},
+    ),
+    "unittest run by a declared pytest": (
+        {"tests/test_app.py": UNIT, "requirements.txt": "pytest\n", ".gitignore": ".venv/\n"},
+        {
+            "checks.test": PYTEST,
+            "workspace.setup": "python3 -m venv .venv && .venv/bin/python -m pip install -q -r requirements.txt",
+        },
+    ),
+    "django": (
+        {"manage.py": "", "shop/tests.py": "from django.test import TestCase\n"},
+        {"checks.test": ("python", "manage.py", "test")},
+    ),
+    "uv": (
+        {
+            "uv.lock": "",
+            "pyproject.toml": '[project]\nname = "x"\n[dependency-groups]\ndev = ["pytest", "ruff"]\n[tool.ruff]\n',
+            "tests/test_a.py": TEST,
+        },
+        {
+            "checks.test": "uv run --no-sync pytest -q",
+            "checks.lint": "uv run --no-sync ruff check --output-format=concise",
+            "workspace.setup": "uv sync",
+        },
+    ),
+    "uv with pytest in an extra": (
+        {"uv.lock": "", "pyproject.toml": '[project.optional-dependencies]\ntest = ["pytest"]\n', "test_a.py": TEST},
+        {"checks.test": "uv run --no-sync pytest -q", "workspace.setup": "uv sync --all-extras"},
+    ),
+    "poetry": (
+        {"pyproject.toml": "[tool.poetry]\n[tool.pytest.ini_options]\n", "test_a.py": TEST},
+        {"checks.test": "poetry run pytest -q", "workspace.setup": "poetry install"},
+    ),
+    "pdm": (
+        {"pdm.lock": "", "pyproject.toml": "", "test_a.py": TEST},
+        {"checks.test": "pdm run pytest -q", "workspace.setup": "pdm install"},
+    ),
+    "pipenv": (
+        {"Pipfile": "[dev-packages]\npytest = '*'\n", "test_a.py": UNIT},
+        {"checks.test": "pipenv run pytest -q", "workspace.setup": "pipenv sync --dev"},
+    ),
+    "a package of its own": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\n[project.optional-dependencies]\ndev = ["pytest"]\n',
+            "src/x/a.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {
+            "checks.test": PYTEST,
+            "workspace.setup": "python3 -m venv .venv && echo '*' > .venv/.gitignore && "
+            ".venv/bin/python -m pip install -q -e '.[dev]'",
+        },
+    ),
+    "requirements without pytest": (
+        {"requirements.txt": "flask\n", "requirements-dev.txt": "black\n", "test_a.py": TEST, ".gitignore": "venv"},
+        {
+            "checks.test": PYTEST,
+            "workspace.setup": "python3 -m venv .venv && .venv/bin/python -m pip install -q "
+            "-r requirements-dev.txt -r requirements.txt pytest",
+        },
+    ),
+    "ruff and flake8": ({"ruff.toml": "", ".flake8": "", "a.py": ""}, {"checks.lint": RUFF}),
+    "flake8": ({"setup.cfg": "[flake8]\n", "a.py": ""}, {"checks.lint": ("python", "-m", "flake8")}),
+    "tox alone": ({"tox.ini": "[tox]\n", "a.py": ""}, {"checks.test": "tox -q"}),
+    "nox alone": ({"noxfile.py": "import nox\n"}, {"checks.test": "nox"}),
+    "a script that only has the name": ({"test_data.py": "x = 1\n"}, {}),
+    "broken settings": ({"pyproject.toml": "[tool", "test_a.py": TEST}, {"checks.test": PYTEST}),
+}
+
+NODE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "npm": (
+        {"package.json": package({"test": "jest", "lint": "eslint ."}), "package-lock.json": "{}"},
+        {"checks.test": "npm test", "checks.lint": "npm run lint", "workspace.setup": "npm ci"},
+    ),
+    "npm without a lock": (
+        {"package.json": package({"test": "node --test"}, dependencies={"left": "1"})},
+        {"checks.test": "npm test", "workspace.setup": "npm install"},
+    ),
+    "npm with nothing to install": ({"package.json": package({"test": "node --test"})}, {"checks.test": "npm test"}),
+    "the placeholder of npm init": (
+        {"package.json": package({"test": 'echo "Error: no test specified" && exit 1'})},
+        {},
+    ),
+    "pnpm": (
+        {"package.json": package({"test": "vitest"}), "pnpm-lock.yaml": ""},
+        {"checks.test": "pnpm test", "workspace.setup": "pnpm install --frozen-lockfile"},
+    ),
+    "yarn": (
+        {"package.json": package({"test": "jest"}), "yarn.lock": ""},
+        {"checks.test": "yarn test", "workspace.setup": "yarn install --frozen-lockfile"},
+    ),
+    "yarn, modern": (
+        {"package.json": package({"test": "jest"}), "yarn.lock": "", ".yarnrc.yml": ""},
+        {"checks.test": "yarn test", "workspace.setup": "yarn install --immutable"},
+    ),
+    "bun": (
+        {"package.json": package({"test": "bun test", "lint": "x"}), "bun.lockb": ""},
+        {
+            "checks.test": "bun run test",
+            "checks.lint": "bun run lint",
+            "workspace.setup": "bun install --frozen-lockfile",
+        },
+    ),
+    "a manager by name": (
+        {"package.json": package({"test": "jest"}, packageManager="pnpm@9.1.0")},
+        {"checks.test": "pnpm test"},
+    ),
+    "react scripts": ({"package.json": package({"test": "react-scripts test"})}, {"checks.test": "CI=true npm test"}),
+    "vitest without a script": (
+        {"package.json": package(devDependencies={"vitest": "1", "eslint": "9"}), "eslint.config.js": ""},
+        {
+            "checks.test": "npx --no-install vitest run",
+            "checks.lint": "npx --no-install eslint .",
+            "workspace.setup": "npm install",
+        },
+    ),
+    "jest without a script": (
+        {"package.json": package(devDependencies={"jest": "1"}), "yarn.lock": ""},
+        {"checks.test": "yarn run jest", "workspace.setup": "yarn install --frozen-lockfile"},
+    ),
+    "biome": (
+        {"package.json": package(devDependencies={"@biomejs/biome": "1"}), "biome.json": "{}", "bun.lock": ""},
+        {"checks.lint": "bun x biome check .", "workspace.setup": "bun install --frozen-lockfile"},
+    ),
+    "a broken package.json": ({"package.json": "{"}, {}),
+    "a strange package.json": ({"package.json": '{"scripts": [], "dependencies": 3}'}, {}),
+}
+
+OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "go": ({"go.mod": "", "a.go": ""}, {"checks.test": "go test ./...", "checks.lint": "go vet ./..."}),
+    "go with golangci": (
+        {"go.mod": "", ".golangci.yml": ""},
+        {"checks.test": "go test ./...", "checks.lint": "golangci-lint run"},
+    ),
+    "rust": (
+        {"Cargo.toml": "[package]\n"},
+        {"checks.test": "cargo test", "checks.lint": "cargo clippy --all-targets -- -D warnings"},
+    ),
+    "rust workspace": (
+        {"Cargo.toml": "[workspace]\n", "crates/a/Cargo.toml": "[package]\n"},
+        {
+            "checks.test": "cargo test --workspace",
+            "checks.lint": "cargo clippy --workspace --all-targets -- -D warnings",
+        },
+    ),
+    "maven": ({"pom.xml": "", "core/pom.xml": ""}, {"checks.test": "mvn -q -B test"}),
+    "maven wrapper": ({"pom.xml": "", "mvnw": ""}, {"checks.test": "./mvnw -q -B test"}),
+    "gradle": ({"build.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": ""}, {"checks.test": "./gradlew test"}),
+    "gradle of the machine": ({"settings.gradle": ""}, {"checks.test": "gradle test"}),
+    "rspec": (
+        {"Gemfile": "", ".rspec": "", ".rubocop.yml": ""},
+        {"checks.test": "bundle exec rspec", "checks.lint": "bundle exec rubocop", "workspace.setup": "bundle install"},
+    ),
+    "rspec without a Gemfile": ({"Rakefile": "", "spec/a_spec.rb": ""}, {"checks.test": "rspec"}),
+    "rake": (
+        {"Gemfile": "", "Rakefile": "", "test/a_test.rb": ""},
+        {"checks.test": "bundle exec rake test", "workspace.setup": "bundle install"},
+    ),
+    "make": (
+        {"Makefile": "CC := gcc\n.PHONY: test\nlint:\n\tx\ntest: all\n\ty\nall:\n"},
+        {"checks.test": "make test", "checks.lint": "make lint"},
+    ),
+    "make check": ({"Makefile": "check:\n\ty\n"}, {"checks.test": "make check"}),
+    "make without tests": ({"Makefile": "test := 1\nlint ::= 3\nall:\n"}, {}),
+    "make where the language is silent": (
+        {"Makefile": "test:\n\tx\nlint:\n\ty\n", "go.mod": "", "a.go": ""},
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
+    ),
+    "make gives a linter to a language without": (
+        {"Makefile": "test:\n\tx\nlint:\n\ty\n", "test_a.py": TEST},
+        {"checks.test": PYTEST, "checks.lint": "make lint"},
+    ),
+    "nothing": ({"README.md": "", "data.csv": ""}, {}),
+    "empty": ({}, {}),
+}
+
+MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "front and back": (
+        {
+            "api/pyproject.toml": "[tool.ruff]\n",
+            "api/app.py": "",
+            "api/tests/test_a.py": TEST,
+            "web/package.json": package({"test": "jest", "lint": "eslint"}),
+            "web/package-lock.json": "",
+            "web/a.ts": "",
+            "web/b.ts": "",
+            "web/c.ts": "",
+        },
+        {
+            "checks.test": "cd web && npm test",
+            "checks.extra.api-test": "cd api && python3 -m pytest -q",
+            "checks.lint": "cd web && npm run lint",
+            "checks.extra.api-lint": "cd api && ruff check --output-format=concise",
+            "workspace.setup": "cd web && npm ci",
+        },
+    ),
+    "two set-ups": (
+        {
+            "uv.lock": "",
+            "pyproject.toml": "",
+            "test_a.py": TEST,
+            "my web/package.json": package({"test": "jest"}),
+            "my web/yarn.lock": "",
+        },
+        {
+            "checks.test": "uv run --no-sync pytest -q",
+            "checks.extra.my-web-test": "cd 'my web' && yarn test",
+            "workspace.setup": "uv sync && (cd 'my web' && yarn install --frozen-lockfile)",
+        },
+    ),
+    "two languages at the root": (
+        {
+            "pyproject.toml": "[tool.pytest.ini_options]\n",
+            "a.py": "",
+            "b.py": "",
+            "package.json": package({"test": "x"}),
+        },
+        {"checks.test": PYTEST, "checks.extra.javascript-test": "npm test"},
+    ),
+    "workspaces speak for their packages": (
+        {
+            "package.json": package({"test": "turbo test"}, workspaces=["packages/*"]),
+            "package-lock.json": "",
+            "packages/a/package.json": package({"test": "jest"}),
+        },
+        {"checks.test": "npm test", "workspace.setup": "npm ci"},
+    ),
+    "go modules stand alone": (
+        {"go.mod": "", "a.go": "", "tool/go.mod": "", "tool/b.go": ""},
+        {
+            "checks.test": "go test ./...",
+            "checks.extra.tool-test": "cd tool && go test ./...",
+            "checks.lint": "go vet ./...",
+            "checks.extra.tool-lint": "cd tool && go vet ./...",
+        },
+    ),
+    "requirements make a project where nothing else does": (
+        {"svc/requirements.txt": "pytest\n", "svc/.gitignore": "venv", "svc/test_a.py": TEST, "go.mod": ""},
+        {
+            "checks.test": "go test ./...",
+            "checks.extra.svc-test": "cd svc && python3 -m pytest -q",
+            "checks.lint": "go vet ./...",
+            "workspace.setup": "cd svc && python3 -m venv .venv && "
+            ".venv/bin/python -m pip install -q -r requirements.txt",
+        },
+    ),
+    "examples and fixtures are no part of it": (
+        {
+            "go.mod": "",
+            "examples/web/package.json": package({"test": "jest"}),
+            "tests/fixtures/pyproject.toml": "[tool.pytest.ini_options]\n",
+            "tests/fixtures/a.py": "",
+        },
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
+    ),
+}
