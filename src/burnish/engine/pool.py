@@ -56,8 +56,8 @@ class Pool:
                 elif not self._wait():
                     return
         except BaseException as error:
+            # told once, by the thread that waits for all of them
             self.trouble.append(error)
-            raise
 
     def _claim(self) -> Task | None:
         with self.lock:

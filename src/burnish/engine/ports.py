@@ -17,6 +17,7 @@ from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding, Remark
 from burnish.core.history import History
 from burnish.core.policy import CheckSpec, Policy
+from burnish.core.review import Review
 from burnish.core.task import Task
 
 
@@ -154,6 +155,26 @@ class Desk(Protocol):
         """A remembered word about the workspace, e.g. what setup was last run for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a reviewer that is a program of our own is given: everything, and no prompt."""
+
+    agent: str
+    change: Change
+    base: str
+    commit: str
+    # the files of the reviewed tree; read only
+    files: Path
+    out_dir: Path
+    comparisons: tuple[Comparison, ...]
+    # the check that runs the tests, if there is one
+    test: CheckSpec | None
+
+
+def _no_program(inspection: Inspection) -> Review | None:
+    return None
+
+
 class Progress(Protocol):
     """Whoever watches: the terminal, the board."""
 
@@ -180,6 +201,8 @@ class Deps:
     # kill -9 at a named place, for the tests that prove that nothing is lost
     fail_at: Callable[[str], None]
     overspent: Callable[[], str | None] = lambda: None
+    # answers at once where the reviewer is a program of our own, None where an agent must be asked
+    program: Callable[[Inspection], Review | None] = _no_program
 
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""

@@ -50,7 +50,6 @@ def conclude(
         summary=_summary(change, remarks),
         inspected=change.paths,
         remarks=remarks,
-        blocking=errors > 0,
         notes=tuple(dict.fromkeys(notes)),
     )
 

@@ -26,6 +26,7 @@ from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
+from burnish.wiring.programs import programs
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.signals import stopping_on_signals
 
@@ -139,6 +140,7 @@ def _deps(app: App, request: RunRequest, progress: Progress, stops: Stops, runne
         stopping=lambda task_id: stops.of(task_id).requested,
         fail_at=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
         overspent=_session_budget(app, request),
+        program=programs(app.repo, agents, stops.everything),
     )
 
 

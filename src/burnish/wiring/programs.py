@@ -1,0 +1,53 @@
+"""Reviewers that are programs of our own: `static` answers without being asked over a pipe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from burnish.agents.base import AgentSettings
+from burnish.checks.environment import check_environment
+from burnish.core.review import Review
+from burnish.engine.ports import Inspection
+from burnish.git.project import Project
+from burnish.git.reading import Contents
+
+if TYPE_CHECKING:
+    from burnish.proc.run import Stop
+
+
+def programs(
+    project: Project, agents: Mapping[str, AgentSettings], stop: Stop
+) -> Callable[[Inspection], Review | None]:
+    def inspect(wanted: Inspection) -> Review | None:
+        known = agents.get(wanted.agent)
+        if (known.kind if known else wanted.agent) != "static":
+            return None
+        return _static(project, wanted, stop)
+
+    return inspect
+
+
+def _static(project: Project, wanted: Inspection, stop: Stop) -> Review:
+    from burnish.wiring.static import static_review
+
+    files = wanted.change.files
+    before = Contents(project, wanted.base, [file.old_path or file.path for file in files])
+
+    def base_text(path: str) -> str | None:
+        data = before.get(path)
+        return None if data is None else data.decode(errors="replace")
+
+    return static_review(
+        wanted.change,
+        files=wanted.files,
+        out_dir=wanted.out_dir,
+        checkout=project.root,
+        base_text=base_text,
+        new_text=Contents(project, wanted.commit, list(wanted.change.paths)).get,
+        env=check_environment(os.environ, places=(project.root,)),
+        comparisons=wanted.comparisons,
+        test=wanted.test,
+        stop=stop,
+    )
