@@ -41,7 +41,8 @@ def _words(event: Recorded) -> str | None:
     phase = str(data.get("phase", ""))
     match event.type:
         case "phase.started":
-            return STARTS.get(phase)
+            name, _, step = phase.partition(":")
+            return f"Running review: {one_line(step)}…" if step else STARTS.get(name)
         case "phase.finished":
             return ENDS.get(phase)
         case "phase.failed":
@@ -91,9 +92,11 @@ def _review(event: Recorded) -> str:
     verdict = event.data.get("verdict")
     summary = _short(event.data.get("summary"))
     name = str(verdict).upper() if verdict else "UNREADABLE"
+    step = event.data.get("step")
+    who = f"Review ({one_line(str(step))})" if step else "Review"
     if name == "APPROVED" or not summary:
-        return f"Review: {name}"
-    return f"Review: {name} - {summary}"
+        return f"{who}: {name}"
+    return f"{who}: {name} - {summary}"
 
 
 def _short(value: object) -> str:

@@ -55,19 +55,25 @@ class Round:
     tree: str = ""
     # the work phase of this cycle changed nothing
     unchanged: bool = False
-    # ... but disputed these findings instead
+    # ... but disputed these findings instead, for the first time
     disputed: tuple[str, ...] = ()
+    # ... or these, which a review had upheld before
+    disputed_again: tuple[str, ...] = ()
 
 
 def after_work(now: Round) -> Decision | None:
     """Nothing changed, or code that was judged before: there is nothing to judge. None = go on."""
     if now.tree and now.tree in now.earlier_trees:
-        return Escalate(Reason.STALLED, "the same code came back as in an earlier cycle")
+        cycle = now.earlier_trees.index(now.tree) + 1
+        return Escalate(Reason.STALLED, f"The agent is going in circles: cycle {now.cycle} brought back {_nth(cycle)}.")
     if not now.unchanged or now.disputed:
         return None
+    if now.disputed_again:
+        return _disagree(now.disputed_again)
     if now.cycle == 1:
-        return Escalate(Reason.NO_CHANGES, "the agent changed nothing")
-    return Escalate(Reason.STALLED, "the fix changed nothing and disputed nothing")
+        return Escalate(Reason.NO_CHANGES, "The agent changed nothing.")
+    why = f"The agent was asked to fix the findings, but changed nothing and disputed none (cycle {now.cycle})."
+    return Escalate(Reason.STALLED, why, tuple(sorted(now.earlier_blockers[-1] if now.earlier_blockers else ())))
 
 
 def after_checks(findings: Sequence[Finding], now: Round, *, on_failure: str, block_on: Severity) -> Decision | None:
@@ -97,9 +103,7 @@ def after_review(
         return Escalate(Reason.REJECTED, panel.rejection_reason or panel.summary or "the review rejected the change")
     twice = [f.id for f in findings if f.alive and f.disputes >= 2]
     if twice:
-        return Escalate(
-            Reason.NEEDS_DISCUSSION, f"{', '.join(twice)} disputed twice: author and reviewer disagree", tuple(twice)
-        )
+        return _disagree(tuple(twice))
     blockers = tuple(f.id for f in findings if blocks(f, block_on))
     unmet = [c for c in panel.compliance if c.met is False]
     if panel.verdict is Verdict.CHANGES_REQUESTED or blockers or unmet:
@@ -117,11 +121,19 @@ def after_review(
 def send_back(why: str, blockers: tuple[str, ...], now: Round) -> Decision:
     """One more improve, unless the loop goes in circles or has run out."""
     if now.cycle >= now.max_cycles:
-        return Escalate(Reason.MAX_CYCLES, f"{why}, after {_count(now.cycle, 'cycle')}", blockers)
+        used = "The only cycle is" if now.cycle == 1 else f"All {now.cycle} cycles are"
+        return Escalate(Reason.MAX_CYCLES, f"{used} used up and it is still not approved: {why}", blockers)
     same = frozenset(blockers)
     if same and len(now.earlier_blockers) >= 2 and all(same <= past for past in now.earlier_blockers[-2:]):
-        return Escalate(Reason.STALLED, f"{', '.join(sorted(same))} still there after two fixes", blockers)
+        ids = ", ".join(sorted(same))
+        return Escalate(Reason.STALLED, f"Two fixes in a row did not settle {ids}: {why}", blockers)
     return Revise(why, blockers)
+
+
+def _disagree(ids: tuple[str, ...]) -> Escalate:
+    who = f"{', '.join(ids)} {'was' if len(ids) == 1 else 'were'}"
+    why = f"{who} disputed twice: the author and the reviewer disagree, and a person must say who is right."
+    return Escalate(Reason.NEEDS_DISCUSSION, why, ids)
 
 
 def unruled(findings: Sequence[Finding], rulings: Sequence[Ruling]) -> tuple[str, ...]:
@@ -156,6 +168,10 @@ def unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[
 
 def _alive(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(f.id for f in findings if f.alive)
+
+
+def _nth(cycle: int) -> str:
+    return f"exactly the code of cycle {cycle}"
 
 
 def _names(items: Sequence[str], most: int = 3) -> str:

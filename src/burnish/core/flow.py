@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.core.decision import Decision, Round, after_checks, after_work
-from burnish.core.history import History
+from burnish.core.decision import Accept, Decision, Round, Wait, after_checks, after_work
+from burnish.core.history import History, review_phase
 from burnish.core.policy import Policy
 from burnish.core.status import Status
+from burnish.core.stored import reviewed, settled_by_waiver, stored_review
 from burnish.core.task import TaskType
 
 
@@ -25,6 +26,12 @@ class Check:
 @dataclass(frozen=True, slots=True)
 class DoReview:
     cycle: int
+    # "" is the review itself, else a step of the pipeline after it
+    step: str = ""
+
+    @property
+    def phase(self) -> str:
+        return review_phase(self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +60,33 @@ def next_step(history: History, policy: Policy) -> Step:
     work = history.work(cycle)
     if not work and task.spec.type is not TaskType.REVIEW:
         return Work(cycle, "implement" if cycle == 1 else "improve")
-    if task.spec.type is TaskType.PLAN or (work and after_work(standing(history, policy, cycle))):
+    if task.spec.type is TaskType.PLAN or (work and decision_after_work(history, policy, cycle)):
         return Decide(cycle)
     if task.spec.type is not TaskType.REVIEW and not history.finished(cycle, "check"):
         return Check(cycle)
     if decision_after_checks(history, policy, cycle) or not reviews(history, policy):
         return Decide(cycle)
-    if not history.finished(cycle, "review"):
+    due = judged(history, policy, cycle)
+    return due if isinstance(due, DoReview) else Decide(cycle)
+
+
+def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
+    """What the reviews on record come to, or the one that is still to be asked for: the pipeline after approval."""
+    now, spec = standing(history, policy, cycle), history.task.spec
+    criteria = (*spec.criteria, *(item.text for item in spec.checklist))
+    first = reviewed(history, policy, cycle, "", now, criteria)
+    if first is None:
         return DoReview(cycle)
-    return Decide(cycle)
+    whole = first
+    for step in policy.pipeline if spec.type is not TaskType.REVIEW else ():
+        if not isinstance(whole, Accept | Wait):
+            return whole
+        # criteria are the review's; a step looks at what it was made for
+        said = reviewed(history, policy, cycle, step.name, now, ())
+        if said is None:
+            return DoReview(cycle, step.name)
+        whole = said if not isinstance(said, Accept) else whole
+    return whole
 
 
 def reviews(history: History, policy: Policy) -> bool:
@@ -79,8 +104,13 @@ def asked_for_review(history: History) -> bool:
     return any(list(d.data.get("supersede", ())) == ["review"] for d in asked)
 
 
+def decision_after_work(history: History, policy: Policy, cycle: int) -> Decision | None:
+    """None = there is something to judge, or a person has settled what there was."""
+    return None if settled_by_waiver(history, cycle) else after_work(standing(history, policy, cycle))
+
+
 def decision_after_checks(history: History, policy: Policy, cycle: int) -> Decision | None:
-    if history.finished(cycle, "review"):
+    if stored_review(history, cycle):
         return None
     return after_checks(
         history.findings, standing(history, policy, cycle), on_failure=policy.on_failure, block_on=policy.block_on
@@ -92,12 +122,17 @@ def standing(history: History, policy: Policy, cycle: int) -> Round:
     works = [history.work(n) for n in range(1, cycle)]
     work = history.work(cycle)
     past = [history.decision(n) for n in range(1, cycle)]
+    disputes = {f.id: f.disputes for f in history.findings}
+    disputed = tuple(work.result.get("disputes", ())) if work else ()
+    # what a person put there, or had judged anew, is no circle of the author's
+    own = bool(work and work.result.get("changed") and not work.result.get("by_hand"))
     return Round(
         cycle=cycle,
         max_cycles=max(history.task.max_cycles, 1),
         earlier_blockers=tuple(frozenset(d.data.get("blockers", ())) for d in past if d),
         earlier_trees=tuple(str(w.result["tree"]) for w in works if w and w.result.get("changed")),
-        tree=str(work.result.get("tree", "")) if work and work.result.get("changed") else "",
+        tree=str(work.result.get("tree", "")) if work and own else "",
         unchanged=bool(work and not work.result.get("changed", True)),
-        disputed=tuple(work.result.get("disputes", ())) if work else (),
+        disputed=tuple(id for id in disputed if disputes.get(id, 0) < 2),
+        disputed_again=tuple(id for id in disputed if disputes.get(id, 0) >= 2),
     )

@@ -16,7 +16,7 @@ class PhaseRecord:
 
     run: int
     cycle: int
-    phase: str  # implement, improve, check, review, gate
+    phase: str  # implement, improve, check, review, review:<step>, gate
     attempt: int  # counts from 1 within (run, cycle, phase)
     state: str  # started, finished, failed
     started_at: str = ""
@@ -28,6 +28,15 @@ class PhaseRecord:
     superseded: bool = False
     cost_usd: float | None = None
     tokens: int = 0
+
+
+def review_phase(step: str = "") -> str:
+    """The journal's name for the review, or for a step of the pipeline after it."""
+    return f"review:{step}" if step else "review"
+
+
+def is_review(phase: str) -> bool:
+    return phase == "review" or phase.startswith("review:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class History:
         last = self.phase(cycle, phase)
         if last and last.state == "started":
             return last.attempt, False
-        if last and phase == "review" and last.result.get("error") == "INTERRUPTED":
+        if last and is_review(phase) and last.result.get("error") == "INTERRUPTED":
             # a panel that was stopped keeps its number: who had answered is not asked again
             return last.attempt, False
         tried = [p.attempt for p in self.phases if (p.cycle, p.phase) == (cycle, phase)]
@@ -78,6 +87,12 @@ class History:
             if record.cycle == cycle:
                 return None if record.action == "again" else record
         return None
+
+    def reviews(self, cycle: int) -> tuple[PhaseRecord, ...]:
+        """Every finished review of that cycle that still counts: the review itself, then the steps after it."""
+        names = dict.fromkeys(p.phase for p in self.phases if p.cycle == cycle and is_review(p.phase))
+        done = (self.finished(cycle, name) for name in names)
+        return tuple(record for record in done if record)
 
     @property
     def cycle(self) -> int:

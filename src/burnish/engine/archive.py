@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from burnish.core.event import Recorded
 from burnish.core.history import History, PhaseRecord
-from burnish.core.review import Panel, Review, Unreadable, Verdict, Voice
+from burnish.core.review import Panel, Verdict
 from burnish.core.task import Task
 from burnish.engine.ports import Deps, Workspace
-from burnish.engine.record_review import for_the_ref
+from burnish.engine.record_review import for_the_ref, voice_of
 from burnish.review.records import Iteration, render_baseline_json, render_task_json
 
 # Read by machines: cut, they would be worth nothing.
@@ -63,39 +61,26 @@ def iterations(history: History) -> list[Iteration]:
     """Every reviewed cycle of the run, for `task.json`."""
     found = []
     for cycle in range(1, history.cycle + 1):
-        review = history.finished(cycle, "review")
-        if review:
+        reviews = history.reviews(cycle)
+        if reviews:
             decision = history.decision(cycle)
             accepted = decision is not None and decision.action in ("accept", "wait")
-            found.append(_iteration(history, review, accepted=accepted))
+            found.append(_iteration(history, reviews, accepted=accepted))
     return found
 
 
-def _iteration(history: History, record: PhaseRecord, *, accepted: bool) -> Iteration:
-    data = record.result
+def _iteration(history: History, records: tuple[PhaseRecord, ...], *, accepted: bool) -> Iteration:
+    """The review and the steps after it; the last one has the word."""
+    last = records[-1]
+    data = last.result
     said = Verdict(data["verdict"]) if data.get("verdict") else None
     if said is Verdict.APPROVED and not accepted:
         said = Verdict.CHANGES_REQUESTED
     panel = Panel(
-        voices=tuple(_voice(v) for v in data.get("reviewers", ())),
+        voices=tuple(voice_of(v) for record in records for v in record.result.get("reviewers", ())),
         verdict=said,
         summary=str(data.get("summary", "")),
         rejection_reason=str(data.get("rejection_reason", "")),
     )
-    findings = tuple(f for f in history.findings if f.first_cycle <= record.cycle <= f.last_cycle)
-    return Iteration(record.cycle, str(data.get("commit", "")), f"diff-{record.cycle}.patch", panel, findings)
-
-
-def _voice(data: Mapping[str, Any]) -> Voice:
-    verdict = data.get("verdict")
-    reading: Review | Unreadable = Unreadable("", "")
-    if verdict:
-        reading = Review(Verdict(verdict), str(data.get("summary", "")))
-    return Voice(
-        agent=str(data.get("agent", "")),
-        model=data.get("model"),
-        reading=reading,
-        reviewed_at=str(data.get("reviewed_at", "")),
-        raw_sha256=str(data.get("raw_sha256", "")),
-        provider=str(data.get("provider", "")),
-    )
+    findings = tuple(f for f in history.findings if f.first_cycle <= last.cycle <= f.last_cycle)
+    return Iteration(last.cycle, str(data.get("commit", "")), f"diff-{last.cycle}.patch", panel, findings)

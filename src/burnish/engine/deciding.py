@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from burnish.core.codec import decode
-from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait, after_review, after_work
+from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
-from burnish.core.flow import Decide, decision_after_checks, reviews, standing
+from burnish.core.flow import Decide, DoReview, decision_after_checks, decision_after_work, judged, reviews
 from burnish.core.history import History, PhaseRecord
 from burnish.core.policy import Policy
-from burnish.core.review import Compliance, Panel, Verdict
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
+from burnish.core.stored import stored_review
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
 from burnish.engine.moves import moved
@@ -39,19 +38,18 @@ def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
 
 def judge(history: History, policy: Policy, cycle: int) -> Decision:
     """Pure: the same record always gives the same decision."""
-    now = standing(history, policy, cycle)
     task = history.task
-    if history.work(cycle) and task.spec.type is not TaskType.PLAN:
-        early = after_work(now) or decision_after_checks(history, policy, cycle)
-        if early:
-            return early
     if task.spec.type is TaskType.PLAN:
         return Accept("the plan is written")
-    review = history.finished(cycle, "review")
-    if review is None:
+    if history.work(cycle):
+        early = decision_after_work(history, policy, cycle) or decision_after_checks(history, policy, cycle)
+        if early:
+            return early
+    if stored_review(history, cycle) is None:
         return _unreviewed(history, policy)
-    criteria = (*task.spec.criteria, *(item.text for item in task.spec.checklist))
-    return after_review(panel_of(review), history.findings, now, block_on=policy.block_on, criteria=criteria)
+    decision = judged(history, policy, cycle)
+    assert not isinstance(decision, DoReview), "a step that is still to be asked is asked first"
+    return decision
 
 
 def _unreviewed(history: History, policy: Policy) -> Decision:
@@ -60,26 +58,9 @@ def _unreviewed(history: History, policy: Policy) -> Decision:
     return Accept("review skipped, as the settings say")
 
 
-def panel_of(record: PhaseRecord) -> Panel:
-    """The part of a recorded review that decides."""
-    data = record.result
-    return Panel(
-        voices=(),
-        verdict=Verdict(data["verdict"]) if data.get("verdict") else None,
-        summary=str(data.get("summary", "")),
-        why=str(data.get("why", "")),
-        uncovered=tuple(data.get("uncovered", ())),
-        blocking=bool(data.get("blocking")),
-        rejection_reason=str(data.get("rejection_reason", "")),
-        compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
-        signed=bool(data.get("signed", True)),
-        mechanical=bool(data.get("mechanical")),
-    )
-
-
 def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Decision) -> list[Event]:
     task = history.task
-    reviewed = history.finished(cycle, "review")
+    reviewed = stored_review(history, cycle)
     status = review_status(decision, reviewed)
     data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
     data["review_status"] = status.value if status else None
@@ -154,11 +135,11 @@ def _accepted(
         return [moved(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:
         return []
-    # what was judged, not what the branch points to by now
-    judged = history.finished(cycle, "review") or history.work(cycle)
-    assert judged
-    seen = {"commit": judged.result["commit"], "tree": judged.result["tree"]}
-    bound = {"base": site.base.commit, "judge": site.policy.judge, **seen}
+    # what was judged, and by whom; not what the branch and the settings are by now
+    seen = stored_review(history, cycle) or history.work(cycle)
+    assert seen
+    bound = {"base": site.base.commit, "tree": seen.result["tree"], "commit": seen.result["commit"]}
+    bound["judge"] = _judge_of(history, site.policy, cycle)
     events = []
     if isinstance(decision, Accept):
         events.append(Event("review.approved", {**bound, "why": decision.why}, run=task.run, cycle=cycle))
@@ -168,6 +149,14 @@ def _accepted(
         return [*events, opened, moved(at_review, Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
     return [*events, moved(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
+
+
+def _judge_of(history: History, policy: Policy, cycle: int) -> str:
+    """What judged it. Settings that changed since make it another one, and the approval void at once."""
+    steps = ("", *(step.name for step in policy.pipeline))
+    records = [record for step in steps if (record := stored_review(history, cycle, step))]
+    judges = [str(record.result.get("judge", policy.judge)) for record in records]
+    return next((one for one in judges if one != policy.judge), policy.judge)
 
 
 def _needs_person(task: Task, policy: Policy) -> str:

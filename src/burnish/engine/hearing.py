@@ -37,6 +37,8 @@ class Seat:
 class Heard:
     voice: Voice
     uncovered: tuple[str, ...] = ()
+    # what it did not see, whatever its verdict: counts if a person waives what it asked for
+    unseen: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
     mechanical: bool = False
 
@@ -112,7 +114,8 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
     said = hearing.program(seat)
     if said is not None:
         reply = AgentReply(text=said.summary, command=seat.name)
-        return Heard(_voice(hearing, seat, _Said(reply, said)), _unseen(hearing, said), mechanical=True)
+        unseen = _unseen(hearing, said)
+        return Heard(_voice(hearing, seat, _Said(reply, said)), unseen, unseen, mechanical=True)
     parts = parts_of(hearing.subject, hearing.policy, seat.spec)
     answers, prompts = [], []
     for number, part in enumerate(parts, 1):
@@ -124,7 +127,9 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
     uncovered = _uncovered(hearing.subject, seen, whole.reading)
     if uncovered:
         whole, uncovered = _look_again(hearing, seat, whole, uncovered)
-    return Heard(_voice(hearing, seat, whole), uncovered, seen.not_shown)
+    inspected = whole.reading.inspected if isinstance(whole.reading, Review) else ()
+    unseen = coverage(hearing.subject.change, seen, inspected)
+    return Heard(_voice(hearing, seat, whole), uncovered, unseen, seen.not_shown)
 
 
 def parts_of(subject: Subject, policy: Policy, spec: ReviewerSpec) -> list[Subject]:

@@ -111,7 +111,7 @@ def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
     history = deps.book.history(site.task_id)
     if not isinstance(step, Work | Check | DoReview):
         return _fail(deps, history.task, error)
-    phase = step.phase if isinstance(step, Work) else "check" if isinstance(step, Check) else "review"
+    phase = "check" if isinstance(step, Check) else step.phase
     attempt, _ = history.attempt(step.cycle, phase)
     if error.code == ErrorCode.INTERRUPTED and deps.desk.call(history.task, step.cycle, phase, attempt).finished():
         # the agent had ended by itself: the next run goes on from its answer

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from burnish.core.codec import decode
 from burnish.core.finding import Finding, Severity, blocks
+from burnish.core.flow import DoReview
+from burnish.core.history import History
 from burnish.core.ledger import Update
-from burnish.core.review import Panel, Verdict
+from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
 from burnish.core.task import Task
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
@@ -38,6 +43,42 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
     )
     whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
+
+
+def with_earlier(history: History, step: DoReview, panel: Panel) -> Panel:
+    """The panel of a pipeline's step with those before it, so that one artifact holds the whole cycle."""
+    if not step.step:
+        return panel
+    before = [record for record in history.reviews(step.cycle) if record.phase != step.phase]
+    said = [(str(r.result.get("step") or "review"), str(r.result.get("summary", ""))) for r in before]
+    said.append((step.step, panel.summary))
+    return replace(
+        panel,
+        voices=(*(voice_of(v) for r in before for v in r.result.get("reviewers", ())), *panel.voices),
+        summary="\n".join(f"{name}: {text}" for name, text in said if text),
+        compliance=(
+            *(decode(Compliance, c) for r in before for c in r.result.get("compliance", ())),
+            *panel.compliance,
+        ),
+    )
+
+
+def voice_of(data: Mapping[str, Any]) -> Voice:
+    """A reviewer's part, read back from the journal."""
+    verdict = data.get("verdict")
+    reading: Review | Unreadable = Unreadable(str(data.get("summary", "")), "")
+    if verdict:
+        reading = Review(Verdict(verdict), str(data.get("summary", "")), blocking=bool(data.get("blocking")))
+    return Voice(
+        agent=str(data.get("agent", "")),
+        model=data.get("model"),
+        reading=reading,
+        reviewed_at=str(data.get("reviewed_at", "")),
+        raw_sha256=str(data.get("raw_sha256", "")),
+        raw_path=str(data.get("raw_path", "")),
+        command=str(data.get("command", "")),
+        provider=str(data.get("provider", "")),
+    )
 
 
 def weighed(block_on: Severity, panel: Panel, findings: tuple[Finding, ...]) -> Verdict | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.codec import encode
@@ -10,12 +11,13 @@ from burnish.core.event import Event
 from burnish.core.flow import DoReview
 from burnish.core.history import History
 from burnish.core.ledger import Update, absorb_review
+from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
-from burnish.engine.hearing import Heard, Hearing, hear_all, mechanical, panel_of
+from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
 from burnish.engine.ledger_events import finding_events
-from burnish.engine.ports import Deps, Snapshot
-from burnish.engine.record_review import keep_review
+from burnish.engine.ports import Deps, Inspection, Snapshot
+from burnish.engine.record_review import keep_review, with_earlier
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject, subject_of
 
@@ -23,18 +25,14 @@ from burnish.engine.subject import Subject, subject_of
 def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
     """Hear every reviewer, put together what they say, write it down."""
     task = history.task
-    attempt, new = history.attempt(step.cycle, "review")
+    policy = panel_for(site.policy, step.step)
+    attempt, new = history.attempt(step.cycle, step.phase)
     if new:
-        agents = [r.agent for r in site.policy.reviewers]
-        data = {"phase": "review", "attempt": attempt, "runner": deps.runner, "agent": ", ".join(agents)}
-        where = {"run": task.run, "cycle": step.cycle}
-        task = deps.record(
-            task, Event("phase.started", data, **where), Event("review.started", {"agents": agents}, **where)
-        )
+        task = deps.record(task, *_started(deps, task, policy, step, attempt))
     deps.fail_at("review-started")
-    subject = subject_of(deps, site, history, step.cycle)
+    subject = subject_of(deps, site, history, step.cycle, step.step)
     with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base) as snapshot:
-        hearing = _hearing(deps, site, task, subject, snapshot, attempt)
+        hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, (step.phase, attempt))
         heard = hear_all(hearing)
         breaches = snapshot.breaches()
     deps.fail_at("review-replied")
@@ -46,23 +44,64 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
         cycle=step.cycle,
         delta=subject.delta,
         files=subject.text_of,
+        # the same code before new judges: all they see is new to them
+        narrow=not _by_hand(history, step.cycle),
         mechanical=mechanical(heard),
     )
-    _write_down(deps, site, history, subject, attempt, heard, panel, update, breaches)
+    _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches)
     deps.fail_at("review-finished")
 
 
-def _hearing(deps: Deps, site: Site, task: Task, subject: Subject, snapshot: Snapshot, attempt: int) -> Hearing:
+def panel_for(policy: Policy, name: str) -> Policy:
+    """Who judges in the review, or in a step of the pipeline."""
+    step = next((step for step in policy.pipeline if step.name == name), None)
+    if step is None:
+        return policy
+    reviewers = tuple(replace(one, prompt=one.prompt or step.prompt) for one in step.reviewers)
+    return replace(policy, reviewers=reviewers, quorum=step.quorum)
+
+
+def _started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int) -> list[Event]:
+    agents = [r.agent for r in policy.reviewers]
+    data = {"phase": step.phase, "attempt": attempt, "runner": deps.runner, "agent": ", ".join(agents)}
+    where: dict[str, Any] = {"run": task.run, "cycle": step.cycle}
+    started = {"agents": agents, **({"step": step.step} if step.step else {})}
+    return [Event("phase.started", data, **where), Event("review.started", started, **where)]
+
+
+def _by_hand(history: History, cycle: int) -> bool:
+    work = history.work(cycle)
+    return bool(work and work.result.get("by_hand"))
+
+
+def _hearing(
+    deps: Deps, site: Site, task: Task, subject: Subject, snapshot: Snapshot, place: tuple[str, int]
+) -> Hearing:
+    phase, attempt = place
     return Hearing(
         subject=subject,
         policy=site.policy,
         files=snapshot.path,
         task=task.id,
-        call=lambda name: deps.desk.call(task, subject.cycle, "review", attempt, name),
+        call=lambda name: deps.desk.call(task, subject.cycle, phase.replace(":", "-"), attempt, name),
         ask=lambda request: deps.agents(task.id).call(
             request, on_output=lambda line: deps.progress.output(task.id, line)
         ),
         now=deps.now,
+        program=lambda seat: deps.program(_inspection(deps, site.policy, task, subject, snapshot, seat)),
+    )
+
+
+def _inspection(deps: Deps, policy: Policy, task: Task, subject: Subject, snapshot: Snapshot, seat: Seat) -> Inspection:
+    return Inspection(
+        agent=seat.spec.agent,
+        change=subject.change,
+        base=subject.change.old_tree,
+        commit=subject.commit.sha,
+        files=snapshot.path,
+        out_dir=deps.desk.out_dir(task, subject.cycle, seat.name),
+        comparisons=subject.comparisons,
+        test=next((c for c in policy.checks if c.name == "test"), None),
     )
 
 
@@ -71,6 +110,7 @@ def _write_down(
     site: Site,
     history: History,
     subject: Subject,
+    step: DoReview,
     attempt: int,
     heard: tuple[Heard, ...],
     panel: Panel,
@@ -78,10 +118,12 @@ def _write_down(
     breaches: list[str],
 ) -> None:
     task = history.task
-    kept = keep_review(deps, site, task, subject, panel, update)
+    kept = keep_review(deps, site, task, subject, with_earlier(history, step, panel), update)
     where: dict[str, Any] = {"run": task.run, "cycle": subject.cycle}
     data = {
-        "phase": "review",
+        "phase": step.phase,
+        "step": step.step,
+        "judge": site.policy.judge,
         "attempt": attempt,
         "commit": subject.commit.sha,
         "tree": subject.commit.tree,
@@ -94,6 +136,7 @@ def _write_down(
         "rejection_reason": panel.rejection_reason,
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),
+        "unseen": _unseen(heard),
         "inspected": sorted({p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}),
         "not_shown": sorted({p for h in heard for p in h.not_shown}),
         "notes": [*panel.notes, *update.notes],
@@ -108,8 +151,14 @@ def _write_down(
             Event("guard.breach", {"what": "a reviewer wrote to its snapshot", "paths": breaches[:50]}, **where)
         )
     events.append(Event("phase.finished", data, **where))
-    done = {key: data[key] for key in ("verdict", "summary", "review_ref", "reviewers", "commit")}
+    done = {key: data[key] for key in ("verdict", "summary", "review_ref", "reviewers", "commit", "step")}
     deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
+
+
+def _unseen(heard: tuple[Heard, ...]) -> list[str]:
+    """What nobody saw."""
+    missing = [set(h.unseen) for h in heard]
+    return sorted(set.intersection(*missing)) if missing else []
 
 
 def voice_data(voice: Voice) -> dict[str, Any]:

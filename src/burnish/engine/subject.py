@@ -9,7 +9,7 @@ from burnish.core.change import Change
 from burnish.core.check import Comparison
 from burnish.core.commit import Commit
 from burnish.core.finding import Finding
-from burnish.core.history import History
+from burnish.core.history import History, review_phase
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.task import Spec, Task
 from burnish.engine.checking import delta_since, remembered
@@ -80,20 +80,22 @@ class Subject:
         return self._texts[path]
 
 
-def subject_of(deps: Deps, site: Site, history: History, cycle: int) -> Subject:
+def subject_of(deps: Deps, site: Site, history: History, cycle: int, step: str = "") -> Subject:
+    """What the review of a cycle looks at, or a step of the pipeline after it."""
     task = history.task
     head = site.head()
     context = deps.code.context_files(site.workspace, site.base) if "project_context" in site.policy.context else ()
     # that burnish was stopped is no error of the work, and must not make a question that was answered a new one
     failed = [p.result for p in history.phases if p.state == "failed" and p.result.get("error") != "INTERRUPTED"]
     return Subject(
-        spec=task.spec,
+        spec=_beside_criteria(task.spec) if step else task.spec,
         cycle=cycle,
         max_cycles=task.max_cycles,
         commit=head,
         change=site.workspace.changes(site.base.tree, head.tree),
-        delta=delta_since(site, history, cycle, "review"),
-        findings=history.findings,
+        delta=delta_since(site, history, cycle, review_phase(step)),
+        # what the review before a step has just raised is no earlier finding to it
+        findings=tuple(f for f in history.findings if not step or f.first_cycle < cycle),
         comparisons=remembered(deps, task, cycle),
         project_context=context,
         plan=plans_of(deps, task),
@@ -103,6 +105,15 @@ def subject_of(deps: Deps, site: Site, history: History, cycle: int) -> Subject:
         read=lambda path: site.workspace.read(head.sha, [path]).get(path),
         prompts=dict(deps.prompts),
     )
+
+
+def _beside_criteria(spec: Spec) -> Spec:
+    """The review before the pipeline has judged the criteria: a step is told of them, and not asked again."""
+    items = (*spec.criteria, *(item.text for item in spec.checklist))
+    if not items:
+        return spec
+    told = "\n".join(["Judged by the review before this one:", *(f"- {item}" for item in items)])
+    return replace(spec, criteria=(), checklist=(), description=f"{spec.description}\n\n{told}".strip())
 
 
 def plans_of(deps: Deps, task: Task) -> str:

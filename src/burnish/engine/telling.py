@@ -59,8 +59,8 @@ def work_prompt(deps: Deps, site: Site, history: History, step: Work, *, number:
 
 def _fix_context(deps: Deps, site: Site, history: History, step: Work, number: str) -> FixContext:
     task, before = history.task, step.cycle - 1
-    review = history.finished(before, "review")
-    said = review.result if review else {}
+    reviews = history.reviews(before)
+    said = reviews[-1].result if reviews else {}
     decision = history.decision(before)
     full = site.policy.fix_history == "full"
     return FixContext(

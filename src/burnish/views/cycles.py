@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.history import DecisionRecord, PhaseRecord, is_review
 
 # what a journal's result tells about who did it, and what went wrong
 _TOLD = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue")
@@ -23,7 +23,9 @@ def cycles(phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -
 def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecord]) -> dict[str, Any]:
     standing = [p.result for p in phases if p.state == "finished" and not p.superseded]
     work = _last(standing, "commit")
-    review = _last([r for r in standing if r.get("phase") == "review"], "phase")
+    # the review, and the steps of the pipeline after it: the last one has the word
+    reviews = [r for r in standing if is_review(str(r.get("phase")))]
+    review = _last(reviews, "phase")
     check = _last([r for r in standing if r.get("phase") == "check"], "phase")
     return {
         "number": number,
@@ -33,7 +35,7 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "review_status": _review_status(review, decisions),
         "verdict": review.get("verdict"),
         "summary": review.get("summary"),
-        "reviewers": review.get("reviewers") or [],
+        "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,

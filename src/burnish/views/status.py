@@ -138,7 +138,8 @@ def _progress(task: Task, now: datetime, *, running: bool) -> str:
     if not running and cut:
         parts.append(GOES_ON)
     elif task.phase:
-        doing = _DOING.get(task.phase, task.phase)
+        name, _, step = task.phase.partition(":")
+        doing = _DOING.get(name, name) + (f" ({step})" if step else "")
         parts.append(f"{doing} {elapsed(task.phase_started, now)}".rstrip())
     return f"({', '.join(parts)})" if parts else ""
 

@@ -71,7 +71,9 @@ VALUES (:project, :event_id, :task, :run, :cycle, :action, :by_whom, :data);
 
 -- name: p_supersede
 UPDATE phases SET superseded = 1
-WHERE project = :project AND task = :task AND run = :run AND cycle = :cycle AND phase IN (:phases);
+WHERE project = :project AND task = :task AND run = :run AND cycle = :cycle
+    -- the steps of the pipeline stand and fall with the review
+    AND (phase IN (:phases) OR (phase LIKE 'review:%' AND 'review' IN (:phases)));
 
 -- name: p_approve
 INSERT INTO approvals (project, task, base, tree, judge, commit_sha, valid, ts, event_id)

@@ -1,0 +1,92 @@
+"""Reviews that are on record, and what they come to when a person has settled what stood in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burnish.core.codec import decode
+from burnish.core.decision import Accept, Decision, Round, Wait, after_review
+from burnish.core.finding import Category, Finding, Severity, State, blocks
+from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
+from burnish.core.policy import Policy
+from burnish.core.review import Compliance, Panel, Verdict
+
+
+def panel_of(record: PhaseRecord) -> Panel:
+    """The part of a recorded review that decides."""
+    data = record.result
+    return Panel(
+        voices=(),
+        verdict=Verdict(data["verdict"]) if data.get("verdict") else None,
+        summary=str(data.get("summary", "")),
+        why=str(data.get("why", "")),
+        uncovered=tuple(data.get("uncovered", ())),
+        blocking=bool(data.get("blocking")),
+        rejection_reason=str(data.get("rejection_reason", "")),
+        compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
+        signed=bool(data.get("signed", True)),
+        mechanical=bool(data.get("mechanical")),
+    )
+
+
+def settled_by_waiver(history: History, cycle: int) -> DecisionRecord | None:
+    """A person waived the last blocker of that cycle: the record of it, if nobody has decided since."""
+    last = next((d for d in reversed(history.decisions) if d.cycle == cycle), None)
+    return last if last and last.action == "again" and last.data.get("waived") else None
+
+
+def stored_review(history: History, cycle: int, step: str = "") -> PhaseRecord | None:
+    """The review of this cycle; after a waiver also an earlier one of the very same tree."""
+    name = review_phase(step)
+    own = history.finished(cycle, name)
+    work = history.work(cycle)
+    if own or work is None or settled_by_waiver(history, cycle) is None:
+        return own
+    past = (history.finished(earlier, name) for earlier in range(cycle - 1, 0, -1))
+    return next((r for r in past if r and r.result.get("tree") == work.result.get("tree")), None)
+
+
+def last_blockers_gone(findings: Sequence[Finding], blockers: Sequence[str], block_on: Severity) -> bool:
+    """Nothing that stood in the way stands there any more, and a person had a hand in it."""
+    known = {f.id: f for f in findings}
+    were = [known[id] for id in blockers if id in known]
+    by_a_person = any(f.state is State.WAIVED for f in were)
+    return by_a_person and not any(f.alive for f in were) and not any(blocks(f, block_on) for f in findings)
+
+
+def reviewed(
+    history: History, policy: Policy, cycle: int, step: str, now: Round, criteria: Sequence[str]
+) -> Decision | None:
+    """What one stored review comes to; None where there is none yet."""
+    record = stored_review(history, cycle, step)
+    if record is None:
+        return None
+    panel = panel_of(record)
+    waived = settled_by_waiver(history, cycle)
+    if waived is None or not last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on):
+        return after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
+    panel = _as_waived(panel, record, history.findings)
+    decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
+    return _in_words(decision, history.findings)
+
+
+def _as_waived(panel: Panel, record: PhaseRecord, findings: Sequence[Finding]) -> Panel:
+    """The review without what was waived. One that was never read, or that said no outright, stays what it is."""
+    if panel.verdict is not Verdict.CHANGES_REQUESTED or panel.blocking:
+        return panel
+    forgiven = sum(f.state is State.WAIVED and f.remark.category is Category.COMPLIANCE for f in findings)
+    unmet = [entry for entry in panel.compliance if entry.met is False]
+    compliance = panel.compliance
+    if len(unmet) <= forgiven:
+        compliance = tuple(replace(c, met=True) if c.met is False else c for c in compliance)
+    # Who asks for changes need not have seen everything; who approves must have.
+    unseen = tuple(record.result.get("unseen", ("what the review did not list",)))
+    return replace(panel, verdict=Verdict.APPROVED, compliance=compliance, uncovered=unseen)
+
+
+def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:
+    ids = ", ".join(f.id for f in findings if f.state is State.WAIVED)
+    if isinstance(decision, Accept | Wait):
+        return replace(decision, why=f"{ids} waived by a person; nothing else stood in the way")
+    return decision
