@@ -83,14 +83,10 @@ MOVES: dict[Status, frozenset[Status]] = {
             _S.CANCELLED,
         }
     ),
-    _S.WAITING_APPROVAL: frozenset(
-        {_S.VERIFIED, _S.IN_PROGRESS, _S.BLOCKED, _S.CODE_REVIEW, _S.CANCELLED}
-    ),
+    _S.WAITING_APPROVAL: frozenset({_S.VERIFIED, _S.IN_PROGRESS, _S.BLOCKED, _S.CODE_REVIEW, _S.CANCELLED}),
     _S.VERIFIED: frozenset({_S.COMPLETED, _S.CODE_REVIEW, _S.IN_PROGRESS, _S.BLOCKED}),
     _S.COMPLETED: frozenset(),
-    _S.BLOCKED: frozenset(
-        {_S.IN_PROGRESS, _S.CODE_REVIEW, _S.BACKLOG, _S.VERIFIED, _S.CANCELLED}
-    ),
+    _S.BLOCKED: frozenset({_S.IN_PROGRESS, _S.CODE_REVIEW, _S.BACKLOG, _S.VERIFIED, _S.CANCELLED}),
     _S.FAILED: frozenset({_S.IN_PROGRESS, _S.CODE_REVIEW, _S.BACKLOG, _S.CANCELLED}),
     _S.CANCELLED: frozenset({_S.BACKLOG}),
 }

@@ -103,9 +103,7 @@ def task_id(text: str) -> int:
     """`29` or `T29` → 29."""
     match = re.fullmatch(r"[Tt]?0*([1-9][0-9]{0,8})", text.strip())
     if not match:
-        raise BadInput(
-            f"{text!r} is not a task id.", hint="Write a number, e.g. 29 or T29; `burnish list` shows them."
-        )
+        raise BadInput(f"{text!r} is not a task id.", hint="Write a number, e.g. 29 or T29; `burnish list` shows them.")
     return int(match[1])
 
 
