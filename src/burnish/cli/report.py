@@ -74,7 +74,10 @@ def _head(done: Reviewed, page: Page) -> Iterator[str]:
     yield from wrap(f"against {one_line(done.pair.against)}", page.prose)
     added, removed = sum(f.added for f in files), sum(f.removed for f in files)
     who = dict.fromkeys(voice.agent for voice in done.panel.voices) if done.panel else ()
-    yield f"{count(len(files), 'file')}, +{added} -{removed}" + (f", by {one_line(', '.join(who))}" if who else "")
+    binary = sum(file.binary for file in files)
+    facts = [count(len(files), "file"), f"+{added} -{removed}"]
+    facts += [f"{binary} binary"] * bool(binary) + [f"by {one_line(', '.join(who))}"] * bool(who)
+    yield ", ".join(facts)
 
 
 def _bold(text: str, page: Page) -> Iterator[str]:
@@ -162,7 +165,7 @@ def _end(done: Reviewed, page: Page) -> Iterator[str]:
     if panel:
         for line in clean(panel.summary).strip().split("\n"):
             yield from wrap(line, page.prose) if line.strip() else ()
-    if not (panel and panel.mechanical and done.findings):
+    if not (panel and panel.mechanical):
         # a program's own summary has counted them
         yield tally(done.findings)
     yield from _not_shown(done.not_shown, page)

@@ -15,7 +15,7 @@ from burnish.cli.paint import coloured, columns, say, say_json, tell
 from burnish.cli.report import Page, is_plain, report
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
-from burnish.cli.text import clean, one_line
+from burnish.cli.text import clean, cut, one_line
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _telling() -> Iterator[Callable[[str], None]]:
 
         console = Console(stderr=True, highlight=False)
         with console.status(Text("Looking…")) as status:
-            yield lambda text: status.update(Text(one_line(text)))
+            yield lambda text: status.update(Text(cut(one_line(text), console.width - 4)))
     else:
         yield lambda text: tell(one_line(text))
 
@@ -115,7 +115,7 @@ def _show(done: Reviewed) -> None:
     if done.pair.note and not SESSION.quiet:
         tell(clean(done.pair.note))
     if done.panel is None:
-        say(f"Nothing to review: {one_line(done.pair.what)} is the same as {one_line(done.pair.against)}.")
+        say(one_line(_nothing(done)))
         for note in done.notes:
             tell(clean(note))
         return
@@ -124,13 +124,16 @@ def _show(done: Reviewed) -> None:
         say(line)
 
 
+def _nothing(done: Reviewed) -> str:
+    return f"Nothing to review: no change in {done.pair.what} against {done.pair.against}."
+
+
 def _as_json(done: Reviewed) -> dict[str, Any]:
     from burnish.views import finding_json
 
-    nothing = f"Nothing to review: {done.pair.what} is the same as {done.pair.against}."
     return {
         "verdict": done.verdict.value if done.verdict else None,
-        "summary": (done.panel.summary or done.panel.why) if done.panel else nothing,
+        "summary": (done.panel.summary or done.panel.why) if done.panel else _nothing(done),
         "findings": [finding_json(finding) for finding in done.findings],
         "inspected": list(done.inspected),
         "not_shown": list(done.not_shown),

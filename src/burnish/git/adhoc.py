@@ -93,12 +93,15 @@ def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) ->
 
 def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -> Pair:
     commit = _resolve(project, rev)
+    own = _is_head(project, commit)
     if base is not None:
         start, name = _start(project, base, commit)
-        return Pair(start, commit, f"{rev}, {_title(commit)}", _left(name, start))
-    what = f"commit {_title(commit)}" if rev == "HEAD" or commit.sha.startswith(rev) else f"{rev}, {_title(commit)}"
+        return Pair(start, commit, f"{rev}, {_title(commit)}", _left(name, start), checked_out=own)
+    is_sha = len(rev) >= 7 and commit.sha.startswith(rev)
+    what = f"commit {_title(commit)}" if rev == "HEAD" or is_sha else f"{rev}, {_title(commit)}"
     if not commit.parents:
-        return Pair(_nothing(project), commit, what, "nothing: it is the first commit", note=note)
+        first = "nothing: it is the first commit"
+        return Pair(_nothing(project), commit, what, first, note=note, checked_out=own)
     if read_objects(project, [commit.parents[0]])[0] is None:
         raise BurnishError(
             f"The parent of {_short(commit)} is not in this repository: it is a shallow or partial clone.",
@@ -106,7 +109,8 @@ def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -
         )
     parent = read_commit(project, commit.parents[0])
     which = "its first parent" if len(commit.parents) > 1 else "its parent"
-    return Pair(parent, commit, what, f"{which}, {_title(parent)}", note=note or _whole_branch(project, rev, commit))
+    note = note or _whole_branch(project, rev, commit)
+    return Pair(parent, commit, what, f"{which}, {_title(parent)}", note=note, checked_out=own)
 
 
 def _whole_branch(project: Project, rev: str, commit: Commit) -> str:
@@ -124,11 +128,11 @@ def _range(project: Project, text: str) -> Pair:
     if not (left or right):
         raise BadInput(f"{text!r} is not a range.", hint="Write A..B, or A...B for what B did since it left A.")
     one, other = _resolve(project, left or "HEAD"), _resolve(project, right or "HEAD")
-    name = f"{left or 'HEAD'}, {_title(one)}"
+    what, own = f"{right or 'HEAD'}, {_title(other)}", _is_head(project, other)
     if dots == "...":
         start, name = _start(project, left or "HEAD", other)
-        return Pair(start, other, f"{right or 'HEAD'}, {_title(other)}", _left(name, start))
-    return Pair(one, other, f"{right or 'HEAD'}, {_title(other)}", name)
+        return Pair(start, other, what, _left(name, start), checked_out=own)
+    return Pair(one, other, what, f"{left or 'HEAD'}, {_title(one)}", checked_out=own)
 
 
 def _start(project: Project, base: str, commit: Commit | None) -> tuple[Commit, str]:
@@ -171,6 +175,11 @@ def _candidates(project: Project, own: str | None) -> list[str]:
 def _head(project: Project) -> Commit | None:
     found = _known(project, "HEAD")
     return read_commit(project, found.commit) if found else None
+
+
+def _is_head(project: Project, commit: Commit) -> bool:
+    head = _known(project, "HEAD")
+    return head is not None and head.commit == commit.sha
 
 
 def _known(project: Project, name: str) -> Base | None:

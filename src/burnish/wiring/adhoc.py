@@ -178,7 +178,7 @@ def _subject(ground: Ground, pair: Pair, change: Change) -> Subject:
         plan="",
         previous_error="",
         session_log="",
-        read=lambda path: read_files(project, pair.new.sha, [path]).get(path),
+        read=Contents(project, pair.new.sha, change.paths).get,
         prompts=own_prompts(ground.config, project.root, settings.user_folder()),
     )
 
@@ -225,7 +225,7 @@ def _by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat:
         out_dir=ground.place / "out" / seat.name,
         checkout=ground.project.root,
         base_text=lambda path: _decoded(before.get(path)),
-        new_text=Contents(ground.project, pair.new.sha, list(change.paths)).get,
+        new_text=Contents(ground.project, pair.new.sha, change.paths).get,
         env=check_environment(os.environ, places=(files, ground.project.root)),
         test=_test(ground, pair),
         stop=ground.stop,
