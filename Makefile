@@ -28,8 +28,8 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable . --requirement $(VENV)/dev.txt
 	@touch $(READY)
 
-demo: ## the main job on a sample repository, without any AI
-	@echo "make demo is not built yet."; echo "See README.md for a first task with an agent of your own."; exit 2
+demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--keep keeps it)
+	@$(VENV)/bin/burnish demo $(ARGS)
 
 test: $(READY) ## all tests, side by side
 	$(PY) -m pytest -n $(JOBS) $(ARGS)

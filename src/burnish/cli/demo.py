@@ -54,7 +54,7 @@ def demo(
             say_json({"ok": not wrong, "directory": str(folder) if keep else None, "wrong": wrong, "tasks": stories})
         if wrong:
             raise BurnishError(f"The demo did not go as it should: {'; '.join(wrong)}.", hint=_look(stage))
-        show.lines(*(_around(stage, stories) if keep else _how_to_keep()))
+        show.lines(*(_around(stage, stories) if keep else _next()))
         return 0
     finally:
         if not keep:
@@ -66,6 +66,7 @@ class Shown:
 
     def __init__(self, *, silent: bool) -> None:
         self.silent = silent
+        self.flags = ["-q"] if silent else ["-v"] * SESSION.verbose
         self.colour = coloured(sys.stdout)
 
     def heading(self, text: str) -> None:
@@ -82,11 +83,8 @@ class Shown:
         from burnish.cli.main import main
 
         self.heading(f"$ burnish {' '.join(words)}")
-        argv = ["-C", str(stage.repo), *words]
-        if not self.silent:
-            return main(argv)
-        with contextlib.redirect_stdout(io.StringIO()):
-            return main([*argv, "-q"])
+        with contextlib.redirect_stdout(io.StringIO()) if self.silent else contextlib.nullcontext():
+            return main(["-C", str(stage.repo), *words, *self.flags])
 
 
 def _perform(stage: Stage, show: Shown) -> tuple[bool, list[dict[str, Any]], list[str]]:
@@ -126,40 +124,55 @@ def _folder(where: Path | None) -> Path:
     return folder.resolve()
 
 
+def _called() -> str:
+    """How a person calls this burnish in this shell: by its name, if that is what the name means here."""
+    own = Path(sys.executable).parent / "burnish"
+    found = shutil.which("burnish")
+    if found and Path(found).parent == own.parent:
+        return "burnish"
+    return shlex.quote(str(own))
+
+
 def _enter(stage: Stage) -> list[str]:
     """What a shell needs so that `burnish` means this one, with the demo's state."""
-    here = Path(sys.executable).parent
-    found = shutil.which("burnish")
-    path = [] if found and Path(found).parent == here else [f'export PATH={shlex.quote(str(here))}:"$PATH"']
+    here = shlex.quote(str(Path(sys.executable).parent))
+    path = [] if _called() == "burnish" else [f'export PATH={here}:"$PATH"']
     return [*path, f"export BURNISH_HOME={shlex.quote(str(stage.home))}", f"cd {shlex.quote(str(stage.repo))}"]
 
 
 def _around(stage: Stage, stories: list[dict[str, Any]]) -> list[str]:
     branch = one_line(str(stories[0]["branch"]))
-    steps = [
-        ("burnish show 2", "the finding, and how it went away"),
-        ("burnish diff 2 --since-review", "what the author did about it"),
-        ("burnish show review-cycle://2/review-cycle-1.md", "the review itself"),
-        ("burnish log 3", "what the author and the tests printed"),
-        (f"git merge {branch} && burnish done 1", "take the first one over"),
-        ('burnish edit 3 --verdict APPROVED --reason "…"', "or overrule the guard"),
-    ]
-    size = max(len(command) for command, _ in steps)
     return [
         "",
-        f"Kept in {stage.folder}. To look around:",
+        f"It went as it should: burnish works here. Kept in {stage.folder}. To look around:",
         *(f"  {line}" for line in _enter(stage)),
-        *(f"  {command:<{size}}  # {words}" for command, words in steps),
+        *_table(
+            ("burnish show 2", "the finding, and how it went away"),
+            ("burnish show review-cycle://2/review-cycle-1.md", "the review that asked for it"),
+            ("burnish diff 2 --since-review", "what the author did about it"),
+            ("burnish log 3", "what the author and the tests printed"),
+            (f"git merge {branch} && burnish done 1", "take the first one over"),
+            ('burnish edit 3 --verdict APPROVED --reason "no refunds any more"', "overrule the guard, on record"),
+        ),
     ]
 
 
-def _how_to_keep() -> list[str]:
+def _next() -> list[str]:
+    name = _called()
     return [
         "",
-        "It went as it should: burnish works here. The sample is removed again.",
-        "  burnish demo --keep             keeps it, and says how to look around",
-        '  burnish add "What is to be done"  in a repository of yours: a first task (the README has the settings)',
+        "It went as it should: burnish works here. The sample has been removed. What to type next:",
+        *_table(
+            (f"{name} demo --keep", "the same, kept to look around in"),
+            (f"{name} review", "in a repository of yours: a review of your last change"),
+            (f"{name} init", "in a repository of yours: the settings for a first task"),
+        ),
     ]
+
+
+def _table(*rows: tuple[str, str]) -> list[str]:
+    size = max(len(command) for command, _ in rows)
+    return [f"  {command:<{size}}  # {words}" for command, words in rows]
 
 
 def _look(stage: Stage) -> str:

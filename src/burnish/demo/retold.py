@@ -18,20 +18,25 @@ def _tests(story: Story) -> list[str]:
     said: dict[str, str] = {}
     for cycle in story["cycles"]:
         for check in cycle["checks"]:
-            said |= {name: f"{name} fails in cycle {cycle['number']} and did not before" for name in check["new"]}
-            said |= {name: f"{name} failed before: not held against this change" for name in check["old"]}
-            said |= {name: f"{name} failed before and passes now" for name in check["fixed"]}
+            said |= {name: f"new failure in cycle {cycle['number']}: {_short(name)}" for name in check["new"]}
+            said |= {name: f"not blamed, failed before: {_short(name)}" for name in check["old"]}
+            said |= {name: f"mended, failed before: {_short(name)}" for name in check["fixed"]}
     return list(said.values())
+
+
+def _short(name: str) -> str:
+    """`test_a.py::B::test_c`, without the folders."""
+    return name.rpartition("/")[2]
 
 
 def _findings(story: Story) -> Iterator[str]:
     for finding in story["findings"]:
-        if finding["severity"] == "info":
-            continue
+        if finding["severity"] == "info" or finding["category"] == "test":
+            continue  # a failing test is told above
         place = ":".join(str(finding[key]) for key in ("file", "line") if finding[key])
         by = ", ".join(name.removeprefix("check:") for name in finding["reviewers"])
-        what = f"{finding['id']} {finding['severity']}, {place}: {finding['title']}"
-        yield f"{what}. Found in cycle {finding['first_cycle']} by {by}; {finding['state']}"
+        found = f"found in cycle {finding['first_cycle']} by {by}"
+        yield f"{finding['id']} {place} {finding['title']} ({found}; {finding['state']})"
 
 
 def _end(story: Story) -> Iterator[str]:

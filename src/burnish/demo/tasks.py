@@ -19,17 +19,17 @@ class Planned:
 
 TASKS = (
     Planned(
-        Spec("Print prices as 5.25, not as 525", "The command prints cents. People read whole money better."),
+        Spec("Print 5.25, not 525", "The command prints cents; people are used to whole money."),
         Status.VERIFIED,
         cycles=1,
     ),
     Planned(
-        Spec("Refuse parcels without weight", "Zero grams or less is a slip of the finger: say so instead of a price."),
+        Spec("Refuse zero weight", "Zero grams or less is a slip of the finger: no price for that."),
         Status.VERIFIED,
         cycles=2,
     ),
     Planned(
-        Spec("Round island prices up", "One test has failed for a while: 701.25 should cost 702."),
+        Spec("Round up for islands", "One test has failed for a while: 701.25 cents should cost 702."),
         Status.BLOCKED,
         cycles=2,
         reason=Reason.GUARD,
