@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from burnish.core.finding import Category, Remark, Severity
@@ -170,7 +170,7 @@ def _matching(
     for number in sorted(file.changed):
         line = file.line(number)[:2000]
         for pattern, word in patterns:
-            if not _COMMENT.match(line) and pattern.search(line):
+            if not _COMMENT.match(line) and "noqa" not in line and pattern.search(line):
                 yield number, word
                 break
 
@@ -197,6 +197,3 @@ def _switched_off(file: Looked) -> Iterator[Remark]:
                 category=Category.TEST,
                 suggestion="Remove the focus.",
             )
-
-
-Reader = Callable[[Looked], Iterator[Remark]]

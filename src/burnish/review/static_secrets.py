@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from burnish.core.finding import Category, Remark, Severity
@@ -40,6 +42,9 @@ _MORE = (
     ("Google API Key", re.compile(r"AIza[0-9A-Za-z_-]{35}")),
     ("Anthropic API Key", re.compile(r"sk-ant-[A-Za-z0-9_-]{30,}")),
 )
+# Shapes that tests and docs are full of.
+_SHOWN = ("JSON Web Token", "Basic Auth Credentials")
+_TELLING = re.compile(r"key|pass|pwd|secret|contrase", re.IGNORECASE)
 _CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
 
 
@@ -55,12 +60,16 @@ def secrets(file: Looked) -> Iterator[Secret]:
     """The worst on each changed line."""
     if not file.changed or file.is_generated:
         return
-    for number in sorted(file.changed):
-        line = file.line(number)
-        if len(line) > LONGEST_LINE or _ALLOWED.search(line):
-            continue
-        found = [*_known(file, number, line)] or [*_by_name(file, number, line)]
-        yield from found[:1]
+    numbers = [n for n in sorted(file.changed) if len(file.line(n)) <= LONGEST_LINE]
+    numbers = [n for n in numbers if not _ALLOWED.search(file.line(n))]
+    soft = file.is_test or file.is_docs
+    found: dict[int, Secret] = {}
+    for secret in _known(file, numbers, soft=soft):
+        found.setdefault(secret.line, secret)
+    for number in [] if soft else numbers:
+        if number not in found and _TELLING.search(file.line(number)):
+            found.update((secret.line, secret) for secret in _by_name(file, number))
+    yield from (found[number] for number in sorted(found))
 
 
 def secret_remark(file: Looked, secret: Secret) -> Remark:
@@ -82,32 +91,36 @@ def hide(text: str, values: list[str]) -> str:
 
 
 def _article(kind: str) -> str:
-    return f"{'An' if kind[0] in 'AEIO' else 'A'} {kind if kind.isupper() else kind[0] + kind[1:]}"
+    return f"{'An' if kind[0] in 'AEIO' else 'A'} {kind}"
 
 
-def _known(file: Looked, number: int, line: str) -> Iterator[Secret]:
-    """By its shape."""
-    for kind, values in _shapes(line):
-        for value in values:
-            if kind == "Private Key":
-                if not file.is_test and _key_follows(file, number, line):
-                    yield Secret(number, line.strip(), kind, Severity.ERROR)
-            elif _stands_alone(line, value) and not _is_placeholder(value):
-                softer = kind in ("JSON Web Token", "Basic Auth Credentials")
-                if not (softer and (file.is_test or file.is_docs)):
-                    yield Secret(number, value, kind, Severity.ERROR)
+def _known(file: Looked, numbers: list[int], *, soft: bool) -> Iterator[Secret]:
+    """By its shape. `soft`: in tests and docs some shapes are only there to be looked at."""
+    for kind, number, value in _shapes(file, numbers):
+        line = file.line(number)
+        if kind == "Private Key":
+            if not file.is_test and _key_follows(file, number, line):
+                yield Secret(number, line.strip(), kind, Severity.ERROR)
+        elif soft and kind in _SHOWN:
+            continue
+        elif _stands_alone(line, value) and not _is_placeholder(value):
+            yield Secret(number, value, kind, Severity.ERROR)
 
 
-def _shapes(line: str) -> Iterator[tuple[str, list[str]]]:
+def _shapes(file: Looked, numbers: list[int]) -> Iterator[tuple[str, int, str]]:
+    """All lines in one go: none of the patterns reaches over the end of a line."""
+    text = "\n".join(file.line(n) for n in numbers)
+    starts = list(accumulate((len(file.line(n)) + 1 for n in numbers), initial=0))
     for detector in _detectors():
         # Not by analyze_string(): it gives back the first group, which for some kinds is only the prefix.
-        found = [_value(match) for pattern in detector.denylist for match in pattern.finditer(line)]
         formal = getattr(detector, "is_formally_valid", None)
-        if found := [value for value in found if formal is None or formal(value)]:
-            yield str(detector.secret_type), found
+        for match in (match for pattern in detector.denylist for match in pattern.finditer(text)):
+            value = _value(match)
+            if formal is None or formal(value):
+                yield str(detector.secret_type), numbers[bisect_right(starts, match.start()) - 1], value
     for kind, pattern in _MORE:
-        if found := pattern.findall(line):
-            yield kind, found
+        for match in pattern.finditer(text):
+            yield kind, numbers[bisect_right(starts, match.start()) - 1], match[0]
 
 
 def _value(match: re.Match[str]) -> str:
@@ -116,16 +129,16 @@ def _value(match: re.Match[str]) -> str:
     return group if len(group) > 5 or match[0].startswith("://") else match[0]
 
 
-def _by_name(file: Looked, number: int, line: str) -> Iterator[Secret]:
-    """By the name of what it is given to, outside tests and docs."""
-    if file.is_test or file.is_docs:
-        return
+def _by_name(file: Looked, number: int) -> Iterator[Secret]:
+    """By the name of what it is given to."""
+    line = file.line(number)
     for value in _keyword(file.path, line):
         match = _NAME.search(line[: line.find(value)])
         if not match or _NOT_A_SECRET_NAME.search(match[1]) or not _looks_random(value):
             continue
         strong = len(value) >= 16 and _entropy(value) >= 3.5
         yield Secret(number, value, "password or key", Severity.ERROR if strong else Severity.WARNING)
+        return
 
 
 def _looks_random(value: str) -> bool:

@@ -135,7 +135,7 @@ class Lines:
         """The lines, and the one before them, where a call may begin."""
         if path not in self._kept:
             try:
-                self._kept[path] = read_text(self.root / path).split("\n")
+                self._kept[path] = ["", *read_text(self.root / path).split("\n")]
             except (OSError, ValueError):
                 self._kept[path] = []
-        return "\n".join(self._kept[path][max(first - 2, 0) : last])
+        return "\n".join(self._kept[path][max(first - 1, 0) : last + 1])

@@ -21,8 +21,8 @@ F402 F504 F522 F523 F601 F602 F632 F633 F811 F841 E722
 B002 B003 B005 B006 B012 B014 B015 B018 B020 B021 B022 B023 B025 B029 B031 B032 B033 B035 B039
 PLE0101 PLE0302 PLE0303 PLE0305 PLE0307 PLE0308 PLE0309 PLE0643 PLE0704 PLE1132 PLE1205 PLE1206 PLE1310
 PLE1507 PLE1519 PLE1520 PLE1700 PLE2510 PLE2512 PLE2513 PLE2514 PLE2515
-PLW0127 PLW0128 PLW0129 PLW0131 PLW0133 PLW0177 PLW0211 PLW0245 PLW0406 PLW0602 PLW0711 PLW1507 PLW1508
-PLW1509 PLW2101 PLR0124 RUF006 RUF008 RUF024 RUF026 RUF034 PIE794 PIE796 SIM222 SIM223
+PLW0127 PLW0128 PLW0129 PLW0131 PLW0133 PLW0177 PLW0211 PLW0245 PLW0602 PLW0711 PLW1507 PLW1508
+PLW1509 PLW2101 RUF006 RUF008 RUF024 RUF026 RUF034 PIE794 PIE796 SIM222 SIM223
 ASYNC210 ASYNC220 ASYNC221 ASYNC222 ASYNC251 S110 S112
 """.split()
 
@@ -31,23 +31,30 @@ _DANGEROUS = "PLE2502 S201 S307 S323 S501 S502 S503 S504 S506 S507 S602 S605 S60
 
 # A hole if what comes in is not trusted.
 _RISKY = """
-S102 S103 S113 S202 S301 S302 S304 S305 S306 S324 S505 S508 S509 S611 S612 S701 S702 S704
+S102 S103 S113 S202 S301 S304 S305 S306 S324 S505 S508 S509 S611 S612 S701 S702
 """.split()
 
-_TIDY = ["F401", "F842"]
+# True, but nobody need hurry.
+_TIDY = ["F401", "F842", "PLR0124"]
 
 SELECTED = tuple(sorted({*_WRONG, *_LIKELY, *_DANGEROUS, *_RISKY, *_TIDY}))
 
 # In a test these are how things are tried out.
 _NOT_IN_TESTS = {"B015", "B018", "PLR0124", "PLW0177", "PLW0133", "S110", "S112", "E722", "SIM222", "SIM223", "F841"}
 _RUNS_IT = re.compile(r"\.(?:execute|executemany|executescript|raw|fetch\w*|query)\s*\(")
-_MEANT = re.compile(r"seems safe")
+_SEEMS_SAFE = re.compile(r"seems safe")
+# Somebody has looked at it and said so, to another tool.
+_LOOKED_AT = re.compile(r"#\s*nosec\b|#\s*type:\s*ignore\[[^]]*name-defined|\bget_ipython\b")
+_OWN_NAMES = re.compile(r"eval\((?:[^()]*,\s*[\w{]|[rb]?[\"'][^\"']*[\"']\))")
+_PROPERTY = re.compile(r"\s*[\w.]+\.\w+\s*(?:#.*)?")
 
 
 def weigh(
     code: str, message: str, *, code_there: str, in_tests: bool, own_rules: bool
 ) -> tuple[Category, Severity] | None:
     """How bad it is; None if it is not worth a person's time. `own_rules`: the repository asked for this rule."""
+    if code != SYNTAX and not own_rules and _meant(code, code_there):
+        return None
     if code == SYNTAX or code in _WRONG:
         return Category.CODE, Severity.ERROR
     if in_tests and not own_rules and (_about_security(code) or code in _NOT_IN_TESTS):
@@ -63,13 +70,22 @@ def weigh(
     return None
 
 
+def _meant(code: str, code_there: str) -> bool:
+    lines = code_there.partition("\n")[2]
+    if code == "B018" and _PROPERTY.fullmatch(lines):
+        return True  # to read a property may well do something
+    return (_about_security(code) or code == "F821") and bool(_LOOKED_AT.search(lines))
+
+
 def _about_security(code: str) -> bool:
     return code.startswith("S") and code[1:].isdigit()
 
 
 def _danger(code: str, message: str, code_there: str) -> tuple[Category, Severity] | None:
-    if _MEANT.search(message):
+    if _SEEMS_SAFE.search(message):
         return None  # a shell, but with words that stand in the code
+    if code == "S307" and _OWN_NAMES.search(code_there):
+        return Category.SECURITY, Severity.WARNING  # of a fixed text, or with names of its own
     if code == "S608" and not _RUNS_IT.search(code_there):
         # Text that looks like SQL: whether it is ever run, and with what, cannot be seen here.
         return Category.SECURITY, Severity.WARNING
