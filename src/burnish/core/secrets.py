@@ -1,0 +1,183 @@
+"""Known secrets, found in a text and taken out of it. Pure: the values of the environment are handed in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
+
+# A person's word on a line that it holds no secret.
+ALLOWED = re.compile(r"burnish: ?allow-secret|pragma: ?allowlist (?:nextline )?secret", re.I)
+ASSIGNED = "password or token"
+_OF_ENV = "value of "
+
+_NAME = re.compile(
+    r"(?:^|_)(?:KEYS?|TOKENS?|SECRETS?|PASS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|CREDS|AUTH|COOKIE|PAT|DSN)(?:_|\d|$)"
+    r"|_PWD$|APIKEY|PASSWORD|SECRET|TOKEN$",
+    re.I,
+)
+_NO_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|NAME|USER|USERNAME|HOST|PORT|TTL|TIMEOUT|ALGORITHM|FORMAT|TYPE)$", re.I)
+_NO_VALUE = re.compile(
+    r"[a-z]{1,11}|[A-Z]{1,11}|[A-Z][a-z]{1,10}|[\d.,:+-]+|(?i:development|production|authenticated|unauthenticated)"
+    r"|(?:/|~|\./|\.\./|file:|ssh-|\$).*",
+    re.S,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A secret in a text, by line and kind; never its value."""
+
+    line: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What must not be seen: some values, and everything that has the shape of a secret."""
+
+    kinds: Mapping[str, str] = field(default_factory=dict)  # value → kind
+    _values: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Secrets:
+        """The values of variables whose names say that they are secret."""
+        kinds: dict[str, str] = {}
+        for name, value in environment.items():
+            for secret in _values_of(name, value.strip()):
+                for dress in _dresses(secret):
+                    kinds.setdefault(dress, f"{_OF_ENV}{name}")
+        longest_first = sorted(kinds, key=len, reverse=True)
+        return cls(kinds, re.compile("|".join(map(re.escape, longest_first))) if kinds else None)
+
+    def redact(self, text: str) -> str:
+        """The same text with a note in the place of each secret. Doing it twice changes nothing more."""
+        if self._values:
+            text = self._values.sub(lambda hit: mark(self.kinds[hit[0]]), text)
+        for shape in SHAPES:
+            text = shape.sub(text, lambda hit, kind=shape.kind: _without(hit, kind))  # type: ignore[misc]
+        for start, end in reversed(list(assignments(text))):
+            text = text[:start] + mark(ASSIGNED) + text[end:]
+        return text
+
+    def find(self, text: str) -> list[Leak]:
+        """Every secret with its line, in the order of the lines."""
+        leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in self._hits(text)}
+        return sorted(leaks, key=lambda leak: (leak.line, leak.kind))
+
+    def find_new(self, text: str, *, old: str = "") -> list[Leak]:
+        """Those on lines that are not in `old`, and that nobody allowed; a value of the environment never is."""
+        leaks = self.find(text)
+        if not leaks:
+            return []
+        before = {line.strip() for line in old.split("\n")}
+        lines = text.split("\n")
+
+        def counts(leak: Leak) -> bool:
+            line, above = lines[leak.line - 1], lines[leak.line - 2] if leak.line > 1 else ""
+            if line.strip() in before:
+                return False
+            allowed = ALLOWED.search(line) or ("nextline" in above and ALLOWED.search(above))
+            return leak.kind.startswith(_OF_ENV) or not allowed
+
+        return [leak for leak in leaks if counts(leak)]
+
+    def find_values(self, data: bytes) -> list[Leak]:
+        """In what is no text only known values can be told from chance."""
+        text = data.decode("latin-1")
+        return (
+            [Leak(1, kind) for kind in sorted({self.kinds[hit] for hit in self._values.findall(text)})]
+            if self._values
+            else []
+        )
+
+    def _hits(self, text: str) -> Iterator[tuple[int, str]]:
+        taken: list[tuple[int, int]] = []
+
+        def free(span: tuple[int, int]) -> bool:
+            if any(start < span[1] and span[0] < end for start, end in taken):
+                return False
+            taken.append(span)
+            return True
+
+        if self._values:
+            for hit in self._values.finditer(text):
+                taken.append(hit.span())
+                yield hit.start(), self.kinds[hit[0]]
+        for shape in SHAPES:
+            yield from ((hit.start("secret"), shape.kind) for hit in shape.hits(text) if free(hit.span("secret")))
+        yield from ((span[0], ASSIGNED) for span in assignments(text) if free(span))
+
+    def clean(self, value: Any) -> Any:
+        """Every text inside of lists and mappings, redacted."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            return {self.clean(key): self.clean(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.clean(item) for item in value]
+        return value
+
+
+@dataclass(slots=True)
+class LineFilter:
+    """Line after line of a growing text: a key is taken out though no line shows all of it."""
+
+    secrets: Secrets
+    inside: bool = False
+
+    def __call__(self, line: str) -> str | None:
+        """The line as it may be shown; None for the lines inside of a key."""
+        if self.inside:
+            self.inside = KEY_END.search(line) is None and KEY_LINE.fullmatch(line) is not None
+            if self.inside or KEY_END.search(line):
+                return None
+        begin = KEY_BEGIN.search(line)
+        if begin and not line[begin.end() :].strip("\\nr\"', \t\r"):
+            self.inside = True
+            return self.secrets.redact(line[: begin.start()]) + mark("private key")
+        return self.secrets.redact(line)
+
+
+def mark(kind: str) -> str:
+    return f"[secret: {kind} removed]"
+
+
+def _without(hit: re.Match[str], kind: str) -> str:
+    start, end = (at - hit.start() for at in hit.span("secret"))
+    return hit[0][:start] + mark(kind) + hit[0][end:]
+
+
+def _values_of(name: str, value: str) -> Iterator[str]:
+    """The secret part of a variable, if it has one."""
+    if "://" in value:
+        try:
+            password = urlsplit(value).password or ""
+        except ValueError:
+            return
+        if len(password) >= 8 and not _NO_VALUE.fullmatch(password):
+            yield password
+        return
+    if not _NAME.search(name) or _NO_NAME.search(name) or len(value) < 8:
+        return
+    if not _NO_VALUE.fullmatch(value) and len(set(value)) >= 4:
+        yield value
+
+
+def _dresses(value: str) -> Iterator[str]:
+    """The value as it is, and as JSON, an address and base64 would write it."""
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield quote(value, safe="")
+    for lead in ("", " ", "  "):
+        # where in its group of three a value starts decides its letters; those at the edges mix with the neighbours'
+        coded = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")
+        inner = (coded[4:] if lead else coded)[:-2]
+        if len(inner) >= 16:
+            yield inner
