@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from burnish.cli.paint import BY_STATUS, paint
+from burnish.cli.paint import BY_STATUS, mark, paint
 from burnish.cli.text import count, cut, one_line, pad, width
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -46,23 +46,24 @@ def board(
     # A status followed by brackets stands outside the column: "in_progress (cycle 2/3 …" needs no alignment.
     states = max([10, *(len(row.status) for row in rows if row.details[:1] not in ("", "("))])
     tails = [f"{row.status:<{states}} {row.details}".rstrip() for row in rows]
-    left = room - (2 + 2 + ids + 1 + 3)
+    signs = max((len(row.mark) for row in rows), default=1)
+    left = room - (2 + signs + 1 + ids + 1 + 3)
     titles = min(
         max((width(row.title) for row in rows), default=0),
         max(_LEAST_TITLE, left - max(map(width, tails), default=0)),
     )
     return [
-        _join(row, cut(tail, left - titles), ids=ids, titles=titles, colour=colour)
+        _join(row, cut(tail, left - titles), signs=signs, ids=ids, titles=titles, colour=colour)
         for row, tail in zip(rows, tails, strict=True)
     ]
 
 
-def _join(row: Row, tail: str, *, ids: int, titles: int, colour: bool) -> str:
+def _join(row: Row, tail: str, *, signs: int, ids: int, titles: int, colour: bool) -> str:
     tone = BY_STATUS[row.status]
     title = pad(cut(row.title, titles), titles)
     split = len(row.status)
     painted = paint(tail[:split], tone, on=colour) + tail[split:]
-    return f"  {paint(row.mark, tone, on=colour)} {row.id:>{ids}} {title}   {painted}"
+    return f"  {paint(f'{row.mark:<{signs}}', tone, on=colour)} {row.id:>{ids}} {title}   {painted}"
 
 
 def _row(task: Task, unmet: list[int], now: datetime, alive: Alive) -> Row:
@@ -74,7 +75,7 @@ def _row(task: Task, unmet: list[int], now: datetime, alive: Alive) -> Row:
         details += f"  {count(task.overrides, 'override')}"
     if line.cost:
         details += f"   {line.cost}"
-    return Row(line.mark, line.id, one_line(line.title), line.status, details.strip())
+    return Row(mark(line.mark), line.id, one_line(line.title), line.status, details.strip())
 
 
 def _unmet(tasks: Sequence[Task]) -> Callable[[Task], list[int]]:

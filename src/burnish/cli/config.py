@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from burnish.cli.pager import paged
 from burnish.cli.paint import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import clean, cut, one_line, pad, width
@@ -36,7 +38,11 @@ def config(
         raise BadInput(f"config {action} takes no key.", hint=f"`burnish config show {key}` shows one setting.")
     if action == "reference":
         text = explain.reference()
-        say_json({"reference": text}) if as_json else say(text.rstrip("\n"))
+        if as_json:
+            say_json({"reference": text})
+            return
+        with paged():
+            say(text.rstrip("\n"))
     elif action == "path":
         _paths(as_json)
     else:
@@ -47,7 +53,13 @@ def _show(values: list[Value], as_json: bool) -> None:
     if as_json:
         say_json({"settings": [{"key": one.key, "value": plain(one.value), "origin": one.origin} for one in values]})
         return
-    on, room = coloured(sys.stdout), columns(sys.stdout)
+    with paged():
+        for line in table(values, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+            say(line)
+
+
+def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
+    """Keys, values and origins under each other."""
     keys = min(max(width(one.key) for one in values), room // 2)
     origins = max(width(one_line(one.origin)) for one in values)
     most = max(12, room - keys - 4 - min(origins, room // 3))
@@ -55,8 +67,8 @@ def _show(values: list[Value], as_json: bool) -> None:
     for one in values:
         changed = one.origin != "default"
         key, said = pad(one_line(one.key), keys), pad(cut(written(one.value), words), words)
-        origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=on)
-        say(f"{key}  {paint(said, 'bold', on=on and changed)}  {origin}")
+        origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=colour)
+        yield f"{key}  {paint(said, 'bold', on=colour and changed)}  {origin}"
 
 
 def written(value: Any) -> str:

@@ -42,14 +42,17 @@ def log(
     if as_json:
         say_json({"logs": [_log_json(file) for file in _files(app, number, phase)]})
         return
+    from burnish.cli.pager import paged
+
     read: dict[Path, int] = {}
-    while True:
-        running = app.store.task(app.key, number).status in RUNNING
-        for file in _files(app, number, phase):
-            _print_more(file, read)
-        if not (follow and running):
-            break
-        time.sleep(_PAUSE)
+    with paged(wanted=not follow and bool(_files(app, number, phase))):
+        while True:
+            running = app.store.task(app.key, number).status in RUNNING
+            for file in _files(app, number, phase):
+                _print_more(file, read)
+            if not (follow and running):
+                break
+            time.sleep(_PAUSE)
     if not read:
         tell(f"Nothing was printed yet. Run it: burnish run {number}")
 
@@ -116,12 +119,17 @@ def events(
     if as_json and not follow:
         say_json({"events": [event_json(event) for event in found]})
         return
+    if not follow:
+        from burnish.cli.pager import paged
+
+        with paged():
+            for event in found:
+                _say_event(event, as_json)
+        return
     while True:
         for event in found:
             _say_event(event, as_json)
             after = event.id
-        if not follow:
-            return
         time.sleep(_PAUSE)
         found = reader.store.events(reader.key, task=number, since=after)
 

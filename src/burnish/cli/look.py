@@ -25,7 +25,10 @@ def diff(
     elif not patch:
         tell("No change yet.")
     elif sys.stdout.isatty():
-        _show(patch)
+        from burnish.cli.pager import paged
+
+        with paged():
+            _show(patch)
     else:
         # Byte for byte: `burnish diff 29 | git apply` must work.
         sys.stdout.buffer.write(patch)

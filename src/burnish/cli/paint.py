@@ -8,6 +8,8 @@ import shutil
 import sys
 from typing import Any, TextIO
 
+from burnish.cli.session import SESSION
+
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
 BY_STATUS = {
@@ -22,11 +24,30 @@ BY_STATUS = {
     "cancelled": "dim",
 }
 
+# For those who listen to a screen instead of looking at it.
+WORDS = {"✓": "ok", "✗": "failed", "!": "attention", "→": "running", "·": "waiting"}
+_SPOKEN = str.maketrans({"…": "...", "│": "|", "─": "-", "·": "-", "→": "to", "✓": "ok", "✗": "failed"})
+
 BY_SEVERITY = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
+def is_plain() -> bool:
+    """Words only: `--plain` or BURNISH_PLAIN."""
+    return SESSION.plain or os.environ.get("BURNISH_PLAIN", "") not in ("", "0")
+
+
+def mark(sign: str) -> str:
+    """A sign before a line, or the word for it."""
+    return WORDS.get(sign, sign) if is_plain() else sign
+
+
+def spoken(text: str) -> str:
+    """The text as it is to be written: without signs that a screen reader stumbles over, if it is to be plain."""
+    return text.translate(_SPOKEN) if is_plain() and not text.isascii() else text
+
+
 def coloured(stream: TextIO) -> bool:
-    if os.environ.get("NO_COLOR"):
+    if is_plain() or os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
@@ -46,12 +67,12 @@ def columns(stream: TextIO) -> int:
 
 def say(text: str = "") -> None:
     """A line of data."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(spoken(text) + "\n")
 
 
 def tell(text: str) -> None:
     """A line beside the data: progress, warnings, errors."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(spoken(text) + "\n")
     sys.stderr.flush()
 
 

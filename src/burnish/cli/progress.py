@@ -7,7 +7,7 @@ import sys
 import threading
 
 from burnish.cli import story
-from burnish.cli.paint import BY_STATUS, coloured, paint, tell
+from burnish.cli.paint import BY_STATUS, coloured, is_plain, paint, tell
 from burnish.cli.text import clean
 from burnish.core.event import Recorded
 from burnish.core.flow import RUNNING
@@ -81,7 +81,7 @@ def watcher(*, several: bool, quiet: bool, verbose: bool) -> Plain:
     if quiet:
         return Quiet(several=several, verbose=False)
     # -v prints every line of output: a line that redraws itself below would only flicker.
-    if sys.stderr.isatty() and not verbose and os.environ.get("TERM") != "dumb":
+    if sys.stderr.isatty() and not verbose and not is_plain() and os.environ.get("TERM") != "dumb":
         from burnish.cli.live import Live
 
         return Live(several=several)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import BY_STATUS, coloured, paint, say, say_json, tell
+from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
 from burnish.cli.text import clean, one_line
 from burnish.core.status import Status
@@ -119,7 +119,7 @@ def say_report(report: RunReport, request: RunRequest) -> None:
         if words and len(report.tasks) == 1 and not SESSION.quiet:
             tell(f"  {words}")
     for task, why in report.waiting:
-        say(f"· Task {task.id} waits: {one_line(why)}")
+        say(f"{mark('·')} Task {task.id} waits: {one_line(why)}")
     if not (report.tasks or report.waiting or report.planned or report.interrupted):
         tell("Nothing is ready to run. `burnish status` shows where things stand, `burnish add` adds a task.")
     if report.interrupted:

@@ -23,9 +23,10 @@ class Session:
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
+    plain: bool = False
 
     def reset(self) -> None:
-        self.start, self.quiet, self.verbose, self.debug = None, False, False, False
+        self.start, self.quiet, self.verbose, self.debug, self.plain = None, False, False, False, False
 
 
 SESSION = Session()
@@ -79,6 +80,15 @@ def options(
         bool,
         typer.Option("--debug", help="Show the traceback of an error.", callback=_note("debug"), expose_value=False),
     ] = False,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain",
+            help="Words only: no colour, spinner, marks or pager (or BURNISH_PLAIN=1).",
+            callback=_note("plain"),
+            expose_value=False,
+        ),
+    ] = False,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=_version, is_eager=True, expose_value=False),
@@ -89,10 +99,21 @@ def options(
         typer.echo(context.get_help())
 
 
-SHARED = ("start", "quiet", "verbose", "debug")
+SHARED = ("start", "quiet", "verbose", "debug", "plain")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False)]
+
+
+def _offered(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    from burnish.cli.complete import tasks
+
+    return tasks(context, incomplete)
+
+
+TaskId = Annotated[
+    str,
+    typer.Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False, autocompletion=_offered),
+]
 
 
 def start_dir() -> Path:

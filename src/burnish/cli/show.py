@@ -39,9 +39,11 @@ def show(
         say_json(story)
         return
     from burnish.cli.page import page
+    from burnish.cli.pager import paged
 
-    for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
-        say(line)
+    with paged():
+        for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+            say(line)
 
 
 def _artifact(pointer: str, as_json: bool) -> None:
@@ -52,6 +54,9 @@ def _artifact(pointer: str, as_json: bool) -> None:
     if as_json:
         say_json({"ref": pointer, "text": data.decode(errors="replace")})
     elif sys.stdout.isatty():
-        say(clean(data.decode(errors="replace")).rstrip("\n"))
+        from burnish.cli.pager import paged
+
+        with paged():
+            say(clean(data.decode(errors="replace")).rstrip("\n"))
     else:
         sys.stdout.buffer.write(data)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from burnish.cli.paint import mark
 from burnish.cli.text import count, one_line
 from burnish.core.event import Recorded
 from burnish.core.status import Status
@@ -109,7 +110,7 @@ def result(task: Task) -> str:
     outcome = task.final_verdict or task.reason or task.error
     after = f" after {count(task.cycle, 'cycle')}" if task.cycle else ""
     inside = f"{outcome}{after}" if outcome else after.strip()
-    words = f"{MARKS[task.status]} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
+    words = f"{mark(MARKS[task.status])} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
     note = one_line(task.note)
     return words if task.status in (Status.VERIFIED, Status.COMPLETED) or not note else f"{words}: {note}"
 

@@ -1,0 +1,60 @@
+"""What the shell offers when a person presses Tab. Silent whatever happens."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from burnish.cli.text import one_line
+from burnish.errors import BurnishError
+
+
+def tasks(context: Any, incomplete: str) -> list[tuple[str, str]]:
+    """The tasks of this repository, each with its title and status."""
+    from burnish.core.status import Status
+
+    prefix = incomplete[:1] if incomplete[:1] in ("T", "t") else ""
+    last = (Status.COMPLETED, Status.CANCELLED)
+    # What is over comes last: it is rarely meant.
+    found = sorted(_tasks(), key=lambda task: (task.status in last, task.id))
+    offers = [(f"{prefix}{task.id}", f"{one_line(task.spec.title)} ({task.status})") for task in found]
+    return [offer for offer in offers if offer[0].startswith(incomplete)]
+
+
+def projects(context: Any, incomplete: str) -> list[tuple[str, str]]:
+    from burnish.store import Store
+    from burnish.wiring.reader import home_of
+
+    try:
+        with Store.open(home_of(), create=False) as store:
+            known = [(project.key, one_line(str(project.root))) for project in store.projects()]
+    except BurnishError:
+        return []
+    return [offer for offer in known if offer[0].startswith(incomplete)]
+
+
+def _tasks() -> list[Any]:
+    from burnish.git.project import discover
+    from burnish.store import Store
+    from burnish.wiring.reader import home_of
+
+    try:
+        found = discover(_start())
+        with Store.open(home_of(), create=False) as store:
+            project = store.project_for(found.common_dir, found.root, create=False)
+            return store.tasks(project.key, brief=True) if project else []
+    except (BurnishError, OSError):
+        return []
+
+
+def _start() -> Path:
+    """Where the command will work: `-C DIR` was typed but not carried out yet."""
+    try:
+        words = shlex.split(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", ""))
+    except ValueError:
+        words = []
+    named = [after for word, after in pairwise(words) if word == "-C"]
+    return Path(named[0]).expanduser() if named else Path.cwd()

@@ -1,0 +1,74 @@
+"""Long texts go through the pager where a person looks, as with git: BURNISH_PAGER, PAGER, or less."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from burnish.cli.paint import is_plain
+
+# Ends by itself if it fits on one screen, keeps colours, leaves the text on the screen.
+LESS = "FRX"
+
+
+class _Paged(io.TextIOWrapper):
+    """Goes to a pipe and ends on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def paged(*, wanted: bool = True) -> Iterator[None]:
+    """What is printed inside goes through the pager, if there is one and someone to read it."""
+    argv = program() if wanted and sys.stdout.isatty() else None
+    process = _start(argv) if argv else None
+    if process is None:
+        yield
+        return
+    assert process.stdin is not None
+    screen, sys.stdout = sys.stdout, _Paged(process.stdin, encoding=sys.stdout.encoding, errors="replace")
+    try:
+        yield
+    except BrokenPipeError:
+        pass  # read enough
+    finally:
+        with suppress(BrokenPipeError):
+            sys.stdout.close()
+        sys.stdout = screen
+        _wait(process)
+
+
+def program() -> list[str] | None:
+    """The words that start the pager; None where nothing is to be paged."""
+    if is_plain() or os.environ.get("TERM") == "dumb":
+        return None
+    named = next((os.environ[name] for name in ("BURNISH_PAGER", "PAGER") if name in os.environ), "less")
+    try:
+        words = shlex.split(named)
+    except ValueError:
+        return None
+    return words if words and words != ["cat"] and shutil.which(words[0]) else None
+
+
+def _start(argv: list[str]) -> subprocess.Popen[bytes] | None:
+    sys.stdout.flush()
+    try:
+        return subprocess.Popen(argv, stdin=subprocess.PIPE, env={"LESS": LESS, "LESSCHARSET": "utf-8", **os.environ})
+    except OSError:
+        return None
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    while True:
+        try:
+            process.wait()
+            return
+        except KeyboardInterrupt:
+            continue  # ^C in less stops a search; it is for less to say when it is over
