@@ -180,6 +180,10 @@ class Store:
         found = self._db.all("findings_now", {"project": project, "task": task})
         return tuple(rows.finding_of(r) for r in found)
 
+    def waived_until(self, project: str) -> list[int]:
+        """Tasks with a finding of their current run that is waived for a time."""
+        return [row["task"] for row in self._db.all("tasks_waived_until", {"project": project})]
+
     def approval(self, project: str, task: int) -> Approval | None:
         row = self._db.one("approval_of", {"project": project, "task": task})
         return rows.approval_of(row) if row else None

@@ -108,6 +108,9 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "last_cycle": finding.last_cycle,
         "reviewers": list(finding.reviewers),
         "waiver": encode(finding.waiver),
+        "disputes": finding.disputes,
+        "evidence": finding.evidence,
+        "note": finding.note,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from burnish.agents.base import AgentSettings
 from burnish.checks.detect import detect
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
+from burnish.core.finding import Finding, Severity, Waiver
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task
-from burnish.engine import actions
+from burnish.engine import actions, ruling
 from burnish.engine.ports import Progress
 from burnish.errors import BadInput
 from burnish.git.artifacts import read_artifact
@@ -152,6 +154,26 @@ class App:
 
     def review_again(self, task_id: int) -> Task:
         return actions.review_again(self.book, task_id, by=self.person)
+
+    # what a person rules on findings
+
+    def waive(self, task_id: int, finding: str, *, reason: str, until: date | None = None) -> Finding:
+        at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        waiver = Waiver(self.person, reason.strip(), at, until.isoformat() if until else None)
+        return ruling.waive(self.book, task_id, finding, waiver, block_on=Severity(self.config.review.block_on))
+
+    def reopen(self, task_id: int, finding: str, *, reason: str = "") -> Finding:
+        level = Severity(self.config.review.block_on)
+        return ruling.reopen(self.book, task_id, finding, by=self.person, reason=reason, block_on=level)
+
+    def expire_waivers(self) -> list[str]:
+        """Reopen what was waived until a day that has passed; a line for each task."""
+        today, level, told = date.today().isoformat(), Severity(self.config.review.block_on), []
+        for number in self.store.waived_until(self.key):
+            ids = ruling.expire(self.book, number, today, block_on=level)
+            if ids:
+                told.append(f"Task {number}: the waiver of {', '.join(ids)} has run out, it is open again.")
+        return told
 
     # looking
 

@@ -99,6 +99,7 @@ def _before(app: App, deps: Deps) -> list[str]:
         task = deps.book.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):
             archive(deps, deps.code.workspace(task), task, task.cycle)
+    notes += app.expire_waivers()
     for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
         why = actions.void_stale(app.book, app.code, task, app.policy(task).judge)
         if why:

@@ -17,6 +17,11 @@ SELECT data FROM findings WHERE project = :project AND task = :task AND run = :r
 SELECT f.data FROM findings f JOIN tasks t ON t.project = f.project AND t.id = f.task AND t.run = f.run
 WHERE f.project = :project AND f.task = :task ORDER BY f.number;
 
+-- name: tasks_waived_until
+-- the last waiver tells; what is reopened has none
+SELECT DISTINCT f.task FROM findings f JOIN tasks t ON t.project = f.project AND t.id = f.task AND t.run = f.run
+WHERE f.project = :project AND t.removed = 0 AND f.alive = 0 AND f.data LIKE '%"until":"%' ORDER BY f.task;
+
 -- name: approval_of
 SELECT a.*, e.type AS event_type, e.task AS event_task, e.data AS event_data
 FROM approvals a LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id

@@ -1,0 +1,153 @@
+"""burnish findings, waive, reopen"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import BY_SEVERITY, coloured, columns, paint, say, say_json, tell
+from burnish.cli.session import AsJson, TaskId, open_app, open_reader
+from burnish.cli.text import count, cut, one_line, pad, width
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.core.finding import Finding
+    from burnish.core.task import Task
+
+FindingId = Annotated[str, typer.Argument(metavar="FINDING", help="The finding, e.g. F2.", show_default=False)]
+HEADS = ("id", "state", "severity", "category", "place", "title", "voices", "cycles")
+ALIVE = ("open", "reopened", "disputed")
+
+
+def findings(
+    task: TaskId,
+    alive: Annotated[bool, typer.Option("--open", help="Only those that still stand.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what reviews and checks found in a task, and what became of it."""
+    from burnish.views import finding_json
+
+    number, reader = task_id(task), open_reader()
+    if reader.project is None:
+        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
+    reader.store.task(reader.key, number)
+    found = [finding_json(one) for one in reader.store.findings(reader.key, number)]
+    shown = [one for one in found if one["state"] in ALIVE] if alive else found
+    if as_json:
+        say_json({"id": str(number), "findings": shown})
+    elif shown:
+        for line in table(shown, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+            say(line)
+    else:
+        say(f"Task {number} has no open findings." if found else f"Task {number} has no findings.")
+
+
+def table(found: Sequence[Mapping[str, Any]], *, room: int, colour: bool) -> Iterator[str]:
+    """One line each, and below it what a person or the author said of it."""
+    rows = [_row(one) for one in found]
+    sizes = [max(width(text) for text in (HEADS[i], *(row[i] for row in rows))) for i in range(len(HEADS))]
+    others = sum(sizes) - sizes[5] + 2 * (len(HEADS) - 1)
+    # the place is cut before the title is lost
+    sizes[4] = max(10, min(sizes[4], sizes[4] - max(0, 24 - (room - others))))
+    others = sum(sizes) - sizes[5] + 2 * (len(HEADS) - 1)
+    sizes[5] = max(12, min(sizes[5], room - others))
+    yield paint("  ".join(pad(head, size) for head, size in zip(HEADS, sizes, strict=True)).rstrip(), "dim", on=colour)
+    for row, one in zip(rows, found, strict=True):
+        cells = [pad(cut(text, size), size) for text, size in zip(row, sizes, strict=True)]
+        cells[2] = paint(cells[2], BY_SEVERITY.get(one["severity"], "dim"), on=colour)
+        yield "  ".join(cells).rstrip()
+        for line in said_of(one):
+            yield cut(f"    {line}", room)
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    first, last = one["first_cycle"], one["last_cycle"]
+    return (
+        one["id"],
+        one["state"],
+        one["severity"],
+        one["category"],
+        place(one),
+        one_line(one["title"]),
+        one_line(", ".join(one["reviewers"]) or "-"),
+        str(first) if first == last else f"{first}-{last}",
+    )
+
+
+def place(one: Mapping[str, Any]) -> str:
+    if not one.get("file"):
+        return "-"
+    return one_line(one["file"]) + (f":{one['line']}" if one.get("line") else "")
+
+
+def said_of(one: Mapping[str, Any]) -> Iterator[str]:
+    """Who waived it and until when, what the author holds against it, why it is as it is."""
+    waiver = one.get("waiver")
+    if waiver:
+        until = f" (until {waiver['until']})" if waiver.get("until") else ""
+        yield f"waived by {one_line(waiver['by'])}: {one_line(waiver['reason'])}{until}"
+    if one.get("evidence"):
+        times = f" ({one['disputes']} times)" if (one.get("disputes") or 0) > 1 else ""
+        yield f"disputed by the author{times}: {one_line(one['evidence'])}"
+    note = one_line(one.get("note") or "")
+    if note and not waiver:
+        yield f"{one['state']}: {note}"
+
+
+def waive(
+    task: TaskId,
+    finding: FindingId,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it may stay; it is kept.")] = "",
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="DATE", help="It holds until then: 2027-01-31.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Live with a finding. When it was the last that blocked, `run` decides anew."""
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
+    day = _day(until) if until is not None else None
+    if not reason.strip():
+        raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
+    app, number = open_app(), task_id(task)
+    done = app.waive(number, finding, reason=reason, until=day)
+    _report(done, app.store.task(app.key, number), "Waived", as_json)
+
+
+def reopen(
+    task: TaskId,
+    finding: FindingId,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is not settled.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say that a finding is not settled; an approval that rested on it is void."""
+    app, number = open_app(), task_id(task)
+    done = app.reopen(number, finding, reason=reason)
+    _report(done, app.store.task(app.key, number), "Reopened", as_json)
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        raise BadInput(f"{text!r} is not a date.", hint="Write it like 2027-01-31.") from None
+    if day < date.today():
+        raise BadInput(f"{day} is in the past.", hint="A waiver ends on a day to come, or has no --until.")
+    return day
+
+
+def _report(finding: Finding, task: Task, what: str, as_json: bool) -> None:
+    if as_json:
+        from burnish.views import finding_json
+
+        say_json({**finding_json(finding), "task": str(task.id), "task_status": task.status.value})
+        return
+    say(f"{what} {finding.id} of task {task.id}: {one_line(finding.remark.title)}")
+    left = f", {count(task.open_findings, 'finding')} open" if task.open_findings else ""
+    tell(f"  Task {task.id} is {task.status}{left}." + (f" {one_line(task.note)}" if task.note else ""))
