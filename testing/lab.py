@@ -120,11 +120,15 @@ class Lab:
 
     def burnish(self, *argv: str, code: int | None = 0) -> Said:
         """In this process, which is fast; it must end with `code`, unless that is None."""
-        out, err = io.StringIO(), io.StringIO()
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors="replace") for _ in range(2))
         streams = (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err))
         with mock.patch.dict(os.environ, self.env), streams[0], streams[1]:
             ended = main(["-C", str(self.repo.path), *argv])
-        return self._judged(Said(ended, out.getvalue(), err.getvalue()), argv, code)
+        heard = []
+        for stream in (out, err):
+            stream.flush()
+            heard.append(stream.buffer.getvalue().decode(errors="replace"))  # type: ignore[attr-defined]
+        return self._judged(Said(ended, *heard), argv, code)
 
     def start(self, *argv: str, **env: str) -> subprocess.Popen[str]:
         """As a process of its own, for what only processes can show."""

@@ -54,12 +54,14 @@ def test_a_commit_on_the_branch_voids_the_approval_and_is_reviewed_without_calli
 
 def test_the_checks_run_on_what_was_committed_by_hand(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra="checks: {test: 'test ! -f by-hand.py', lint: null}\n")
-    verified(lab)
+    lab.add("Add division", "--max-cycles", "5")
+    lab.burnish("run")
     by_hand(lab)
-    lab.agent("robot", "pathlib.Path('by-hand.py').unlink()")
+    lab.agent("robot", "pathlib.Path('by-hand.py').unlink()\napp.write_text(app.read_text() + '# z\\n')")
     lab.burnish("run")
     assert [c["status"] for c in lab.show(1)["cycles"][2]["checks"]] == ["failed"]
     assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 4)
+    assert lab.refs("refs/burnish/rescue/") == {}
 
 
 def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: Lab) -> None:

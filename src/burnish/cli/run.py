@@ -10,7 +10,7 @@ import typer
 
 from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
-from burnish.cli.text import clean, one_line
+from burnish.cli.text import one_line
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -108,8 +108,6 @@ def say_report(report: RunReport, request: RunRequest) -> None:
     from burnish.cli.story import advice, result
 
     on = coloured(sys.stdout)
-    for text in report.notes:
-        tell(clean(text))
     if request.dry_run:
         for task in report.planned:
             say(f"Would run task {task.id}: {one_line(task.spec.title)}")

@@ -30,4 +30,7 @@ def moved(
         "review_status": review_status,
     }
     data |= {key: str(value) for key, value in words.items() if value}
+    if to not in (Status.COMPLETED, Status.CANCELLED):
+        # said outright: what an earlier round ended with is no longer so
+        data.setdefault("final_verdict", None)
     return Event("task.status", data, run=task.run, cycle=task.cycle if cycle is None else cycle)

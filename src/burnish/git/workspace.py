@@ -279,7 +279,10 @@ class Workspace:
                 return None
             stage(self.project, scratch, self.path, dirt)
             tree = write_tree(self.project, scratch)
-        return tree if tree != head.tree else None
+        at = self.stands_on()
+        # a branch that was moved by somebody else does not make clean files dirty
+        known = {head.tree, read_commit(self.project, at).tree if at and at != head.sha else head.tree}
+        return tree if tree not in known else None
 
 
 def _move_off(path: Path) -> None:

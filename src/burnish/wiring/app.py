@@ -17,7 +17,7 @@ from burnish.config.policy import policy_for
 from burnish.config.settings import Config
 from burnish.core.finding import Finding, Severity, Waiver
 from burnish.core.policy import CheckSpec, Policy
-from burnish.core.status import Status
+from burnish.core.status import Status, check_move
 from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
 from burnish.engine.ports import Progress
@@ -130,6 +130,8 @@ class App:
             raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
         if verdict and not reason.strip():
             raise BadInput("An override needs a reason.", hint='Say why: --reason "…"')
+        if status:
+            check_move(str(task_id), task.status, Status.BACKLOG)
         if changes:
             task = self.store.edit_task(self.key, task_id, changes)
         if status:
@@ -145,6 +147,8 @@ class App:
         return actions.cancel(self.book, self.code, task_id)
 
     def done(self, task_id: int, *, reason: str) -> Task:
+        task = self.store.task(self.key, task_id)
+        actions.void_stale(self.book, self.code, task, self.policy(task).judge)
         return actions.done(self.book, task_id, by=self.person, reason=reason)
 
     def retry(self, task_id: int, *, restart: bool) -> Task:
