@@ -12,7 +12,7 @@ from burnish.cli.text import one_line
 from burnish.errors import BurnishError
 
 
-def tasks(context: Any, incomplete: str) -> list[tuple[str, str]]:
+def tasks(incomplete: str) -> list[tuple[str, str]]:
     """The tasks of this repository, each with its title and status."""
     from burnish.core.status import Status
 
@@ -24,7 +24,7 @@ def tasks(context: Any, incomplete: str) -> list[tuple[str, str]]:
     return [offer for offer in offers if offer[0].startswith(incomplete)]
 
 
-def projects(context: Any, incomplete: str) -> list[tuple[str, str]]:
+def projects(incomplete: str) -> list[tuple[str, str]]:
     from burnish.store import Store
     from burnish.wiring.reader import home_of
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli.paint import say, say_json, tell
-from burnish.cli.session import SESSION, AsJson, TaskId, open_app, open_reader
+from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean, one_line
 from burnish.core.flow import RUNNING
 from burnish.core.task import task_id
@@ -99,7 +99,10 @@ def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:
 
 
 def events(
-    task: Annotated[str | None, typer.Argument(metavar="TASK", help="Only of this task.", show_default=False)] = None,
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="TASK", help="Only of this task.", show_default=False, autocompletion=offer_tasks),
+    ] = None,
     follow: Follow = False,
     after: Annotated[int, typer.Option("--since", metavar="ID", help="Only what came after this event.")] = 0,
     as_json: AsJson = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
-from burnish.cli.session import SESSION, AsJson, TaskId, open_app
+from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
 from burnish.cli.text import one_line
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
@@ -23,7 +23,8 @@ ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 where it ran
 
 def run(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="TASK", help="The tasks to run.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="TASK", help="The tasks to run.", show_default=False, autocompletion=offer_tasks),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every task that is ready or becomes ready.")] = False,
     jobs: Annotated[int, typer.Option("-j", "--parallel", min=1, metavar="N", help="So many at once.")] = 1,

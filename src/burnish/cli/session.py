@@ -104,15 +104,15 @@ SHARED = ("start", "quiet", "verbose", "debug", "plain")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _offered(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+def offer_tasks(incomplete: str) -> list[tuple[str, str]]:
     from burnish.cli.complete import tasks
 
-    return tasks(context, incomplete)
+    return tasks(incomplete)
 
 
 TaskId = Annotated[
     str,
-    typer.Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False, autocompletion=_offered),
+    typer.Argument(metavar="TASK", help="The task, e.g. 29 or T29.", show_default=False, autocompletion=offer_tasks),
 ]
 
 

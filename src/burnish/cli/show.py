@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from burnish.cli.paint import coloured, columns, say, say_json
-from burnish.cli.session import AsJson, open_app, open_reader
+from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean
 from burnish.core.task import task_id
 from burnish.errors import BadInput
@@ -20,7 +20,12 @@ _POINTER = re.compile(r"review-cycle://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*
 def show(
     task: Annotated[
         str,
-        typer.Argument(metavar="TASK", help="A task, or review-cycle://29/review-cycle-2.md.", show_default=False),
+        typer.Argument(
+            metavar="TASK",
+            help="A task, or review-cycle://29/review-cycle-2.md.",
+            show_default=False,
+            autocompletion=offer_tasks,
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:

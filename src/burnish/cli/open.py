@@ -1,0 +1,31 @@
+"""burnish open"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from burnish.cli.paint import say, say_json
+from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.core.task import task_id
+
+
+def open_task(
+    task: TaskId,
+    only_print: Annotated[bool, typer.Option("--print", help="Print what would be started.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Open a task's workspace in your editor ($VISUAL, else $EDITOR)."""
+    from burnish.wiring.editor import editor, open_in
+
+    folder = open_app().path(task_id(task))
+    words = editor()
+    if as_json:
+        say_json({"id": str(task_id(task)), "path": str(folder), "editor": words})
+    elif words and not only_print:
+        open_in(words, folder)
+    else:
+        # without an editor: the words that bring a person there
+        say(shlex.join([*(words or ["cd"]), str(folder)]))

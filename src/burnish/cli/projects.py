@@ -1,0 +1,103 @@
+"""burnish projects"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli import complete
+from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.session import AsJson
+from burnish.cli.text import count, cut, one_line, pad, width
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring.projects import Known
+
+NONE = "No projects yet. In a repository of yours: burnish init"
+
+
+def projects(
+    action: Annotated[str | None, typer.Argument(metavar="[forget]", help="Nothing, or forget.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="With forget: its name, key or folder.", autocompletion=complete.projects),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the repositories that burnish knows, or forget one.
+
+    Forgetting takes it out of the lists; its events and branches stay, and `burnish add` there brings it back.
+    """
+    from burnish.wiring.projects import forget, known
+
+    if action == "forget":
+        if not name:
+            raise BadInput("Which project is to be forgotten?", hint="`burnish projects` lists them.")
+        _report(forget(name), as_json)
+        return
+    if action is not None:
+        raise BadInput(f"{action!r} cannot be done to projects.", hint="It is `burnish projects [forget NAME]`.")
+    found = known()
+    if as_json:
+        say_json({"projects": [_json(one) for one in found]})
+    elif not found:
+        say(NONE)
+    else:
+        for line in table(found, room=columns(sys.stdout), colour=coloured(sys.stdout), now=datetime.now(UTC)):
+            say(line)
+
+
+def table(found: list[Known], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
+    """Name, tasks, last activity and folder; a folder that is gone says so."""
+    rows = [(one_line(one.name), _tasks(one), ago(one.last, now)) for one in found]
+    names, tasks, times = (min(max(width(row[i]) for row in rows), room // 3) for i in range(3))
+    for row, one in zip(rows, found, strict=True):
+        cells = [pad(cut(text, size), size) for text, size in zip(row, (names, tasks, times), strict=True)]
+        root = one_line(str(one.root)) if one.there else f"{one_line(str(one.root))} (gone)"
+        place = _tail(root, max(16, room - names - tasks - times - 6))
+        yield "  ".join([paint(cells[0], "bold", on=colour), *cells[1:], paint(place, "dim", on=colour)])
+
+
+def _tasks(one: Known) -> str:
+    return count(one.tasks, "task") + (f", {one.running} running" if one.running else "")
+
+
+def _tail(path: str, room: int) -> str:
+    """The end of a path tells more than its start."""
+    if width(path) <= room:
+        return path
+    kept = path
+    while kept and width(kept) >= room:
+        kept = kept[1:]
+    return f"…{kept}"
+
+
+def ago(moment: str, now: datetime) -> str:
+    """`just now`, `5 minutes ago`, `3 days ago`, or the date."""
+    try:
+        seconds = (now - datetime.fromisoformat(moment)).total_seconds()
+    except ValueError:
+        return moment[:10]
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            number = int(seconds // size)
+            return moment[:10] if word == "day" and number > 30 else f"{count(number, word)} ago"
+    return "just now"
+
+
+def _report(one: Known, as_json: bool) -> None:
+    if as_json:
+        say_json(_json(one))
+    else:
+        say(f"Forgot {one_line(one.name)} ({one_line(str(one.root))}). Its events and branches are kept.")
+
+
+def _json(one: Known) -> dict[str, Any]:
+    keys = ("key", "name", "tasks", "running")
+    more = {"root": str(one.root), "there": one.there, "last_activity": one.last}
+    return {**{key: getattr(one, key) for key in keys}, **more}

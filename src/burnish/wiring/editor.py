@@ -1,0 +1,34 @@
+"""Open a folder in the person's own editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from burnish.errors import BadInput, BurnishError
+
+
+def editor(env: Mapping[str, str] | None = None) -> list[str]:
+    """The words that start it: $VISUAL, else $EDITOR; none if neither is set."""
+    env = os.environ if env is None else env
+    name = next((name for name in ("VISUAL", "EDITOR") if env.get(name)), None)
+    if name is None:
+        return []
+    try:
+        words = shlex.split(env[name])
+    except ValueError:
+        words = []
+    if not words or not shutil.which(words[0]):
+        raise BadInput(f"${name} is {env[name]!r}, which cannot be started.", hint=f"Correct ${name}.")
+    return words
+
+
+def open_in(words: list[str], folder: Path) -> None:
+    """Start the editor and wait for it; one with windows of its own comes back at once."""
+    code = subprocess.run([*words, str(folder)], check=False).returncode
+    if code:
+        raise BurnishError(f"{words[0]} ended with exit code {code}.", hint=f"The workspace is {folder}")

@@ -1,0 +1,88 @@
+"""The repositories that burnish knows, and how to forget one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.core.flow import RUNNING
+from burnish.errors import BadInput, Refused
+from burnish.proc.identity import is_dead
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+from burnish.wiring.reader import home_of, refuse_inside_phase
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A project with what is going on in it."""
+
+    key: str
+    name: str
+    root: Path
+    # the checkout may have been moved or removed
+    there: bool
+    tasks: int
+    running: int
+    # of its newest task, else when it became known
+    last: str
+
+
+def known() -> list[Known]:
+    """Every project, the most recently used first."""
+    with _store() as store:
+        if store is None:
+            return []
+        everything: dict[str, list[tuple[str, bool]]] = {}
+        for task in store.tasks(brief=True):
+            everything.setdefault(task.project, []).append((task.updated_at, task.status in RUNNING))
+        found = [_known(project, everything.get(project.key, [])) for project in store.projects()]
+    return sorted(found, key=lambda one: one.last, reverse=True)
+
+
+def forget(name: str) -> Known:
+    """Leave a project out of every list; its events and its work stay."""
+    refuse_inside_phase()
+    one = _named(name, known())
+    with _store() as store:
+        assert store is not None
+        locks = home_of() / "locks"
+        held = [task for task in store.tasks(one.key, brief=True, statuses=RUNNING) if task.runner]
+        alive = [task for task in held if task.runner and not is_dead(locks, task.runner)]
+        if alive:
+            raise Refused(
+                f"Task {', '.join(str(task.id) for task in alive)} of {one.name} is running.",
+                hint="Wait for it, or stop it with `burnish cancel` there.",
+            )
+        store.forget(one.key)
+    return one
+
+
+def _named(name: str, projects: list[Known]) -> Known:
+    place = Path(name).expanduser().absolute()
+    exact = [one for one in projects if one.key == name]
+    found = exact or [one for one in projects if name == one.name or place == one.root]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(one.key for one in found)
+        raise BadInput(f"{len(found)} projects are called {name}.", hint=f"Name one of {keys}.")
+    raise BadInput(f"There is no project {name}.", hint="`burnish projects` lists them.")
+
+
+def _known(project: ProjectRow, tasks: list[tuple[str, bool]]) -> Known:
+    last = max([project.created_at, *(moment for moment, _ in tasks)])
+    running = sum(busy for _, busy in tasks)
+    return Known(project.key, project.name, project.root, project.root.is_dir(), len(tasks), running, last)
+
+
+@contextmanager
+def _store() -> Iterator[Store | None]:
+    home = home_of()
+    if not (home / "burnish.db").exists():
+        yield None
+        return
+    with Store.open(home, create=False) as store:
+        yield store
