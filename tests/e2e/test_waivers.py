@@ -1,0 +1,212 @@
+"""A person lives with a finding, or does not: what becomes of the task by it."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from testing.lab import REJECT, Lab
+
+LAZY = """
+app.write_text(app.read_text() + f"# {phase} {cycle}\\n")
+"""
+TWO = """
+other = {**flaw, "title": "No docstring at all", "line": 1, "description": "say what it does"}
+mild = {**flaw, "severity": "warning", "title": "A name that says nothing", "line": 2}
+print(verdict("changes_requested", "two errors", [flaw, other, mild]))
+"""
+
+
+def blocked(tmp_path: Path, judge: str = REJECT, *, extra: str = "", author: str = LAZY) -> Lab:
+    lab = Lab.make(tmp_path, author=author, judge=judge, extra=extra)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    assert lab.task()["status"] == "blocked"
+    return lab
+
+
+def test_when_the_last_blocker_is_waived_run_approves_what_was_reviewed_without_asking_anybody(tmp_path: Path) -> None:
+    lab = blocked(tmp_path, TWO)
+    commit, calls = lab.task()["commit"], len(lab.calls())
+    lab.burnish("waive", "1", "F1", "--reason", "nobody divides by zero here")
+    lab.burnish("run", "1", code=1)
+    assert lab.task()["status"] == "blocked"
+    lab.burnish("waive", "1", "f2", "--reason", "legacy", "--until", "2999-12-31")
+    assert lab.task()["status"] == "code_review"
+
+    lab.burnish("run", "1")
+
+    task = lab.show(1)
+    assert (task["status"], task["final_verdict"], task["review_status"]) == ("verified", "APPROVED", "passed")
+    assert len(lab.calls()) == calls
+    (approved,) = lab.events("review.approved")
+    assert approved["data"]["commit"] == commit and "F1, F2 waived by a person" in approved["data"]["why"]
+    assert [e["data"]["finding"]["id"] for e in lab.events("finding.waived")] == ["F1", "F2"]
+    first, second, third = task["findings"]
+    assert (first["state"], first["waiver"]["reason"]) == ("waived", "nobody divides by zero here")
+    assert (second["waiver"]["until"], third["state"]) == ("2999-12-31", "open")
+    said = lab.burnish("show", "1").out
+    assert "nobody divides by zero here" in said and "(until 2999-12-31)" in said
+
+
+@pytest.mark.parametrize(
+    "judge",
+    {
+        "rejected": 'print(verdict("rejected", "wrong altogether", [flaw]))',
+        "discussion": 'print(verdict("needs_discussion", "what is meant?", [flaw]))',
+        "blocking": 'print(verdict("changes_requested", "stop", [flaw], blocking=True))',
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_a_review_that_says_no_for_other_reasons_is_not_undone_by_waivers(
+    tmp_path: Path, judge: tuple[str, str]
+) -> None:
+    lab = blocked(tmp_path, judge[1])
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    lab.burnish("run", "1", code=1)
+    assert lab.task()["status"] == "blocked"
+
+
+def test_a_path_nobody_looked_at_is_not_approved_by_a_waiver(tmp_path: Path) -> None:
+    author = """
+import pathlib
+pathlib.Path("long.py").write_text("".join(f"x{n} = {n}\\n" for n in range(9000)))
+app.write_text(app.read_text() + "# more\\n")
+"""
+    lab = blocked(tmp_path, author=author)
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    lab.burnish("run", "1", code=1)
+    task = lab.task()
+    assert (task["status"], task["reason"]) == ("blocked", "incomplete_review")
+
+
+def test_an_unmet_criterion_stays_unmet_unless_its_own_finding_is_waived(tmp_path: Path) -> None:
+    judge = """
+met = [{"item": "zero is handled", "met": False}]
+other = {**flaw, "category": "compliance", "title": "Zero is divided by"} if KIND == "compliance" else flaw
+print(verdict("changes_requested", "one error", [other], compliance=met))
+"""
+    for kind, status in (("code", "blocked"), ("compliance", "verified")):
+        lab = Lab.make(tmp_path / kind, author=LAZY, judge=f"KIND = {kind!r}\n{judge}")
+        lab.add("Add division", "--max-cycles", "1", "--accept", "zero is handled")
+        lab.burnish("run", code=1)
+        lab.burnish("waive", "1", "F1", "--reason", "fine")
+        lab.burnish("run", "1", code=None)
+        assert lab.task()["status"] == status
+
+
+def test_other_judges_are_asked_anew_before_a_waiver_counts(tmp_path: Path) -> None:
+    lab = blocked(tmp_path)
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    lab.agent("judge", 'print(verdict("changes_requested", "no", [{**flaw, "title": "Other", "line": 1}]))')
+    lab.settle("review: {agents: [judge], block_on: warning}\n")
+    calls = len(lab.calls())
+    lab.burnish("run", "1", code=1)
+    assert lab.task()["status"] == "blocked" and len(lab.calls()) == calls + 1
+
+
+def test_an_improve_that_changed_nothing_is_settled_by_the_review_before_it(tmp_path: Path) -> None:
+    author = 'app.write_text(app.read_text() + "# once\\n") if phase == "implement" else None'
+    lab = Lab.make(tmp_path, author=author, judge=REJECT)
+    lab.add()
+    lab.burnish("run", code=1)
+    assert lab.task()["reason"] == "stalled"
+    calls = len(lab.calls())
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
+
+
+def test_a_guard_error_that_a_person_accepts_goes_on_to_the_review_that_did_not_happen(tmp_path: Path) -> None:
+    author = """
+import pathlib
+pathlib.Path("burnish.yaml").write_text(pathlib.Path("burnish.yaml").read_text() + "# mine\\n")
+app.write_text(app.read_text() + "# more\\n")
+"""
+    lab = Lab.make(
+        tmp_path, author=author, judge='print(verdict("approved", "good", inspected=["app.py", "burnish.yaml"]))'
+    )
+    lab.add()
+    lab.burnish("run", code=1)
+    task = lab.task()
+    assert (task["status"], task["reason"]) == ("blocked", "guard"), task
+    assert [c["agent"] for c in lab.calls()] == ["robot"]
+    for finding in lab.show(1)["findings"]:
+        lab.burnish("waive", "1", finding["id"], "--reason", "asked for")
+    lab.burnish("run", "1")
+    assert [c["agent"] for c in lab.calls()] == ["robot", "judge"]
+    assert lab.task()["status"] == "verified"
+
+
+def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = blocked(tmp_path)
+    tomorrow = datetime.date.today() + datetime.timedelta(days=1)
+    lab.burnish("waive", "1", "F1", "--reason", "for the release", "--until", str(tomorrow))
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified"
+
+    class Later(datetime.date):
+        @classmethod
+        def today(cls) -> datetime.date:
+            return tomorrow + datetime.timedelta(days=1)
+
+    monkeypatch.setattr("burnish.wiring.app.date", Later)
+    calls = len(lab.calls())
+    said = lab.burnish("run", "1", code=1)
+    assert "the waiver of F1 has run out" in said.err
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
+    assert task["findings"][0]["state"] == "reopened" and task["findings"][0]["waiver"] is None
+    assert len(lab.events("approval.voided")) == 1 and not task["approval"]["valid"]
+    assert len(lab.calls()) == calls
+
+
+def test_reopening_what_an_approval_rested_on_voids_it_and_the_next_run_sends_it_back(tmp_path: Path) -> None:
+    lab = blocked(tmp_path)
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    lab.burnish("run", "1")
+    lab.burnish("edit", "1", "--max-cycles", "3")
+    lab.burnish("reopen", "1", "F1", "--reason", "it does happen")
+    task = lab.show(1)
+    assert task["status"] == "code_review" and "it does happen" in task["note"]
+    assert "it does happen" in lab.burnish("show", "1").out
+    lab.agent("judge", 'print(verdict("approved", "good"))')
+    lab.burnish("run", "1")
+    assert [(c["cycle"], c["phase"]) for c in lab.calls()][2:] == [(2, "improve"), (2, "review")]
+    assert lab.task()["status"] == "verified"
+
+
+def test_what_cannot_be_waived_or_reopened_is_refused_in_words(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add()
+    lab.burnish("run")
+    events = len(lab.events())
+    assert "resolved" in lab.burnish("waive", "1", "F1", "--reason", "x", code=4).err
+    assert "no finding F9" in lab.burnish("waive", "1", "F9", "--reason", "x", code=2).err
+    assert "no task 7" in lab.burnish("waive", "7", "F1", "--reason", "x", code=2).err
+    assert "reason" in lab.burnish("waive", "1", "F1", code=2).err
+    assert "not a date" in lab.burnish("waive", "1", "F1", "--reason", "x", "--until", "soon", code=2).err
+    assert "past" in lab.burnish("waive", "1", "F1", "--reason", "x", "--until", "2001-01-01", code=2).err
+    lab.env["BURNISH_TASK"] = "1"
+    assert "inside a phase" in lab.burnish("waive", "1", "F1", "--reason", "x", code=4).err
+    del lab.env["BURNISH_TASK"]
+    assert len(lab.events()) == events
+    lab.burnish("reopen", "1", "F1")
+    assert "open already" in lab.burnish("reopen", "1", "F1", code=4).err
+
+
+def test_findings_are_listed_for_people_and_programs(tmp_path: Path) -> None:
+    lab = blocked(tmp_path, TWO)
+    lab.burnish("waive", "1", "F2", "--reason", "fine")
+    said = lab.burnish("findings", "1").out
+    assert said.splitlines()[0].split() == "id state severity category place title voices cycles".split()
+    assert "F1  open" in said and "app.py:4" in said and "judge" in said and "fine" in said
+    assert "F2" not in lab.burnish("findings", "1", "--open").out
+    found = lab.burnish("findings", "T1", "--json").json["findings"]
+    keys = """id state category severity title description suggestion file line end_line quote rule confidence
+              first_cycle last_cycle reviewers waiver"""
+    assert all(set(keys.split()) <= set(one) for one in found) and len(found) == 3
+    assert [one["id"] for one in lab.burnish("findings", "1", "--open", "--json").json["findings"]] == ["F1", "F3"]
+    lab.burnish("findings", "9", code=2)
