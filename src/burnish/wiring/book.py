@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from burnish.core.approval import Approval
 from burnish.core.check import CheckReport
 from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding
 from burnish.core.history import History
+from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.store import Store
+from burnish.wiring.discretion import clean_event, from_here
 
 
 def _nobody_is_dead(runner: str) -> bool:
@@ -25,6 +27,7 @@ class StoreBook:
     # None: a person's command, which holds no claim
     runner: str | None = None
     is_dead: Callable[[str], bool] = _nobody_is_dead
+    secrets: Secrets = field(default_factory=from_here)
 
     def task(self, task_id: int) -> Task:
         return self.store.task(self.project, task_id)
@@ -42,7 +45,8 @@ class StoreBook:
         return self.store.approval(self.project, task_id)
 
     def record(self, task_id: int, *events: Event) -> tuple[Recorded, ...]:
-        return self.store.record(self.project, task_id, events, runner=self.runner)
+        clean = [clean_event(self.secrets, event) for event in events]
+        return self.store.record(self.project, task_id, clean, runner=self.runner)
 
     def events(self, task_id: int) -> list[Recorded]:
         return self.store.events(self.project, task=task_id)

@@ -6,14 +6,16 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.errors import BurnishError
 from burnish.proc.run import Stop, finished_call, wait_for_orphans
 from burnish.proc.slots import slot
 from burnish.review.contract import new_number
+from burnish.wiring.discretion import from_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class HomeDesk:
     root: Path
     locks: Path
     stop: Stop
+    secrets: Secrets = field(default_factory=from_here)
 
     def folder(self, task: Task, *parts: str) -> Path:
         place = self.root.joinpath(task.name, *parts)
@@ -76,6 +79,7 @@ class HomeDesk:
 
     def write(self, task: Task, name: str, data: bytes) -> Path:
         target = self.folder(task, "artifacts") / name
+        data = self.secrets.redact(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         draft = target.with_name(f".{name}.{secrets.token_hex(4)}")
         with draft.open("wb") as file:
             file.write(data)
@@ -108,7 +112,7 @@ class HomeDesk:
     def stamp(self, task: Task, name: str, value: str | None = None) -> str | None:
         place = self.folder(task, "stamps") / name
         if value is not None:
-            place.write_text(value, "utf-8", "surrogateescape")
+            place.write_text(self.secrets.redact(value), "utf-8", "surrogateescape")
             return value
         try:
             return place.read_text("utf-8", "surrogateescape")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.agents.runner import Runner
@@ -17,10 +17,12 @@ from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
+from burnish.core.secrets import Secrets
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import Reads
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop
+from burnish.wiring import discretion
 
 
 @dataclass
@@ -50,9 +52,19 @@ class Stops:
 class TaskAgents:
     runner: Runner
     lock_file: Path
+    secrets: Secrets = field(default_factory=discretion.from_here)
 
     def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply:
-        return self.runner.call(request, on_output=on_output, lock_file=self.lock_file)
+        """Neither the agent nor those who hear of it see a secret; what is kept is redacted when it is over."""
+        asked = replace(request, prompt=self.secrets.redact(request.prompt))
+        tell = discretion.discreet(self.secrets, on_output) if on_output else None
+        try:
+            reply = self.runner.call(asked, on_output=tell, lock_file=self.lock_file)
+        except PhaseFailed as failed:
+            raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
+        finally:
+            discretion.redact_folder(request.call_dir, self.secrets)
+        return discretion.clean_reply(self.secrets, reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +73,29 @@ class TaskChecks:
     stop: Stop
     lock_file: Path
     cap_bytes: int
+    secrets: Secrets = field(default_factory=discretion.from_here)
 
     def run(
         self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]:
-        reports = run_checks(
-            specs,
-            cwd=cwd,
-            out_dir=out_dir,
-            env=check_environment(os.environ, places=(cwd, self.checkout), extra=env),
-            stop=self.stop,
-            cap_bytes=self.cap_bytes,
-            lock_file=self.lock_file,
-        )
+        try:
+            reports = run_checks(
+                specs,
+                cwd=cwd,
+                out_dir=out_dir,
+                env=check_environment(os.environ, places=(cwd, self.checkout), extra=env),
+                stop=self.stop,
+                cap_bytes=self.cap_bytes,
+                lock_file=self.lock_file,
+            )
+        finally:
+            discretion.redact_folder(out_dir, self.secrets)
         if self.stop.requested:
             # what a stopped check says is not a result
             raise PhaseFailed(
                 ErrorCode.INTERRUPTED, "The checks were stopped.", hint="`burnish run` goes on from here."
             )
-        return reports
+        return tuple(discretion.clean_report(self.secrets, report) for report in reports)
 
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison:
         return compare(report, baseline)
