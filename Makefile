@@ -47,5 +47,5 @@ bench: $(READY) ## how fast it is, with figures
 torture: $(READY) ## the promises, counted: kills, races, forgeries
 	BURNISH_TORTURE=1 $(PY) -m pytest -n $(JOBS) $(ARGS) $$(grep -rl --include='test_*.py' BURNISH_TORTURE tests)
 
-agents: ## real agent programs against a model server on loopback
-	@echo "make agents is not built yet."; echo "Agents are tried with scripted commands in make test."; exit 2
+agents: $(READY) ## real agent programs against a model server on loopback
+	$(PY) -m tools.agents $(ARGS)

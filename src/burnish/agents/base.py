@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -103,3 +103,12 @@ class Agent(Protocol):
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure: ...
+
+
+@runtime_checkable
+class Tells(Protocol):
+    """An agent whose output is not for people, and that can say in a line what it is doing."""
+
+    def progress(self, piece: str) -> str:
+        """From the newest 1000 bytes or so of its output, cut anywhere; empty if they tell nothing."""
+        ...

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from burnish.agents.base import Agent
+from burnish.agents.claude import ClaudeAgent
 from burnish.agents.command import CommandAgent
 from burnish.agents.scripted import ScriptedAgent
 
 AGENTS: dict[str, Agent] = {
+    "claude": ClaudeAgent(),
     "command": CommandAgent(),
     "scripted": ScriptedAgent(),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
 from burnish.agents.env import agent_environment
 from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
@@ -132,7 +132,7 @@ class Runner:
         folder = question.new_folder()
         call = question.describe(folder)
         command = self._command(question, call, folder, lock_file)
-        done = run(command, stop=self._stop, on_output=on_output)
+        done = run(command, stop=self._stop, on_output=_readable(question.agent, on_output))
         if done.ended == "timeout":
             limit = _minutes(question.request.timeout_seconds)
             raise PhaseFailed(
@@ -192,6 +192,19 @@ def _program(argv: tuple[str, ...]) -> str:
             hint=f"Install {argv[0]}, or choose another agent; `burnish doctor` shows what is there.",
         )
     return str(Path(found).absolute())
+
+
+def _readable(agent: Agent, on_output: OnOutput | None) -> OnOutput | None:
+    """Live output as a person would read it, for agents that print something else."""
+    if on_output is None or not isinstance(agent, Tells):
+        return on_output
+    tell = agent.progress
+
+    def say(piece: str) -> None:
+        if line := tell(piece):
+            on_output(line)
+
+    return say
 
 
 def _minutes(seconds: float) -> str:

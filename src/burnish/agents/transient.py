@@ -21,6 +21,11 @@ _TRANSIENT = re.compile(
 _LAST = 4000
 
 
+def refuses_for_good(said: str) -> bool:
+    """No login, no money, no such model."""
+    return bool(_PERMANENT.search(said))
+
+
 def looks_transient(*texts: str) -> bool:
     said = "\n".join(text[-_LAST:] for text in texts)
     return not _PERMANENT.search(said) and bool(_TRANSIENT.search(said))

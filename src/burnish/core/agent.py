@@ -28,6 +28,10 @@ class AgentRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     # the secret number of this review, for agents that answer by schema
     number: str = ""
+    # the JSON schema that the answer should follow, for agents that can be held to one
+    schema: str = ""
+    # an earlier call's session, to go on in where the settings want that
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from burnish.review.packing import batches, passes
 from burnish.review.panel import combine
 
 MOST_FILES = 200
+_SCHEMA = json.dumps(contract.json_schema())
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +169,16 @@ def _ask(hearing: Hearing, seat: Seat, call: CallDir, prompt: str) -> AgentReply
             timeout_seconds=seat.spec.timeout_seconds,
             read_only=True,
             number=call.number(),
+            schema=_SCHEMA,
         )
     )
 
 
 def _read(hearing: Hearing, seat: Seat, context: ReviewContext, text: str) -> Review | Unreadable:
-    reading = contract.read(text, context.number, expect=context.expect(seat.name))
+    # an agent that is held to a schema gives the object alone
+    bare = text.strip()
+    reader = contract.read_schema if bare.startswith("{") and bare.endswith("}") else contract.read
+    reading = reader(text, context.number, expect=context.expect(seat.name))
     if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned:
         return strict.read_unsigned(text, source=seat.name, may_fix=hearing.policy.may_fix)
     return reading

@@ -1,0 +1,96 @@
+"""Claude Code: `claude -p`, one JSON object per line, the last of them the result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import Json, dig, json_lines, number, telling, words
+from burnish.core.agent import AgentReply, AgentRequest
+
+# The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
+_LOOK = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode", "dontAsk")
+# acceptEdits alone refuses most commands; skipping all permissions is refused to root.
+_WORK = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
+_LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeAgent:
+    name: str = "claude"
+    program: str = "claude"
+    verified: bool = True
+    keys: tuple[str, ...] = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CONFIG_DIR",
+        "XDG_CONFIG_HOME",
+    )
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        # `user`: hooks in the repository's own .claude/settings.json would run without being asked for
+        argv = [self.program, "-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "user"]
+        argv += _LOOK if request.read_only else _WORK
+        if request.model:
+            argv += ["--model", request.model]
+        if request.schema:
+            argv += ["--json-schema", request.schema]
+        if settings.resume and request.session:
+            argv += ["--resume", request.session]
+        env = {
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            # its own patience is minutes, for a wrong key too; ours is told in the settings
+            "CLAUDE_CODE_MAX_RETRIES": "1",
+            "API_TIMEOUT_MS": "300000",
+        }
+        return Call(argv=tuple(argv), stdin=request.prompt, env=env)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        result: Json | None = None
+        for event in json_lines(done.stdout):
+            result = event if event.get("type") == "result" else result
+        if result is None:
+            return silent("claude", done, login=_LOGIN)
+        said = words(result.get("result"))
+        # not by `subtype`: that says "success" for a wrong key
+        if result.get("is_error") or done.exit_code != 0 or no_answer(said):
+            status = result.get("api_error_status")
+            told = said or ", ".join(map(str, result.get("errors") or ())) or str(result.get("subtype"))
+            return failure("claude", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+        answer = result.get("structured_output")
+        text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else said
+        if not text:
+            return failure("claude", "the answer was cut off", cut=True)
+        cost = result.get("total_cost_usd")
+        return AgentReply(
+            text=text,
+            model=_model(result),
+            provider="anthropic",
+            cost_usd=float(cost) if isinstance(cost, int | float) else None,
+            tokens=_tokens(result),
+            session=words(result.get("session_id")) or None,
+        )
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _tokens(result: Json) -> int:
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    return sum(number(dig(result, "usage", name)) for name in names)
+
+
+def _model(result: Json) -> str | None:
+    """The one that did most of the work; small ones help it."""
+    used = result.get("modelUsage")
+    if not isinstance(used, dict) or not used:
+        return None
+    return str(max(used, key=lambda name: number(dig(used, name, "outputTokens"))))

@@ -1,0 +1,58 @@
+"""Why a program failed, and whether waiting would help: by HTTP status where it tells one, else by its words."""
+
+from __future__ import annotations
+
+import re
+
+from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.transient import looks_transient, refuses_for_good
+
+_STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
+_WAIT = (408, 409, 425, 429)
+# A program that has nothing else to say says this, whatever the model was asked.
+_NO_ANSWER = re.compile(
+    r"\s*(?:\[?API Error\b|Error: (?:429|5\d\d)\b|Too Many Requests|Rate limit (?:exceeded|reached)"
+    r"|Credit balance is too low|Not logged in|Invalid API key"
+    r"|(?:Claude(?: AI)?|5-hour|Weekly|Daily|Session|\w+) (?:usage |rate )?limit reached"
+    r"|You(?:'|’)ve (?:hit|reached) your [\w -]{0,40}(?:limit|quota))",
+    re.IGNORECASE,
+)
+
+
+def failure(who: str, said: str, *, status: int | None = None, cut: bool = False, login: str = "") -> AgentFailure:
+    """`cut`: the answer broke off, which the next one may not."""
+    said = " ".join(said.split())[:300]
+    code = status or _status_in(said)
+    waits = code in _WAIT or code >= 500 if code else looks_transient(said)
+    # an account without money also says 429
+    retryable = cut or (waits and (code >= 500 or not refuses_for_good(said)))
+    told = said or (f"the model's server answered {code}" if code else "it said nothing")
+    hint = "Everything it printed: `burnish log`."
+    if code in (401, 403) or re.search(r"not logged in|log ?in|api.?key", said, re.IGNORECASE):
+        hint = login or hint
+    elif code == 404 or re.search(r"\bmodel\b.{0,60}(?:not|unknown|invalid)", said, re.IGNORECASE):
+        hint = f"Is the model's name right? {hint}"
+    return AgentFailure(f"{who} failed: {told.rstrip('.')}.", retryable=retryable, hint=hint)
+
+
+def silent(who: str, done: Spoken, *, login: str = "") -> AgentFailure:
+    """Ended without a final answer: in its own last words, which are on stderr if anywhere."""
+    lines = [line.strip() for line in (done.stderr.strip() or done.stdout).splitlines() if line.strip()]
+    if done.exit_code == 0 and not done.stderr.strip():
+        return AgentFailure(
+            f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
+        )
+    found = failure(who, f"{done.how}: {lines[-1] if lines else 'it said nothing'}", login=login)
+    if found.retryable or not looks_transient(done.stderr):
+        return found
+    return AgentFailure(found.what, retryable=True, hint=found.hint)
+
+
+def no_answer(text: str) -> bool:
+    """Is the final text a program's excuse (exit code 0 notwithstanding) instead of a model's words?"""
+    return len(text) < 500 and bool(_NO_ANSWER.match(text))
+
+
+def _status_in(said: str) -> int:
+    found = _STATUS.search(said)
+    return int(found[1]) if found else 0

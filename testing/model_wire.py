@@ -1,0 +1,183 @@
+"""What the model does, on the wire of each dialect: as one object, or as a stream of events."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from testing.model_turns import Turn, Use
+
+# (event name or None, data); a stream may be broken off after the first
+Event = tuple[str | None, Any]
+Said = str | Use
+OUT = 17
+
+
+def new_id(prefix: str) -> str:
+    return prefix + uuid.uuid4().hex[:20]
+
+
+def whole(turn: Turn, said: Said, size: int) -> dict[str, Any]:
+    match turn.dialect:
+        case "messages":
+            return {**_message(turn, size), "content": [_block(said)], "stop_reason": _stop(said)}
+        case "chat":
+            choice = {"index": 0, "message": _chat(said), "finish_reason": _finish(said)}
+            return {**_completion(turn), "object": "chat.completion", "choices": [choice], "usage": _chat_usage(size)}
+        case "responses":
+            return _response(turn, "completed", [_item(turn, said)], size)
+        case _:
+            return _generated(said, size)
+
+
+def stream(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+    match turn.dialect:
+        case "messages":
+            yield from _message_events(turn, said, size)
+        case "chat":
+            yield from _chat_events(turn, said, size)
+        case "responses":
+            yield from _response_events(turn, said, size)
+        case _:
+            yield None, _generated(said, size)
+
+
+def error(turn: Turn, status: int, message: str) -> dict[str, Any]:
+    kinds = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}
+    kind = kinds.get(status, "api_error")
+    match turn.dialect:
+        case "messages":
+            return {"type": "error", "error": {"type": kind, "message": message}}
+        case "gemini":
+            states = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
+            return {"error": {"code": status, "message": message, "status": states.get(status, "INTERNAL")}}
+        case _:
+            return {"error": {"message": message, "type": kind, "code": kind, "param": None}}
+
+
+# messages
+
+
+def _message(turn: Turn, size: int) -> dict[str, Any]:
+    usage = {"input_tokens": size, "output_tokens": OUT}
+    usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": turn.model}
+    return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+
+
+def _block(said: Said) -> dict[str, Any]:
+    if isinstance(said, str):
+        return {"type": "text", "text": said}
+    return {"type": "tool_use", "id": new_id("toolu_"), "name": said.name, "input": said.arguments}
+
+
+def _stop(said: Said) -> str:
+    return "end_turn" if isinstance(said, str) else "tool_use"
+
+
+def _message_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+    def event(kind: str, **more: Any) -> Event:
+        return kind, {"type": kind, **more}
+
+    block = _block(said)
+    yield event("message_start", message=_message(turn, size))
+    if isinstance(said, str):
+        empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": said}
+    else:
+        empty = {**block, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(said.arguments)}
+    yield event("content_block_start", index=0, content_block=empty)
+    yield event("content_block_delta", index=0, delta=delta)
+    yield event("content_block_stop", index=0)
+    end = {"stop_reason": _stop(said), "stop_sequence": None}
+    yield event("message_delta", delta=end, usage={"output_tokens": OUT})
+    yield event("message_stop")
+
+
+# chat completions
+
+
+def _completion(turn: Turn) -> dict[str, Any]:
+    return {"id": new_id("chatcmpl-"), "created": 1, "model": turn.model}
+
+
+def _chat_usage(size: int) -> dict[str, Any]:
+    return {"prompt_tokens": size, "completion_tokens": OUT, "total_tokens": size + OUT}
+
+
+def _chat(said: Said) -> dict[str, Any]:
+    if isinstance(said, str):
+        return {"role": "assistant", "content": said}
+    function = {"name": said.name, "arguments": json.dumps(said.arguments)}
+    call = {"index": 0, "id": new_id("call_"), "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _finish(said: Said) -> str:
+    return "stop" if isinstance(said, str) else "tool_calls"
+
+
+def _chat_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+    base = {**_completion(turn), "object": "chat.completion.chunk"}
+
+    def chunk(delta: Any, finish: str | None = None) -> Event:
+        return None, {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+    yield chunk({"role": "assistant", "content": ""})
+    yield chunk({key: value for key, value in _chat(said).items() if value is not None and key != "role"})
+    yield chunk({}, _finish(said))
+    yield None, {**base, "choices": [], "usage": _chat_usage(size)}
+    yield None, "[DONE]"
+
+
+# responses
+
+
+def _item(turn: Turn, said: Said) -> dict[str, Any]:
+    if isinstance(said, str):
+        content = [{"type": "output_text", "text": said, "annotations": []}]
+        return {"type": "message", "id": new_id("msg_"), "role": "assistant", "status": "completed", "content": content}
+    head = {"call_id": new_id("call_"), "name": said.name, "status": "completed"}
+    if said.text is not None:
+        return {"type": "custom_tool_call", "id": new_id("ctc_"), "input": said.text, **head}
+    return {"type": "function_call", "id": new_id("fc_"), "arguments": json.dumps(said.arguments), **head}
+
+
+def _response(turn: Turn, status: str, output: list[Any], size: int) -> dict[str, Any]:
+    usage = {"input_tokens": size, "output_tokens": OUT, "total_tokens": size + OUT}
+    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # type: ignore[dict-item]
+    head = {"id": new_id("resp_"), "object": "response", "created_at": 1, "model": turn.model}
+    return {**head, "status": status, "output": output, "usage": usage if status == "completed" else None}
+
+
+def _response_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+    def event(kind: str, **more: Any) -> Event:
+        return kind, {"type": kind, **more}
+
+    item = _item(turn, said)
+    place = {"item_id": item["id"], "output_index": 0}
+    yield event("response.created", response=_response(turn, "in_progress", [], size))
+    begun = {**item, "status": "in_progress", **({"content": []} if isinstance(said, str) else {})}
+    yield event("response.output_item.added", output_index=0, item=begun)
+    if isinstance(said, str):
+        empty = {"type": "output_text", "text": "", "annotations": []}
+        yield event("response.content_part.added", **place, content_index=0, part=empty)
+        yield event("response.output_text.delta", **place, content_index=0, delta=said)
+        yield event("response.output_text.done", **place, content_index=0, text=said)
+        yield event("response.content_part.done", **place, content_index=0, part=item["content"][0])
+    elif said.text is None:
+        yield event("response.function_call_arguments.done", **place, arguments=item["arguments"])
+    yield event("response.output_item.done", output_index=0, item=item)
+    yield event("response.completed", response=_response(turn, "completed", [item], size))
+
+
+# gemini
+
+
+def _generated(said: Said, size: int) -> dict[str, Any]:
+    part = {"text": said} if isinstance(said, str) else {"functionCall": {"name": said.name, "args": said.arguments}}
+    usage = {"promptTokenCount": size, "candidatesTokenCount": OUT, "totalTokenCount": size + OUT}
+    candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}

@@ -1,0 +1,112 @@
+"""What holds for every real program, on samples of what it printed: an answer only if there is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from burnish.agents.base import AgentFailure, AgentSettings, Tells
+from burnish.agents.registry import AGENTS
+from burnish.config.kinds import CLI_KINDS
+from burnish.core.agent import AgentReply
+from testing.agent_samples import NAMES, request, spoken
+
+NUMBER = "8f2c41d09b7e"
+every = pytest.mark.parametrize("name", NAMES)
+known = pytest.mark.parametrize("name", [name for name in CLI_KINDS if name in AGENTS])
+
+
+def settings(name: str) -> AgentSettings:
+    return AgentSettings(name="it", kind=name)
+
+
+@every
+def test_its_answer_is_read(name: str) -> None:
+    reply = AGENTS[name].read(spoken(name, "implement"))
+
+    assert isinstance(reply, AgentReply), reply
+    assert reply.text.endswith("All done.")
+    assert reply.tokens > 0
+
+
+@every
+def test_its_review_is_read(name: str) -> None:
+    reply = AGENTS[name].read(spoken(name, "review"))
+
+    assert isinstance(reply, AgentReply), reply
+    assert NUMBER in reply.text and '"approved"' in reply.text
+
+
+@every
+@pytest.mark.parametrize(("case", "retryable"), [("401", 0), ("404", 0), ("429", 1), ("500", 1), ("cut", 1)])
+def test_a_failure_is_no_answer_and_tells_whether_to_try_again(name: str, case: str, retryable: int) -> None:
+    answer = AGENTS[name].read(spoken(name, case))
+
+    assert isinstance(answer, AgentFailure), answer
+    assert answer.retryable is bool(retryable), answer
+    assert answer.what.startswith(name) and answer.hint
+
+
+@every
+def test_a_wrong_key_comes_with_a_remedy(name: str) -> None:
+    answer = AGENTS[name].read(spoken(name, "401"))
+
+    assert isinstance(answer, AgentFailure)
+    assert "KEY" in answer.hint or "log in" in answer.hint, answer
+
+
+@every
+@pytest.mark.parametrize("case", ["implement", "review"])
+def test_an_answer_with_a_bad_exit_code_is_a_failure(name: str, case: str) -> None:
+    for code, signal in ((1, None), (None, 15)):
+        answer = AGENTS[name].read(spoken(name, case, exit_code=code, signal=signal))
+        assert isinstance(answer, AgentFailure), answer
+
+
+@every
+@pytest.mark.parametrize("case", ["implement", "review"])
+def test_output_cut_anywhere_is_a_failure_or_the_same_answer(name: str, case: str) -> None:
+    whole = spoken(name, case)
+    full = AGENTS[name].read(whole)
+    assert isinstance(full, AgentReply)
+    size = len(whole.stdout.rstrip())
+    places = {*range(0, size, max(1, size // 200)), size - 1}
+    for place in places:
+        answer = AGENTS[name].read(replace(whole, stdout=whole.stdout[:place]))
+        assert isinstance(answer, AgentFailure) or answer.text == full.text, (place, answer)
+    assert isinstance(AGENTS[name].read(replace(whole, stdout="", files={})), AgentFailure)
+
+
+@known
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_prompt_is_never_an_argument(name: str, read_only: bool) -> None:
+    prompt = "Do it, and do it well."
+    asked = request(prompt=prompt, read_only=read_only, model="a-model")
+    call = AGENTS[name].call(asked, settings(name))
+
+    assert call.argv[0] == getattr(AGENTS[name], "program", "")
+    assert not any(prompt in word for word in call.argv)
+    assert call.stdin == prompt or str(asked.call_dir / "prompt.md") in call.argv
+    assert any("a-model" in word for word in call.argv)
+    assert AGENTS[name].call(replace(asked, model=None), settings(name)).argv != call.argv
+
+
+@known
+def test_reviewing_is_not_started_as_working_is(name: str) -> None:
+    look, work = (AGENTS[name].call(request(read_only=flag), settings(name)) for flag in (True, False))
+
+    assert (look.argv, look.env, look.files) != (work.argv, work.env, work.files)
+
+
+@every
+def test_its_live_output_becomes_a_line(name: str) -> None:
+    agent = AGENTS[name]
+    if not isinstance(agent, Tells):
+        return
+    out = spoken(name, "implement").stdout
+    # as the runner hears it: the newest thousand bytes, cut anywhere
+    lines = [agent.progress(out[max(0, end - 1000) : end]) for end in range(100, len(out), 211)]
+
+    assert all(len(line) <= 200 and "\n" not in line and not line.startswith("{") for line in lines)
+    assert any(lines)

@@ -1,0 +1,329 @@
+"""What each real program must do, and must not: trials against a model whose every move is written here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psutil
+
+from burnish.agents.base import AgentSettings
+from burnish.agents.runner import Retry, Runner
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.review import Review, Verdict
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
+from burnish.proc.run import Stop
+from burnish.review import contract
+from testing.lab import Lab
+from testing.model_server import ModelServer
+from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write
+from testing.userrepo import UserRepo
+from tools.agent_programs import KEY, Program
+
+NUMBER = "8f2c41d09b7e"
+APPROVAL = {
+    "number": NUMBER,
+    "verdict": "approved",
+    "summary": "Looks right.",
+    "inspected": ["app.py"],
+    "prior": [],
+    "compliance": [],
+    "findings": [],
+    "blocking": None,
+    "rejection_reason": None,
+}
+
+
+@dataclass
+class Bench:
+    """One program, one scratch home, one scratch repository, one model."""
+
+    program: Program
+    root: Path
+    server: ModelServer
+    repo: UserRepo
+    key: str = KEY
+
+    @property
+    def env(self) -> dict[str, str]:
+        home = self.root / "home"
+        path = f"{self.program.bin}{os.pathsep}{os.environ['PATH']}"
+        variables = {"HOME": str(home), "PATH": path, "TMPDIR": str(self.root / "tmp"), self.program.key: self.key}
+        return variables | self.program.env(self.server.url)
+
+    def call(self, *, seconds: float = 60, stop: Stop | None = None, **changes: Any) -> AgentReply:
+        """As burnish itself calls it; once, so that a failure is seen and not waited for."""
+        call_dir = Path(tempfile.mkdtemp(dir=self.root / "calls"))
+        role = "review" if changes.get("read_only") else "implement"
+        values: dict[str, Any] = {"role": role, "phase": role, "prompt": "Do it.", "task": 1, "cycle": 1}
+        values |= {"agent": "it", "model": self.program.model, "cwd": self.repo.path, "timeout_seconds": seconds}
+        settings = {"it": AgentSettings(name="it", kind=self.program.name)}
+        with mock.patch.dict(os.environ, self.env):
+            runner = Runner(
+                settings,
+                checkout=self.repo.path,
+                lock_dir=self.root / "locks",
+                stop=stop,
+                retry=Retry(attempts=1),
+            )
+            return runner.call(AgentRequest(call_dir=call_dir, **{**values, **changes}))
+
+    def failure(self, **changes: Any) -> PhaseFailed:
+        try:
+            reply = self.call(**changes)
+        except PhaseFailed as failure:
+            return failure
+        raise AssertionError(f"it said: {reply.text[:200]!r}")
+
+    def fingerprint(self) -> str:
+        return self.repo.fingerprint()
+
+    def left(self) -> list[str]:
+        """Processes that still live from this bench's home."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("HOME") == str(self.root / "home"):
+                    found.append(f"{process.pid} {process.name()}")
+            except psutil.Error:
+                continue
+        return found
+
+
+@contextmanager
+def bench(program: Program, brain: Brain) -> Iterator[Bench]:
+    # not in the temporary folder: codex wants its home elsewhere
+    places = program.folder.parent / "runs"
+    places.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=places, ignore_cleanup_errors=True) as name, ModelServer(brain) as server:
+        root = Path(name)
+        for folder in ("home", "calls", "locks", "tmp"):
+            (root / folder).mkdir()
+        for path, text in program.home(server.url).items():
+            (root / "home" / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / "home" / path).write_text(text)
+        yield Bench(program, root, server, UserRepo.make(root / "repo"))
+
+
+def script(*moves: Move) -> Brain:
+    """One move per turn; the last is repeated. Requests without tools come from the program itself: titles and such."""
+
+    def brain(turn: Turn) -> Move:
+        if not moves:
+            return Say("ok")
+        if not turn.tools and not isinstance(moves[0], Refuse | Hang | Cut):
+            return next((move for move in moves if isinstance(move, Say | Answer)), Say("ok"))
+        return moves[min(turn.number, len(moves) - 1)]
+
+    return brain
+
+
+# the trials: each gives a remark for the table, or raises AssertionError
+
+
+def implements(program: Program) -> str:
+    with bench(program, script()) as it:
+        target = it.repo.path / "hello.txt"
+        it.server.brain = editing(program, target)
+        reply = it.call(seconds=120)
+        assert target.exists() and target.read_text() == "hello\n", f"hello.txt: {target.exists()}; {reply.text[:200]}"
+        assert "All done" in reply.text, reply.text[:300]
+        cost = "" if reply.cost_usd is None else f", ${reply.cost_usd:.4f}"
+        return f"{reply.tokens} tokens{cost}"
+
+
+def editing(program: Program, target: Path) -> Brain:
+    if program.name == "aider":  # its edits are text
+        return script(Say(f"{target.name}\n```\nhello\n```\n\nAll done."))
+    return script(Write(str(target), "hello\n"), Say("All done."))
+
+
+def reads_only(program: Program) -> str:
+    with bench(program, script()) as it:
+        inside, outside = it.repo.path / "leak.txt", it.root / "home" / "leak.txt"
+        shell = f"echo x > {inside}; git commit -q --allow-empty -m leak; git log --output={inside}; echo x > {outside}"
+        tries = (Write(str(inside), "x\n"), Shell(shell), Write(str(outside), "x\n"), Say("I have looked."))
+        if program.name == "aider":
+            tries = (Say("leak.txt\n```\nx\n```\n\nI have looked."),)  # type: ignore[assignment]
+        it.server.brain = script(*tries)
+        before = it.fingerprint()
+        reply = it.call(read_only=True, seconds=120)
+        assert it.fingerprint() == before, "the repository was changed"
+        assert not outside.exists() and not inside.exists(), "it wrote a file"
+        assert "I have looked" in reply.text, reply.text[:300]
+        return f"{len(it.server.turns)} turns"
+
+
+def answers(program: Program) -> str:
+    """A review that can be read: by schema where the program has it, as a block where not."""
+    expect = contract.Expect(source="it")
+    with bench(program, script(Answer(APPROVAL))) as it:
+        if program.schema:
+            schema = json.dumps(contract.json_schema())
+            reply = it.call(read_only=True, schema=schema, number=NUMBER, seconds=120)
+            read = contract.read_schema(reply.text, NUMBER, expect=expect)
+        else:
+            it.server.brain = script(said_block())
+            read = contract.read(it.call(read_only=True, seconds=120).text, NUMBER, expect=expect)
+        assert isinstance(read, Review) and read.verdict is Verdict.APPROVED, read
+        return "schema" if program.schema else "block"
+
+
+def said_block() -> Say:
+    body = json.dumps({key: value for key, value in APPROVAL.items() if key != "number"})
+    return Say(f"I have looked.\n\n```burnish-verdict {NUMBER}\n{body}\n```\n")
+
+
+def loops(program: Program) -> str:
+    """Reject, fix, approve: the whole of `burnish run`, this program in every role."""
+    with bench(program, script()) as it:
+        lab = Lab(it.root, it.repo, {**it.env, "BURNISH_HOME": str(it.root / "home" / "burnish")})
+        roles = f"agent: {program.name}\nagents: {{{program.name}: {{model: {program.model}}}}}\n"
+        review = f"review: {{agents: [{program.name}]}}\nchecks: {{test: null, lint: null}}\n"
+        lab.repo.commit({"burnish.yaml": roles + review}, "settings")
+        it.server.brain = whole_story(program)
+        lab.add("Add a division to app.py")
+        said = lab.burnish("run", "1", code=None)
+        task = lab.task(1)
+        assert task["status"] == "verified", f"{task['status']}: {said.out[-500:]} {said.err[-500:]}"
+        assert task["cycle"] == 2, f"cycle {task['cycle']}"
+        return f"{len(it.server.turns)} turns"
+
+
+GOOD = "def add(a, b):\n    return a + b\n\n\ndef div(a, b):\n    return a / b if b else None\n"
+BAD = GOOD.replace(" if b else None", "  # BUG")
+
+
+def whole_story(program: Program) -> Brain:
+    def brain(turn: Turn) -> Move:
+        number = re.search(r"burnish-verdict ([0-9a-f]{12,})", turn.prompt)
+        if number:
+            bad = bool(re.search(r"^\+.*# BUG", turn.prompt, re.MULTILINE))
+            return _judgement(turn, number[1], bad)
+        fix = "# BUG" in turn.prompt or "Zero is not handled" in turn.prompt
+        text = GOOD if fix else BAD
+        if program.name == "aider":
+            return Say(f"app.py\n```\n{text}```\n\nAll done.")
+        return Shell(f"cat > app.py <<'END_OF_FILE'\n{text}END_OF_FILE\n") if turn.number == 0 else Say("All done.")
+
+    return brain
+
+
+def _judgement(turn: Turn, number: str, bad: bool) -> Move:
+    flaw = {"category": "code", "severity": "error", "title": "Zero is not handled", "description": "b may be 0"}
+    place = {"file": "app.py", "line": 6, "quote": "return a / b  # BUG"}
+    rest = dict.fromkeys(("suggestion", "rule", "end_line", "confidence"))
+    ids = sorted(set(re.findall(r"\bF[0-9]+\b", turn.prompt)))
+    prior = [{"id": id_, "state": "open" if bad else "resolved", "note": None} for id_ in ids]
+    value = {**APPROVAL, "number": number, "verdict": "changes_requested" if bad else "approved", "prior": prior}
+    value["findings"] = [{**flaw, **place, **rest}] if bad else []
+    if turn.tools and any(name in turn.tools for name in ("StructuredOutput", "structured_output")):
+        return Answer(value)
+    if turn.body.get("text", {}).get("format", {}).get("type") == "json_schema":
+        return Answer(value)
+    return Say(f"```burnish-verdict {number}\n{json.dumps(value)}\n```\n")
+
+
+def refuses(status: int, *, retryable: bool) -> Callable[[Program], str]:
+    def trial(program: Program) -> str:
+        with bench(program, script(Refuse(status))) as it:
+            if status == 401:
+                it.key = "bad-key"
+            failure = it.failure(seconds=100)
+            assert failure.code is ErrorCode.AGENT_FAILED, failure
+            assert failure.retryable is retryable, f"retryable={failure.retryable}: {failure.what}"
+            return failure.what[:120]
+
+    return trial
+
+
+def cut_off(program: Program) -> str:
+    with bench(program, script(Cut())) as it:
+        failure = it.failure(seconds=100)
+        assert failure.code is ErrorCode.AGENT_FAILED and failure.retryable, failure
+        return failure.what[:120]
+
+
+def hangs(program: Program) -> str:
+    """A server that takes the request and says nothing: our own clock ends it, and all of it."""
+    with bench(program, script(Hang(60))) as it:
+        failure = it.failure(seconds=12)
+        assert failure.code is ErrorCode.TIMEOUT, failure
+        assert it.server.turns, "it never asked the model"
+        assert not it.left(), it.left()
+        return ""
+
+
+def stops(program: Program) -> str:
+    """Asked to stop in the middle: gone within five seconds, children too."""
+    with bench(program, script(Hang(60))) as it:
+        stop, asked = Stop(), []
+
+        def ask() -> None:
+            until = time.monotonic() + 30
+            while not it.server.turns and time.monotonic() < until:
+                time.sleep(0.05)
+            asked.append(time.monotonic())
+            stop.request()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        failure = it.failure(seconds=60, stop=stop)
+        took = time.monotonic() - asked[0]
+        thread.join()
+        assert failure.code is ErrorCode.INTERRUPTED, failure
+        assert took < 6 and not it.left(), f"{took:.1f} s, left: {it.left()}"
+        return f"gone in {took:.1f} s"
+
+
+def ignores_repository(program: Program) -> str:
+    """What the repository brings along for the program to run is not run, in either role."""
+    if not program.hostile:
+        return "no such settings"
+    with bench(program, script(Say("Nothing to do."))) as it:
+        mark = it.root / "home" / "mark"
+        it.repo.commit({path: text.replace("{mark}", str(mark)) for path, text in program.hostile.items()})
+        for read_only in (True, False):
+            it.call(read_only=read_only, seconds=120)
+            assert not mark.exists(), f"settings of the repository were run (read_only={read_only})"
+        return ", ".join(program.hostile)
+
+
+def starts(program: Program) -> str:
+    """Seconds for one word, the median of three."""
+    times = []
+    with bench(program, script(Say("Yes."))) as it:
+        for _ in range(3):
+            begun = time.monotonic()
+            it.call(read_only=True, seconds=120)
+            times.append(time.monotonic() - begun)
+    return f"{statistics.median(times):.1f} s"
+
+
+TRIALS: dict[str, Callable[[Program], str]] = {
+    "implements": implements,
+    "reads only": reads_only,
+    "review read": answers,
+    "reject, fix, approve": loops,
+    "401": refuses(401, retryable=False),
+    "404": refuses(404, retryable=False),
+    "429": refuses(429, retryable=True),
+    "500": refuses(500, retryable=True),
+    "cut stream": cut_off,
+    "hang": hangs,
+    "stop": stops,
+    "hostile settings": ignores_repository,
+    "start-up": starts,
+}
