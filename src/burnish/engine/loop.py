@@ -138,9 +138,8 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     if task.status is Status.BACKLOG:
         task = deps.record(task, moved(task, Status.IN_PROGRESS))
     if _tripped(deps, task):
-        return deps.record(
-            task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=f"{BREAKER} times the same: {note}")
-        )
+        note = f"The same failure {BREAKER} times in a row on the same commit: {note}"
+        return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=note))
     return deps.record(task, moved(task, Status.FAILED, error=code, note=note))
 
 

@@ -53,6 +53,9 @@ def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
         notes.append(f"Waived by {finding.waiver.by}: {finding.waiver.reason}")
     if finding.state == State.REOPENED and finding.note:
         notes.append(f"Reopened: {finding.note}")
+    if finding.state == State.OPEN and finding.note:
+        # why it still stands, or why the author's dispute was not accepted
+        notes.append(f"The last review on it: {finding.note}")
     body = fenced("\n".join([words, *notes]), tag=tag)
     return f"{head}\n\n{body}\n"
 
