@@ -55,11 +55,11 @@ def projects(
 def table(found: list[Known], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
     """Name, tasks, last activity and folder; a folder that is gone says so."""
     rows = [(one_line(one.name), _tasks(one), ago(one.last, now)) for one in found]
-    names, tasks, times = (min(max(width(row[i]) for row in rows), room // 3) for i in range(3))
+    names, tasks, times = (min(max(width(row[i]) for row in rows), room // 4) for i in range(3))
     for row, one in zip(rows, found, strict=True):
         cells = [pad(cut(text, size), size) for text, size in zip(row, (names, tasks, times), strict=True)]
         root = one_line(str(one.root)) if one.there else f"{one_line(str(one.root))} (gone)"
-        place = _tail(root, max(16, room - names - tasks - times - 6))
+        place = _tail(root, max(12, room - names - tasks - times - 6))
         yield "  ".join([paint(cells[0], "bold", on=colour), *cells[1:], paint(place, "dim", on=colour)])
 
 

@@ -1,0 +1,161 @@
+"""On a terminal: the pager, plain words, and what Tab offers."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish.cli import complete
+from burnish.cli.main import main
+from burnish.cli.pager import program
+from burnish.cli.paint import is_plain, mark, spoken
+from testing.userrepo import UserRepo
+
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+
+
+def on_terminal(*argv: str, env: dict[str, str]) -> tuple[str, int]:
+    """What a terminal shows of a command line, and its exit code."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "burnish.cli", *argv],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm", **env},
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            data = os.read(master, 65536)
+        except OSError:  # Linux says so when the last writer is gone
+            break
+        if not data:
+            break
+        shown += data
+    os.close(master)
+    return shown.decode().replace("\r\n", "\n"), process.wait()
+
+
+@pytest.fixture
+def pager(tmp_path: Path) -> str:
+    """A pager that says who it is, then shows what it got."""
+    script = tmp_path / "pager"
+    script.write_text('#!/bin/sh\necho "paged, LESS=$LESS"\nexec cat\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_long_texts_go_through_the_pager_on_a_terminal_only(pager: str) -> None:
+    shown, code = on_terminal("config", "reference", env={"PAGER": pager})
+    assert code == 0 and shown.startswith("paged, LESS=FRX\n# Every setting")
+    done = subprocess.run(
+        [sys.executable, "-m", "burnish.cli", "config", "reference"],
+        env={**os.environ, "PAGER": pager},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("# Every setting")
+
+
+@pytest.mark.parametrize(
+    "env", [{"BURNISH_PAGER": "cat"}, {"BURNISH_PAGER": ""}, {"BURNISH_PLAIN": "1"}, {"TERM": "dumb"}]
+)
+def test_the_pager_can_be_switched_off(env: dict[str, str], pager: str) -> None:
+    shown, _ = on_terminal("config", "reference", env={"PAGER": pager, **env})
+    assert shown.startswith("# Every setting")
+
+
+def test_a_reader_who_leaves_the_pager_early_is_not_complained_about(tmp_path: Path) -> None:
+    script = tmp_path / "pager"
+    script.write_text("#!/bin/sh\nhead -n 1\n")
+    script.chmod(0o755)
+    shown, code = on_terminal("config", "show", env={"PAGER": str(script)})
+    assert code == 0 and len(shown.splitlines()) == 1
+
+
+def test_a_pager_that_is_not_there_is_done_without(monkeypatch: Patch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("no-such-pager", "'open quote", "  "):
+        monkeypatch.setenv("PAGER", name)
+        assert program() is None
+    monkeypatch.setenv("PAGER", "sh -c 'cat'")
+    assert program() == ["sh", "-c", "cat"]
+
+
+def test_plain_output_is_words(user_repo: UserRepo, capsys: Capture, monkeypatch: Patch) -> None:
+    at = ["-C", str(user_repo.path)]
+    assert main([*at, "add", "Say → and …"]) == 0
+    capsys.readouterr()
+    for argv in ([*at, "status", "--plain"], [*at, "--plain", "status"]):
+        assert main(argv) == 0
+        first = capsys.readouterr().out.splitlines()[0]
+        assert first.split()[:2] == ["waiting", "1"] and first.isascii()
+    assert main([*at, "status"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split()[:2] == ["·", "1"]
+    monkeypatch.setenv("BURNISH_PLAIN", "1")
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main([*at, "status"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_plain_is_off_unless_it_is_asked_for(monkeypatch: Patch) -> None:
+    assert (is_plain(), mark("✓"), spoken("a → b…")) == (False, "✓", "a → b…")
+    monkeypatch.setenv("BURNISH_PLAIN", "0")
+    assert not is_plain()
+    monkeypatch.setenv("BURNISH_PLAIN", "1")
+    assert (mark("✓"), mark("!"), spoken("a → b…")) == ("ok", "attention", "a to b...")
+
+
+def test_nothing_redraws_itself_when_plain() -> None:
+    from burnish.cli.progress import Plain, watcher
+
+    assert type(watcher(several=False, quiet=False, verbose=False)) is Plain
+
+
+def offered(user_repo: UserRepo, words: str, monkeypatch: Patch, *, cwd: Path | None = None) -> list[str]:
+    asked = {"_BURNISH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-m", "burnish.cli"],
+        cwd=cwd or user_repo.path,
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("verb", ["show", "diff", "run", "open", "log", "edit", "events"])
+def test_the_shell_is_offered_the_tasks(verb: str, user_repo: UserRepo, monkeypatch: Patch, capsys: Capture) -> None:
+    for title in ("One", "Two"):
+        assert main(["-C", str(user_repo.path), "add", title]) == 0
+    assert main(["-C", str(user_repo.path), "cancel", "1"]) == 0
+    assert offered(user_repo, f"burnish {verb} ", monkeypatch) == ["2", "1"]
+    assert offered(user_repo, f"burnish {verb} T2", monkeypatch) == ["T2"]
+
+
+def test_tab_follows_C_and_is_silent_elsewhere(user_repo: UserRepo, tmp_path: Path, monkeypatch: Patch) -> None:
+    assert main(["-C", str(user_repo.path), "add", "One"]) == 0
+    words = f"burnish -C {user_repo.path} show "
+    assert offered(user_repo, words, monkeypatch, cwd=tmp_path) == ["1"]
+    assert offered(user_repo, "burnish show ", monkeypatch, cwd=tmp_path) == []
+
+
+def test_tab_knows_the_projects_and_makes_no_home(user_repo: UserRepo, hermetic: Path, capsys: Capture) -> None:
+    assert complete.projects("") == complete.tasks("") == []
+    assert not (hermetic / "burnish").exists()
+    assert main(["-C", str(user_repo.path), "init"]) == 0
+    ((key, root),) = complete.projects("re")
+    assert key.startswith("repo-") and root == str(user_repo.path)
+    assert complete.projects("x") == []
