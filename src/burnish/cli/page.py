@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from burnish.cli.paint import BY_SEVERITY, BY_STATUS, paint
+from burnish.cli.findings import place, said_of
+from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, money, one_line, pad, width, wrap
 from burnish.core.status import Status
 from burnish.views.status import MARKS
@@ -29,7 +30,7 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
     tone = BY_STATUS[status]
     title = cut(one_line(story["title"]), room - 10)
     name = paint(f"T{story['id']} {title}", "bold", on=colour)
-    yield f"{paint(MARKS[Status(status)], tone, on=colour)} {name}"
+    yield f"{paint(mark(MARKS[Status(status)]), tone, on=colour)} {name}"
     outcome = " ".join(str(story[key]) for key in ("final_verdict", "reason", "error") if story.get(key))
     cycles = f"cycle {story['cycle']}/{story['max_cycles']}" if story.get("cycle") else "not started"
     yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
@@ -60,8 +61,8 @@ def _wanted(story: Story, room: int) -> Iterator[str]:
     for criterion in story.get("criteria") or ():
         yield from _wrap(f"must: {criterion}", room, "  ")
     for item in story.get("checklist") or ():
-        mark, text = ("x", item["text"]) if item.get("done") else (" ", item["text"])
-        yield from _wrap(f"[{mark}] {text}", room, "  ")
+        box, text = ("x", item["text"]) if item.get("done") else (" ", item["text"])
+        yield from _wrap(f"[{box}] {text}", room, "  ")
 
 
 def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
@@ -109,23 +110,15 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
         return
     alive = sum(f["state"] in ("open", "reopened", "disputed") for f in findings)
     yield paint(f"{count(len(findings), 'finding')}, {alive} open", "bold", on=colour)
-    rows = [(f["id"], f["state"], f["severity"], _place(f), one_line(f["title"])) for f in findings]
+    rows = [(f["id"], f["state"], f["severity"], place(f), one_line(f["title"])) for f in findings]
     sizes = [min(max(width(row[i]) for row in rows), room // 3) for i in range(4)]
     for row, finding in zip(rows, findings, strict=True):
         cells = [pad(cut(text, size), size) for text, size in zip(row[:4], sizes, strict=True)]
         cells[2] = paint(cells[2], BY_SEVERITY.get(finding["severity"], "dim"), on=colour)
         left = room - sum(sizes) - 2 * 5
         yield "  " + "  ".join([*cells, cut(row[4], max(left, 10))])
-        waiver = finding.get("waiver")
-        if waiver:
-            yield cut(f"      waived by {one_line(waiver['by'])}: {one_line(waiver['reason'])}", room)
-
-
-def _place(finding: Mapping[str, Any]) -> str:
-    if not finding.get("file"):
-        return "-"
-    line = f":{finding['line']}" if finding.get("line") else ""
-    return one_line(finding["file"]) + line
+        for said in said_of(finding):
+            yield cut(f"      {said}", room)
 
 
 def _next(story: Story) -> list[str]:
