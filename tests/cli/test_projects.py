@@ -73,6 +73,7 @@ def test_two_of_one_name_are_told_apart(tmp_path: Path, capsys: Capture) -> None
     said = capsys.readouterr().err
     assert all(key in said for key in keys)
     assert main(["projects", "forget", keys[0]]) == 0
+    capsys.readouterr()
     assert [one["key"] for one in known(capsys)] == keys[1:]
 
 
