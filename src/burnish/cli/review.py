@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, columns, say, say_json, tell
-from burnish.cli.report import Page, is_plain, report
+from burnish.cli.paint import coloured, columns, is_plain, say, say_json, tell
+from burnish.cli.report import Page, report
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.cli.text import clean, cut, one_line
