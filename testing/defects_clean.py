@@ -24,8 +24,8 @@ _PYTHON = {
     "new-generics": "type Pair[T] = tuple[T, T]\n\n\ndef first[T](pair: Pair[T]) -> T:\n    return pair[0]\n",
     "subprocess": (
         "import subprocess\n\n\ndef version() -> str:\n"
-        " "
-        '   done = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True)\n    return done.stdout\n'
+        '    done = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True)\n'
+        "    return done.stdout\n"
     ),
     "literal-shell": 'import subprocess\n\nsubprocess.run("ls -l | wc -l", shell=True, check=True)\n',
     "random": "import random\n\n\ndef pick(items):\n    return random.choice(items)\n",

@@ -1,0 +1,151 @@
+"""What the static reviewer sees in lines by itself, kind by kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from burnish.core.finding import Remark, Severity
+from burnish.review.static_files import Looked, look
+from burnish.review.static_lines import line_remarks
+from burnish.review.static_secrets import secrets
+from burnish.review.static_syntax import syntax_remarks
+from testing.changes import binary
+from testing.defects import changed_file
+
+CONFLICT = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n"
+TOKEN = "gh" + "p_" + "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
+
+
+def looked(path: str, after: str, before: str | None = None) -> Looked:
+    file = look(changed_file(path, before, after), after.encode(), lambda _: before)
+    assert file is not None
+    return file
+
+
+def rules(path: str, after: str, before: str | None = None, *, reads: bool = False) -> list[tuple[str, int | None]]:
+    file = looked(path, after, before)
+    found: list[Remark] = [*line_remarks(file, reads=reads), *syntax_remarks(file)]
+    return [(remark.rule, remark.line) for remark in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        ("a.py", CONFLICT, [("conflict-marker", 1)]),
+        ("a.go", "x\n" + CONFLICT, [("conflict-marker", 2)]),
+        ("a.rst", "Title\n=======\n\n>>>>>>> not one\n", []),
+        ("a.txt", "<<<<<<< only this\n", []),
+        ("a.md", f"```\n{CONFLICT}```\n", []),
+        ("a.md", CONFLICT, [("conflict-marker", 1)]),
+        ("a.js", "debugger;\n", [("leftover-breakpoint", 1)]),
+        ("a.js", "// debugger;\nconst debuggerOn = 1\n", []),
+        ("a.js", "console.log(1)\n", [("leftover-debugging", 1)]),
+        ("scripts/a.js", "console.log(1)\n", []),
+        ("a.test.js", "console.log(1)\n", []),
+        ("a.rb", "  byebug\n", [("leftover-breakpoint", 1)]),
+        ("a.py", 'print("debug", x)\nprint("Debugger")\n', [("leftover-debugging", 1)]),
+        ("a.py", "# ruff: noqa\n", [("lint-switched-off", 1)]),
+        ("a.py", "# ruff: noqa: E501\nx = 1  # noqa\n", []),
+        ("a.spec.ts", "describe.only('x', () => {})\n", [("focused-test", 1)]),
+        ("a/__pycache__/b.pyc", "x", [("leftover-file", None)]),
+        (".env", "A=1\n", [("env-file", None)]),
+        (".env.example", "A=1\n", []),
+        ("a.json", "{}\n", []),
+        ("a.json", '{"a": 1,}\n', [("syntax-error", 1)]),
+        ("a.json", '{\n// why\n"a": 1,}\n', []),
+        ("a.json", "", []),
+        ("a.json", '{"a": {{ b }}}\n', []),
+        ("a.toml", "a = 1\nb = \n", [("syntax-error", 2)]),
+        ("a.yml", "a: [\n", [("syntax-error", 1)]),
+        ("a.yml", "a: !Ref b\n---\nc: 1\n", []),
+        ("a.yml", "a: 1\nb: 2\na: 3\n", [("duplicate-key", 3)]),
+        ("package-lock.json", '{"a": \n', []),
+    ],
+)
+def test_lines_speak_for_themselves(path: str, text: str, found: list[tuple[str, int | None]]) -> None:
+    assert rules(path, text) == found
+
+
+def test_marks_inside_a_string_of_readable_code_are_no_conflict() -> None:
+    assert rules("a.py", f'x = """\n{CONFLICT}"""\n', reads=True) == []
+
+
+def test_what_was_broken_before_is_not_this_changes_fault() -> None:
+    assert rules("a.json", '{"a": 1,\n "b": 3,}\n', '{"a": 1,\n "b": 2,}\n') == []
+
+
+def test_a_settings_file_broken_by_a_deletion_is_told_of_the_nearest_changed_line() -> None:
+    assert rules("a.json", '{"a": [1,\n"b"\n}\n', '{"a": [1,\n"b"]\n}\n') == [("syntax-error", 2)]
+    assert rules("a.json", '{\n"a": [\n1\n}\n', '{\n"a": [\n1\n]\n}\n') == [("syntax-error", None)]
+
+
+def test_the_old_conflict_of_an_untouched_part_is_left_alone() -> None:
+    assert rules("a.txt", CONFLICT + "new\n", CONFLICT + "old\n") == []
+
+
+def test_a_file_that_always_spoke_to_the_console_may_go_on() -> None:
+    assert rules("a.js", "console.log(1)\nconsole.log(2)\n", "console.log(1)\n") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "large"),
+    [
+        ("a.csv", 1_100_000, True),
+        ("a.csv", 900_000, False),
+        ("yarn.lock", 3_000_000, False),
+        ("a.min.js", 2_000_000, False),
+    ],
+)
+def test_large_files_are_named_but_not_generated_ones(path: str, size: int, large: bool) -> None:
+    assert (("large-file", None) in rules(path, "1,2,3,4\n" * (size // 8))) is large
+
+
+def test_a_large_binary_is_named_sooner() -> None:
+    for size, large in ((600_000, True), (400_000, False)):
+        file = look(binary("logo.png"), b"\0" * size, lambda _: None)
+        assert file is not None
+        assert [remark.rule for remark in line_remarks(file, reads=False)] == ["large-file"] * large
+
+
+def test_what_is_not_there_to_read_is_not_looked_at() -> None:
+    assert look(changed_file("a", "x\n", ""), None, lambda _: None) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "count"),
+    [
+        ("a.py", f'T = "{TOKEN}"', 1),
+        ("tests/test_a.py", f'T = "{TOKEN}"', 1),
+        ("a.py", f'T = "{TOKEN}"  # pragma: allowlist secret', 0),
+        ("a.py", f'H = "x{TOKEN}9"', 0),
+        ("a.py", 'T = "gh' + "p_" + "x" * 36 + '"', 0),
+        ("a.py", 'T = "AKI' + 'AIOSFODNN7EXAMPLE"', 0),
+        ("a.py", 'password = "Tr0ub4dor-and-3"', 1),
+        ("a.py", 'password = "correct horse"', 0),
+        ("a.py", 'password = "<password>"', 0),
+        ("a.py", 'password = os.environ["PASSWORD_2"]', 0),
+        ("a.py", 'password_field = "Tr0ub4dor-and-3"', 0),
+        ("tests/test_a.py", 'password = "Tr0ub4dor-and-3"', 0),
+        ("README.md", 'password = "Tr0ub4dor-and-3"', 0),
+        ("a.yaml", "password: Tr0ub4dor-and-3", 1),
+        ("a.yaml", "password: ${PASSWORD_1}", 0),
+        ("a.yaml", "secretName: db-credentials-1", 0),
+        ("poetry.lock", 'password = "Tr0ub4dor-and-3"', 0),
+        ("a.py", 'u = "https://user:Tr0ub4dor9@host/x"', 1),
+        ("a.py", 'u = "https://host/x:y"', 0),
+        ("a.py", 'if "-----BEGIN PRIVATE KEY-----" in text:', 0),
+    ],
+)
+def test_secrets_are_told_from_what_only_looks_like_one(path: str, line: str, count: int) -> None:
+    assert len(list(secrets(looked(path, line + "\n")))) == count
+
+
+def test_a_short_password_is_a_warning_and_a_long_random_one_an_error() -> None:
+    (short,) = secrets(looked("a.py", 'password = "Tr0ub4dor"\n'))
+    (long,) = secrets(looked("a.py", 'password = "k8Qz2Lx9Vt4Rm7Wp3Yc6"\n'))
+    assert (short.severity, long.severity) == (Severity.WARNING, Severity.ERROR)
+
+
+def test_a_secret_that_was_there_before_is_not_found_again() -> None:
+    old = f'T = "{TOKEN}"\n'
+    assert list(secrets(looked("a.py", old + "x = 1\n", old))) == []
