@@ -113,7 +113,7 @@ def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
         return _fail(deps, history.task, error)
     phase = "check" if isinstance(step, Check) else step.phase
     attempt, _ = history.attempt(step.cycle, phase)
-    if error.code == ErrorCode.INTERRUPTED and deps.desk.call(history.task, step.cycle, phase, attempt).finished():
+    if error.code == ErrorCode.INTERRUPTED and _answered(deps, history, step, attempt):
         # the agent had ended by itself: the next run goes on from its answer
         return history.task
     try:
@@ -125,6 +125,10 @@ def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
     if error.code == ErrorCode.INTERRUPTED:
         return task
     return _fail(deps, task, error)
+
+
+def _answered(deps: Deps, history: History, step: Work | Check | DoReview, attempt: int) -> bool:
+    return isinstance(step, Work) and deps.desk.call(history.task, step.cycle, step.phase, attempt).finished()
 
 
 def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:

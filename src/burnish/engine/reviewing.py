@@ -32,7 +32,7 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
     deps.fail_at("review-started")
     subject = subject_of(deps, site, history, step.cycle, step.step)
     with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base) as snapshot:
-        hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, (step.phase, attempt))
+        hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, (step.step, attempt))
         heard = hear_all(hearing)
         breaches = snapshot.breaches()
     deps.fail_at("review-replied")
@@ -77,13 +77,13 @@ def _by_hand(history: History, cycle: int) -> bool:
 def _hearing(
     deps: Deps, site: Site, task: Task, subject: Subject, snapshot: Snapshot, place: tuple[str, int]
 ) -> Hearing:
-    phase, attempt = place
+    step, attempt = place
     return Hearing(
         subject=subject,
         policy=site.policy,
         files=snapshot.path,
         task=task.id,
-        call=lambda name: deps.desk.call(task, subject.cycle, phase.replace(":", "-"), attempt, name),
+        call=lambda name: deps.desk.call(task, subject.cycle, "review", attempt, f"{step}@{name}" if step else name),
         ask=lambda request: deps.agents(task.id).call(
             request, on_output=lambda line: deps.progress.output(task.id, line)
         ),
