@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from burnish.cli.config import written
+from burnish.cli.config import table, written
 from burnish.cli.main import main
+from burnish.cli.text import width
 from burnish.config.sources import parse_yaml
+from burnish.wiring.explain import values
 from testing.userrepo import UserRepo
 
 Capture = pytest.CaptureFixture[str]
@@ -85,6 +87,14 @@ def test_the_reference_is_a_file_that_loads(repo: UserRepo, capsys: Capture) -> 
 def test_wrong_settings_are_an_error_of_the_settings(repo: UserRepo, capsys: Capture) -> None:
     repo.write({"burnish.yaml": "reviw: {}\n"})
     assert "reviw" in asks(repo, capsys, "show", code=2)
+
+
+@pytest.mark.parametrize("room", [60, 80, 200])
+def test_the_table_keeps_to_its_room(room: int, repo: UserRepo) -> None:
+    repo.write({"burnish.yaml": "checks:\n  test: " + "long " * 60 + "\ntask_types: {implement: {max_cycles: 9}}\n"})
+    lines = list(table(values(repo.path, None), room=room, colour=False))
+    assert max(map(width, lines)) <= room
+    assert sum("burnish.yaml:" in line for line in lines) == 2
 
 
 def test_values_are_written_as_in_the_file() -> None:

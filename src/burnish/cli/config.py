@@ -59,16 +59,20 @@ def _show(values: list[Value], as_json: bool) -> None:
 
 
 def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
-    """Keys, values and origins under each other."""
-    keys = min(max(width(one.key) for one in values), room // 2)
+    """Keys, values and origins under each other; in little room only origins that tell something, below."""
+    keys = max(width(one.key) for one in values)
     origins = max(width(one_line(one.origin)) for one in values)
-    most = max(12, room - keys - 4 - min(origins, room // 3))
-    words = min(max(width(written(one.value)) for one in values), most)
+    narrow = keys + origins + 16 > room
+    most = room - keys - 2 - (0 if narrow else origins + 2)
+    words = min(max(width(written(one.value)) for one in values), max(8, most))
     for one in values:
         changed = one.origin != "default"
-        key, said = pad(one_line(one.key), keys), pad(cut(written(one.value), words), words)
+        said = paint(pad(cut(written(one.value), words), words), "bold", on=colour and changed)
         origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=colour)
-        yield f"{key}  {paint(said, 'bold', on=colour and changed)}  {origin}"
+        line = f"{pad(one_line(one.key), keys)}  {said}"
+        yield line.rstrip() if narrow else f"{line}  {origin}"
+        if narrow and changed:
+            yield f"    from {origin}"
 
 
 def written(value: Any) -> str:

@@ -96,7 +96,7 @@ def _lfs_signs(root: Path, paths: list[str]) -> Iterator[Sign]:
 def _settings_sign(root: Path, config: Config) -> Sign:
     changed = sum(origin != "default" for _, _, origin in config.items())
     if (root / "burnish.yaml").exists() or changed:
-        return REPO.ok("settings", f"they load; {changed} differ{'s' if changed == 1 else ''} from the defaults")
+        return REPO.ok("settings", f"they load; {changed} {'is' if changed == 1 else 'are'} set")
     return REPO.ok("settings", "the defaults; `burnish init` writes burnish.yaml")
 
 
