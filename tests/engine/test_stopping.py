@@ -141,7 +141,11 @@ def test_a_second_runner_is_told_who_holds_the_task(slow: Lab) -> None:
     slow.until(lambda: slow.calls("half"))
     said = slow.burnish("run", "1", code=4)
     assert f"pid {runner.pid}" in said.err and "since" in said.err and "burnish cancel 1" in said.err
-    for refused in (["rm", "1"], ["done", "1", "--reason", "x"], ["edit", "1", "--verdict", "APPROVED", "--reason", "x"]):
+    for refused in (
+        ["rm", "1"],
+        ["done", "1", "--reason", "x"],
+        ["edit", "1", "--verdict", "APPROVED", "--reason", "x"],
+    ):
         slow.burnish(*refused, code=4)
     assert slow.task()["status"] == "in_progress"
     hurry(slow)

@@ -131,7 +131,7 @@ def cancel(book: Book, code: Code, task_id: int) -> Task:
 def remove(book: Book, code: Code, task_id: int) -> Task:
     """Out of every list; its events stay, its unsaved work is rescued."""
     task = book.task(task_id)
-    _refuse_if_held(book, task)
+    refuse_if_held(book, task)
     dependents = [t.id for t in book.tasks() if task.id in t.spec.depends_on and t.status is Status.BACKLOG]
     if dependents:
         names = ", ".join(map(str, dependents))
@@ -149,7 +149,7 @@ def _held(book: Book, task: Task) -> bool:
     return task.runner is not None and not book.is_dead(task.runner)
 
 
-def _refuse_if_held(book: Book, task: Task) -> None:
+def refuse_if_held(book: Book, task: Task) -> None:
     if task.status in RUNNING and _held(book, task):
         raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
 
@@ -165,7 +165,7 @@ def done(book: Book, task_id: int, *, by: str, reason: str) -> Task:
     task = book.task(task_id)
     steps: list[Event] = []
     if task.status is not Status.VERIFIED:
-        _refuse_if_held(book, task)
+        refuse_if_held(book, task)
         if not reason.strip():
             raise Refused(
                 f"Task {task.id} is {task.status}, not verified: calling it done is an override.",

@@ -132,6 +132,8 @@ class App:
             raise BadInput("An override needs a reason.", hint='Say why: --reason "…"')
         if status:
             check_move(str(task_id), task.status, Status.BACKLOG)
+        if verdict:
+            actions.refuse_if_held(self.book, task)
         if changes:
             task = self.store.edit_task(self.key, task_id, changes)
         if status:
