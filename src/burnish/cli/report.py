@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,10 +33,6 @@ class Page:
     @property
     def prose(self) -> int:
         return min(self.room, WIDEST)
-
-
-def is_plain() -> bool:
-    return bool(os.environ.get("BURNISH_PLAIN"))
 
 
 def report(done: Reviewed, page: Page) -> Iterator[str]:
@@ -96,7 +91,8 @@ def _finding(finding: Finding, texts: Mapping[str, str], page: Page) -> Iterator
     facts = [_place(remark), one_line(remark.rule), remark.category.value, one_line(", ".join(finding.reviewers))]
     for line in wrap(" · ".join(fact for fact in facts if fact), page.room - 3):
         yield "   " + paint(line, "dim", on=page.colour)
-    yield from _indented(remark.description, page)
+    if remark.description.strip():
+        yield from _indented(remark.description, page)
     yield from _excerpt(remark, texts.get(remark.file or ""), page)
     if remark.suggestion.strip():
         yield from _indented(f"Suggestion: {remark.suggestion.strip()}", page)
@@ -113,8 +109,10 @@ def _place(remark: Remark) -> str:
 
 
 def _indented(text: str, page: Page) -> Iterator[str]:
-    for line in clean(text).strip().split("\n"):
-        for piece in wrap(line, page.prose - 3):
+    for line in clean(text).strip("\n").rstrip().split("\n"):
+        # what is indented is code or a table: cut, not reflowed
+        pieces = [cut(line.expandtabs(4), page.room - 3)] if line[:1].isspace() else wrap(line, page.prose - 3)
+        for piece in pieces:
             yield f"   {piece}".rstrip()
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from burnish.git.objects import read_objects
 from burnish.git.project import Project
 
+MOST_HELD = 32 * 1024 * 1024
+
 
 class Contents:
     """The files of a commit one after the other, fetched by the hundred: a process for each would take minutes."""
@@ -15,13 +17,28 @@ class Contents:
         self._project, self._commit, self._paths = project, commit, paths
         self._place = {path: number for number, path in enumerate(paths)}
         self._held: dict[str, bytes | None] = {}
+        self._all: frozenset[str] | None = None
 
     def get(self, path: str) -> bytes | None:
         if path not in self._held:
-            start = self._place.get(path)
-            wanted = [path] if start is None else self._paths[start : start + 100]
-            self._held = read_files(self._project, self._commit, wanted)
+            self._fetch(path)
         return self._held[path]
+
+    def _fetch(self, path: str) -> None:
+        start = self._place.get(path)
+        if start is None and not self._is_there(path):
+            self._held[path] = None
+            return
+        near = [path] if start is None else self._paths[start // 100 * 100 : start // 100 * 100 + 100]
+        wanted = [name for name in near if name not in self._held]
+        if sum(len(data or b"") for data in self._held.values()) > MOST_HELD:
+            self._held.clear()
+        self._held |= read_files(self._project, self._commit, wanted)
+
+    def _is_there(self, path: str) -> bool:
+        if self._all is None:
+            self._all = frozenset(list_files(self._project, self._commit))
+        return path in self._all
 
 
 def list_files(project: Project, commit: str) -> list[str]:

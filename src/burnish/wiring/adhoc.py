@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 import time
@@ -14,30 +13,30 @@ from typing import Any
 
 from burnish import config as settings
 from burnish.agents.runner import Runner
-from burnish.checks.detect import detect
-from burnish.checks.environment import check_environment
-from burnish.config.policy import checks_for, policy_for
+from burnish.config.policy import policy_for
 from burnish.config.settings import Config
 from burnish.core.change import Change
+from burnish.core.check import Comparison
 from burnish.core.commit import Base
 from burnish.core.finding import Finding, worst_first
 from burnish.core.ledger import absorb_review
-from burnish.core.policy import CheckSpec, Policy
+from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Verdict
 from burnish.core.task import Spec, TaskType
-from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
+from burnish.engine.hearing import Heard, Hearing, hear_all, mechanical, panel_of
 from burnish.engine.record_review import weighed
 from burnish.engine.subject import Subject
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.adhoc import Pair, Wish, changes, choose
 from burnish.git.base import identity
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.project import Found, Project, discover
+from burnish.git.project import Found, discover
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.snapshot import AGENT_FILES, snapshot
 from burnish.git.taking import private_project
 from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
+from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.wiring.desk import HomeCall
 from burnish.wiring.prompts import own_prompts
@@ -73,20 +72,6 @@ class Reviewed:
     def passed(self) -> bool:
         """Approved by those who saw everything, or nothing to review."""
         return self.panel is None or (self.verdict is Verdict.APPROVED and not self.not_shown and self.panel.signed)
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """One review's place, and what it is done with."""
-
-    project: Project
-    place: Path
-    home: Path
-    config: Config
-    policy: Policy
-    stop: Stop
-    tests: bool | None
-    say: Callable[[str], None]
 
 
 def review_change(
@@ -130,7 +115,7 @@ def _place(home: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        for name in ("git", "files", "out"):
+        for name in ("git", "files", "tests", "out"):
             remove_tree(place / name)
         with suppress(OSError):
             # only what is empty goes: calls that a person may want to read stay
@@ -149,16 +134,18 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
     ground.say(f"Reviewing {pair.what} against {pair.against}, by {names}")
     workspace = Workspace(ground.project, ground.place / "none", "review", author=identity(ground.project))
     base = Base(pair.old.sha, pair.old.tree, None)
-    subject = _subject(ground, pair, change)
+    tested = run_tests(ground, pair)
+    subject = _subject(ground, pair, change, tested.comparisons)
     with snapshot(workspace, pair.new.sha, base=base, path=ground.place / "files", from_base=AGENT_FILES) as files:
         hearing = _hearing(ground, pair, subject, files.path)
         heard = hear_all(hearing)
         breaches = files.breaches()
     panel = panel_of(hearing, heard)
-    return _put_together(ground, pair, subject, panel, heard, breaches)
+    spoiled = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
+    return _put_together(ground, pair, subject, panel, heard, [*tested.notes, *spoiled])
 
 
-def _subject(ground: Ground, pair: Pair, change: Change) -> Subject:
+def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comparison, ...]) -> Subject:
     project, policy = ground.project, ground.policy
     names = []
     if "project_context" in policy.context:
@@ -173,7 +160,7 @@ def _subject(ground: Ground, pair: Pair, change: Change) -> Subject:
         change=change,
         delta=None,
         findings=(),
-        comparisons=(),
+        comparisons=comparisons,
         project_context=tuple((n, data.decode(errors="replace")) for n, data in context.items() if data is not None),
         plan="",
         previous_error="",
@@ -206,62 +193,18 @@ def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Heari
         call=call,
         ask=lambda request: agents.call(request),
         now=_now,
-        program=lambda seat: _by_program(ground, pair, subject, files, seat),
+        program=lambda seat: by_program(ground, pair, subject, files, seat),
     )
-
-
-def _by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: Seat) -> Review | None:
-    """The static reviewer answers without being asked over a pipe."""
-    known = agent_settings(ground.config).get(seat.spec.agent)
-    if (known.kind if known else seat.spec.agent) != "static":
-        return None
-    from burnish.wiring.static import static_review
-
-    change = subject.change
-    before = Contents(ground.project, pair.old.sha, [file.old_path or file.path for file in change.files])
-    return static_review(
-        change,
-        files=files,
-        out_dir=ground.place / "out" / seat.name,
-        checkout=ground.project.root,
-        base_text=lambda path: _decoded(before.get(path)),
-        new_text=Contents(ground.project, pair.new.sha, change.paths).get,
-        env=check_environment(os.environ, places=(files, ground.project.root)),
-        test=_test(ground, pair),
-        stop=ground.stop,
-        tests_as_remarks=True,
-        executing=_may_run(ground, pair),
-    )
-
-
-def _may_run(ground: Ground, pair: Pair) -> bool:
-    """Code that is not in the user's own checkout is run only if they say so."""
-    return ground.tests if ground.tests is not None else pair.checked_out
-
-
-def _test(ground: Ground, pair: Pair) -> CheckSpec | None:
-    if not _may_run(ground, pair):
-        return None
-    files = list_files(ground.project, pair.new.sha)
-    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)))
-    specs = checks_for(ground.config, found, skip_tests=False)
-    return next((spec for spec in specs if spec.name == "test"), None)
-
-
-def _decoded(data: bytes | None) -> str | None:
-    return None if data is None else data.decode(errors="replace")
 
 
 def _put_together(
-    ground: Ground, pair: Pair, subject: Subject, panel: Panel, heard: tuple[Heard, ...], breaches: list[str]
+    ground: Ground, pair: Pair, subject: Subject, panel: Panel, heard: tuple[Heard, ...], notes: list[str]
 ) -> Reviewed:
     update = absorb_review((), remarks=panel.remarks, cycle=1, files=subject.text_of, mechanical=mechanical(heard))
     findings = tuple(worst_first(update.findings))
     paths = {f.remark.file for f in findings if f.remark.file}
     texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}
     read = [voice.reading for voice in panel.voices if isinstance(voice.reading, Review)]
-    notes = [*_left_out(pair), *panel.notes]
-    notes += [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
     verdict = weighed(ground.policy.block_on, panel, update.findings)
     # words that could not be understood are kept for a person to read; others have served
     if verdict is not None:
@@ -275,7 +218,7 @@ def _put_together(
         inspected=tuple(sorted({path for review in read for path in review.inspected})),
         not_shown=panel.uncovered,
         blocking=frozenset(f.id for f in findings if f.remark.severity.rank <= ground.policy.block_on.rank),
-        notes=tuple(notes),
+        notes=(*_left_out(pair), *panel.notes, *notes),
         texts=texts,
         kept=ground.place / "calls" if verdict is None else None,
     )
