@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -85,6 +86,19 @@ def test_it_leaves_nothing_behind_and_the_settings_of_the_person_out(
     assert main(["demo", "-q"]) == 0
     assert capsys.readouterr() == ("", "")
     assert os.environ["BURNISH__REVIEW__AGENTS"] == '["nobody"]'
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_ctrl_c_ends_it_and_cleans_up(tmp_path: Path) -> None:
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(DEMO, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        while "Implementing" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "$ burnish run 2" not in out
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 

@@ -46,9 +46,7 @@ def demo(
     show = Shown(silent=as_json or SESSION.quiet)
     try:
         stage = lay(folder)
-        stopped, stories, wrong = _perform(stage, show)
-        if stopped:
-            return INTERRUPTED
+        stories, wrong = _perform(stage, show)
         keep = keep or bool(wrong)
         if as_json:
             say_json({"ok": not wrong, "directory": str(folder) if keep else None, "wrong": wrong, "tasks": stories})
@@ -87,8 +85,8 @@ class Shown:
             return main(["-C", str(stage.repo), *words, *self.flags])
 
 
-def _perform(stage: Stage, show: Shown) -> tuple[bool, list[dict[str, Any]], list[str]]:
-    """Run the tasks; whether somebody stopped it, what each came to, and where that is not what it should be."""
+def _perform(stage: Stage, show: Shown) -> tuple[list[dict[str, Any]], list[str]]:
+    """Run the tasks; what each came to, and where that is not what it should be."""
     from burnish.demo.retold import retold
     from burnish.demo.tasks import TASKS, surprises
     from burnish.views import show_json
@@ -96,7 +94,9 @@ def _perform(stage: Stage, show: Shown) -> tuple[bool, list[dict[str, Any]], lis
 
     show.lines(*OPENING)
     with stage.entered():
-        codes = [show.types("run", str(number), stage=stage) for number in range(1, len(TASKS) + 1)]
+        for number in range(1, len(TASKS) + 1):
+            if show.types("run", str(number), stage=stage) == INTERRUPTED:
+                raise KeyboardInterrupt
         show.types("status", stage=stage)
         reader = open_reader(stage.repo)
         tasks = reader.store.tasks(reader.key)
@@ -108,7 +108,7 @@ def _perform(stage: Stage, show: Shown) -> tuple[bool, list[dict[str, Any]], lis
         for text in retold(story):
             first, *rest = wrap(one_line(text), room - 6)
             show.lines(f"    · {first}", *(f"      {line}" for line in rest))
-    return INTERRUPTED in codes, stories, surprises(tasks)
+    return stories, surprises(tasks)
 
 
 def _folder(where: Path | None) -> Path:
