@@ -65,6 +65,7 @@ def _review_values(config: Config) -> dict[str, Any]:
         "quorum": review.quorum,
         "trigger": review.trigger,
         "may_fix": review.may_fix,
+        "followups": review.followups,
         "accept_unsigned": review.accept_unsigned,
         "parse_agent": parse.agent if parse else None,
         "parse_model": parse.model if parse else None,

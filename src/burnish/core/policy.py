@@ -77,6 +77,7 @@ class Policy:
     quorum: str = "all"
     trigger: str = "completion"
     may_fix: bool = False
+    followups: bool = False
     accept_unsigned: bool = False
     parse_agent: str | None = None
     parse_model: str | None = None

@@ -47,6 +47,8 @@ class Spec:
     # None = as the settings say when the task is run
     auto_review: bool | None = None
     max_cycles: int | None = None
+    # the finding that it was made of, as `29.1 F3`: task, run, id
+    follows: str = ""
 
 
 @dataclass(frozen=True, slots=True)

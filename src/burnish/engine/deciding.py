@@ -14,6 +14,7 @@ from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, S
 from burnish.core.stored import stored_review
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
+from burnish.engine.followups import make_followups
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
@@ -30,6 +31,9 @@ def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
     """Decide on a cycle and move the task."""
     decision = judge(history, site.policy, step.cycle)
     task = history.task
+    if site.policy.followups and isinstance(decision, Accept) and stored_review(history, step.cycle):
+        make_followups(deps, history)
+        deps.fail_at("followups-made")
     deps.record(task, *_events(deps, site, history, step.cycle, decision))
     deps.fail_at("decided")
     archive(deps, site.workspace, deps.book.task(task.id), step.cycle)

@@ -18,7 +18,7 @@ from burnish.core.finding import Finding, Remark
 from burnish.core.history import History
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
-from burnish.core.task import Task
+from burnish.core.task import Spec, Task
 
 
 class Book(Protocol):
@@ -175,6 +175,10 @@ def _no_program(inspection: Inspection) -> Review | None:
     return None
 
 
+def _nothing_is_added(spec: Spec) -> Task:
+    raise NotImplementedError("nobody handed in a way to add tasks")
+
+
 class Progress(Protocol):
     """Whoever watches: the terminal, the board."""
 
@@ -201,6 +205,7 @@ class Deps:
     # kill -9 at a named place, for the tests that prove that nothing is lost
     fail_at: Callable[[str], None]
     overspent: Callable[[], str | None] = lambda: None
+    add: Callable[[Spec], Task] = _nothing_is_added
     # answers at once where the reviewer is a program of our own, None where an agent must be asked
     program: Callable[[Inspection], Review | None] = _no_program
 

@@ -25,6 +25,7 @@ from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
 from burnish.wiring.desk import HomeDesk
+from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
 from burnish.wiring.programs import programs
 from burnish.wiring.requests import RunReport, RunRequest
@@ -133,7 +134,7 @@ def _deps(app: App, request: RunRequest, progress: Progress, stops: Stops, runne
         agents=agents_for,
         checks=checks_for,
         desk=desk,
-        progress=progress,
+        progress=Discreet(progress, book.secrets),
         policy_for=lambda task: _policy(app, request, task),
         prompts=app.prompts,
         now=_now,
@@ -141,6 +142,7 @@ def _deps(app: App, request: RunRequest, progress: Progress, stops: Stops, runne
         stopping=lambda task_id: stops.of(task_id).requested,
         fail_at=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
         overspent=_session_budget(app, request),
+        add=app.add,
         program=programs(app.repo, agents, stops.everything),
     )
 
@@ -189,7 +191,7 @@ def _card(lock: RunnerLock) -> dict[str, object]:
         "user": me.user,
         "start_time": me.start_time,
         "boot_id": me.boot_id,
-        "command": " ".join(["burnish", *sys.argv[1:]])[:200],
+        "command": from_here().redact(" ".join(["burnish", *sys.argv[1:]]))[:200],
     }
 
 
