@@ -41,16 +41,12 @@ PYTEST = CheckSpec("test", (sys.executable, "-m", "pytest", "-q", "-p", "no:cach
 
 
 def test_changed_lines_that_no_test_runs_are_named(tmp_path: Path) -> None:
-    done = review(tmp_path, PYTEST, coverage=True)
+    done = review(tmp_path, CheckSpec("test", PYTEST.words), coverage=True)
     assert [(r.rule, r.line, r.title) for r in done.remarks] == [
         ("not-tested", 7, "Line 7 is changed and no test runs it")
     ], done.notes
     assert not (tmp_path / "out" / "coverage" / "tree").exists()
     assert sorted(p.name for p in (tmp_path / "files").iterdir()) == ["src", "tests"]
-
-
-def test_the_shell_words_of_a_plain_call_will_do(tmp_path: Path) -> None:
-    assert [r.rule for r in review(tmp_path, CheckSpec("test", PYTEST.words), coverage=True).remarks] == ["not-tested"]
 
 
 def test_without_being_asked_only_quick_tests_are_run_again(tmp_path: Path) -> None:

@@ -57,19 +57,17 @@ class Secret:
 
 
 def secrets(file: Looked) -> Iterator[Secret]:
-    """The worst on each changed line."""
+    """All of them: one line may hold two, and neither may be repeated."""
     if not file.changed or file.is_generated:
         return
     numbers = [n for n in sorted(file.changed) if len(file.line(n)) <= LONGEST_LINE]
     numbers = [n for n in numbers if not _ALLOWED.search(file.line(n))]
     soft = file.is_test or file.is_docs
-    found: dict[int, Secret] = {}
-    for secret in _known(file, numbers, soft=soft):
-        found.setdefault(secret.line, secret)
+    known = {(secret.line, secret.value): secret for secret in _known(file, numbers, soft=soft)}
+    yield from known.values()
     for number in [] if soft else numbers:
-        if number not in found and _TELLING.search(file.line(number)):
-            found.update((secret.line, secret) for secret in _by_name(file, number))
-    yield from (found[number] for number in sorted(found))
+        if _TELLING.search(file.line(number)):
+            yield from (secret for secret in _by_name(file, number) if (number, secret.value) not in known)
 
 
 def secret_remark(file: Looked, secret: Secret) -> Remark:
@@ -138,7 +136,6 @@ def _by_name(file: Looked, number: int) -> Iterator[Secret]:
             continue
         strong = len(value) >= 16 and _entropy(value) >= 3.5
         yield Secret(number, value, "password or key", Severity.ERROR if strong else Severity.WARNING)
-        return
 
 
 def _looks_random(value: str) -> bool:
@@ -181,7 +178,7 @@ def _keyword(path: str, line: str) -> list[str]:
     if table is None and (path.endswith(_CONFIG) or "/.env" in f"/{path}"):
         table = keyword.CONFIG_DENYLIST_REGEX_TO_GROUP
     found = keyword.KeywordDetector().analyze_string(line, table)
-    return [value.strip().strip("'\"`;,") for value in found if value]
+    return list(dict.fromkeys(value.strip().strip("'\"`;,") for value in found if value))
 
 
 @cache

@@ -27,7 +27,7 @@ def unrun_remark(file: Looked, missing: Collection[int], measured: Collection[in
         "not-tested",
         Severity.WARNING if nothing_ran else Severity.INFO,
         f"{words} {'is' if len(lines) == 1 else 'are'} changed and no test runs {'it' if len(lines) == 1 else 'them'}",
-        "A mistake there would not be noticed by the tests, neither now nor later.",
+        "A mistake there would not be noticed by the tests. (What they run in other processes was not measured.)",
         line=lines[0],
         category=Category.TEST,
         suggestion="Add a test that runs them, or remove what nobody needs.",

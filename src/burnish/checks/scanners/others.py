@@ -71,7 +71,7 @@ class Eslint:
         remarks: list[Remark] = []
         notes = [f"eslint {_RAN}"]
         for number, some in enumerate(batched(paths)):
-            argv = (program, "--format=json", "--no-inline-config", *settings, "--", *(f"./{path}" for path in some))
+            argv = (program, "--format=json", *settings, "--", *(f"./{path}" for path in some))
             said = call(ground, f"eslint-{number}", argv)
             found = read_json(said.stdout)
             if said.trouble or not isinstance(found, list):
