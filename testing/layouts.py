@@ -244,6 +244,10 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {"checks.test": PYTEST, "checks.extra.javascript-test": "npm test"},
     ),
+    "make is left out where the parts speak for themselves": (
+        {"Makefile": "test:\n\tx\nlint:\n\ty\n", "web/package.json": package({"test": "jest"})},
+        {"checks.test": "cd web && npm test", "checks.lint": "make lint"},
+    ),
     "workspaces speak for their packages": (
         {
             "package.json": package({"test": "turbo test"}, workspaces=["packages/*"]),

@@ -87,6 +87,15 @@ def test_bubblewrap_must_be_there_and_work(bin_folder: Path, monkeypatch: Patch)
     assert absent.state == "weak" and "all your rights" in absent.what
 
 
+def test_a_sandbox_that_is_required_must_work(user_repo: UserRepo, bin_folder: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    user_repo.write({"burnish.yaml": "sandbox: {mode: require}\n"})
+    program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")
+    assert look(user_repo.path)["repository.sandbox"].state == "missing"
+    program(bin_folder, "bwrap", "#!/bin/sh\nexit 0\n")
+    assert "repository.sandbox" not in look(user_repo.path)
+
+
 def test_another_system_is_weaker_and_told_so(monkeypatch: Patch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     assert {sign.name: sign.state for sign in machine.sandbox_signs()} == {"sandbox": "weak", "processes": "weak"}

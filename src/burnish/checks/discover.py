@@ -109,13 +109,15 @@ def _is_above(folder: str, other: str) -> bool:
 
 
 def _with_make(found: tuple[Tools, ...], root: Place) -> tuple[Tools, ...]:
-    """Make speaks where no language at the root does."""
+    """Make speaks where no language does, at the root or for its parts: those tell more about what failed."""
     make = other_tools.make_tools(root)
     if make is None:
         return found
     top = [tools for tools in found if tools.folder == ""]
     if not top:
-        return (make, *found) if make.test or make.lint else found
+        test = None if any(tools.test for tools in found) else make.test
+        lint = None if any(tools.lint for tools in found) else make.lint
+        return (replace(make, test=test, lint=lint), *found) if test or lint else found
     test = None if any(tools.test for tools in top) else make.test
     lint = None if any(tools.lint for tools in top) else make.lint
     first = replace(top[0], test=top[0].test or test, lint=top[0].lint or lint)

@@ -41,7 +41,10 @@ def init(
     for line in report(outcome, room=min(room, 120), colour=on):
         say(line)
     for note in outcome.notes:
-        tell(paint("note: ", "yellow", on=coloured(sys.stderr)) + clean(note))
+        first, *rest = wrap(one_line(note), min(columns(sys.stderr), 120) - 6)
+        tell(paint("note: ", "yellow", on=coloured(sys.stderr)) + first)
+        for line in rest:
+            tell(f"      {line}")
 
 
 def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:

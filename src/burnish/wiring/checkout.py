@@ -25,8 +25,9 @@ from burnish.git.base import resolve_base, uncommitted
 from burnish.git.project import Found, Project, open_project
 from burnish.proc.capture import capture
 from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start
-from burnish.wiring.signs import Group, Sign
+from burnish.wiring.signs import OK, Group, Sign
 
 REPO = Group("repository")
 
@@ -43,6 +44,9 @@ def checkout_signs(found: Found) -> Iterator[Sign]:
         yield REPO.missing("settings", error.what, error.hint)
         return
     yield _settings_sign(found.root, config)
+    if config.sandbox.mode == "require" and next(sandbox_signs()).state != OK:
+        what = "required by the settings, and it does not work here"
+        yield REPO.missing("sandbox", what, "Install bubblewrap, or set `sandbox.mode: auto`.")
     yield from _people_signs(config)
     yield from _check_signs(found.root, config, paths)
 
@@ -128,14 +132,14 @@ def _people_signs(config: Config) -> Iterator[Sign]:
 def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]:
     specs = checks_for(config, detect(paths, reader_of(root)), skip_tests=False)
     names = {spec.name for spec in specs}
+    for spec in specs:
+        yield check_sign(spec, root, made_later=bool(config.workspace.setup))
     if "test" not in names:
         off = config.checks.test is None
         what = "switched off: changes are not tested" if off else "no test command found: changes are not tested"
         yield REPO.weak("test", what, "`burnish init` looks for one; or set `checks.test`.")
     if "lint" not in names and config.checks.lint is not None:
         yield REPO.ok("lint", "no linter found, none is run")
-    for spec in specs:
-        yield check_sign(spec, root, made_later=bool(config.workspace.setup))
 
 
 def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:

@@ -9,8 +9,8 @@ from burnish.checks.discover import Decided
 from burnish.checks.tools import Command
 
 HEAD = """\
-# How burnish works in this repository, found by `burnish init`. Change what is wrong.
-# All else has its default: `burnish config reference` shows every setting, `burnish doctor` what is missing.
+# How burnish works here, as `burnish init` found it. Change what is wrong.
+# `burnish config reference` shows every other setting, `burnish doctor` what is missing.
 
 """
 _PLAIN = re.compile(r"[A-Za-z./][\w ./=,&()+@:-]*")
