@@ -82,6 +82,11 @@ def _claude_env(url: str) -> dict[str, str]:
     return {"ANTHROPIC_BASE_URL": url}
 
 
+def _codex_home(url: str) -> dict[str, str]:
+    provider = f'name = "scripted"\nbase_url = "{url}/v1"\nwire_api = "responses"\nenv_key = "CODEX_API_KEY"\n'
+    return {".codex/config.toml": f'model_provider = "scripted"\n[model_providers.scripted]\n{provider}'}
+
+
 PROGRAMS = {
     "claude": Program(
         "claude",
@@ -94,6 +99,19 @@ PROGRAMS = {
         hostile={
             ".claude/settings.json": _hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"),
             ".mcp.json": json.dumps({"mcpServers": {"x": {"command": "touch", "args": ["{mark}"]}}}),
+        },
+    ),
+    "codex": Program(
+        "codex",
+        "@openai/codex",
+        "0.166.0",
+        home=_codex_home,
+        key="CODEX_API_KEY",
+        schema=True,
+        hostile={
+            ".codex/hooks.json": _hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"),
+            ".codex/config.toml": 'notify = ["touch", "{mark}"]\n'
+            '[mcp_servers.x]\ncommand = "touch"\nargs = ["{mark}"]\n',
         },
     ),
 }

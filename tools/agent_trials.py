@@ -295,8 +295,10 @@ def ignores_repository(program: Program) -> str:
     with bench(program, script(Say("Nothing to do."))) as it:
         mark = it.root / "home" / "mark"
         it.repo.commit({path: text.replace("{mark}", str(mark)) for path, text in program.hostile.items()})
-        for read_only in (True, False):
-            it.call(read_only=read_only, seconds=120)
+        link = it.root / "link"
+        link.symlink_to(it.repo.path)
+        for read_only, cwd in ((True, it.repo.path), (False, it.repo.path), (False, link)):
+            it.call(read_only=read_only, cwd=cwd, seconds=120)
             assert not mark.exists(), f"settings of the repository were run (read_only={read_only})"
         return ", ".join(program.hostile)
 

@@ -35,7 +35,8 @@ class Question:
 
     def describe(self, folder: Path) -> Call:
         """Lay down all that the program will read, and what would prove later that it was the same call."""
-        request = replace(self.request, call_dir=folder)
+        # without links: a program that is told where not to trust the files knows the place by this name
+        request = replace(self.request, call_dir=folder, cwd=self.request.cwd.resolve())
         call = self.agent.call(request, self.entry)
         for name, text in {**call.files, "prompt.md": request.prompt, "agent": self._mark()}.items():
             write_private(folder / name, text)

@@ -11,7 +11,7 @@ _PERMANENT = re.compile(
     re.IGNORECASE,
 )
 _TRANSIENT = re.compile(
-    r"\b(?:429|502|503|504|529)\b|rate.?limit|too many requests|overloaded"
+    r"\b(?:429|502|503|504|529)\b|rate.?limit|too many requests|overloaded|high demand|temporary error"
     r"|(?:temporarily|service) unavailable"
     r"|gateway time.?out|connection (?:reset|refused|aborted|timed out|error)|network is unreachable"
     r"|temporary failure in name resolution|\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)\b",

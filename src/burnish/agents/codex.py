@@ -1,0 +1,89 @@
+"""Codex: `codex exec`, one JSON object per line; its sandbox is the strongest that a program brings along."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import dig, json_lines, number, telling, words
+from burnish.agents.prices import cost
+from burnish.core.agent import AgentReply, AgentRequest
+
+_LOGIN = "Run `codex login`, or set CODEX_API_KEY."
+# `plugins` asks hosts on the network at every start; `hooks` may come from the repository
+_QUIET = (
+    *("--disable", "plugins", "--disable", "hooks", "--ignore-rules", "--skip-git-repo-check", "--color", "never"),
+    *("-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "feedback.enabled=false"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CodexAgent:
+    name: str = "codex"
+    program: str = "codex"
+    verified: bool = True
+    keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
+    keeps: tuple[str, ...] = ("model",)
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        argv = [self.program, "exec", "--json", *_QUIET]
+        # given each time: a resumed session does not remember it
+        argv += ["-s", "read-only" if request.read_only else "workspace-write"]
+        # else, allowed to write, it trusts the repository's own .codex/config.toml and starts what that names
+        argv += ["-c", f'projects={{{json.dumps(str(request.cwd))}={{trust_level="untrusted"}}}}']
+        files = {"model": request.model or ""}
+        if request.model:
+            argv += ["-m", request.model]
+        if request.schema:
+            argv += ["--output-schema", str(request.call_dir / "schema.json")]
+            files["schema.json"] = request.schema
+        if settings.resume and request.session:
+            argv += ["resume", request.session]
+        return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        text, session, problem, usage = "", None, "", None
+        for event in json_lines(done.stdout):
+            match event:
+                case {"type": "thread.started", "thread_id": str(id_)}:
+                    session = id_
+                # an item of the type `error` is only a warning
+                case {"type": "item.completed", "item": {"type": "agent_message", "text": str(said)}}:
+                    text = said
+                case {"type": "turn.failed"} | {"type": "error"}:
+                    problem = words(dig(event, "error", "message")) or words(event.get("message"))
+                case {"type": "turn.completed"}:
+                    usage, problem = event.get("usage") or {}, ""
+        if usage is None or problem or done.exit_code != 0:
+            return _failed(problem, done)
+        if not text.strip() or no_answer(text):
+            return failure("codex", text or "the answer was empty", cut=not text)
+        return _reply(text.strip(), session, usage, done.files.get("model", ""))
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _failed(problem: str, done: Spoken) -> AgentFailure:
+    if not problem:
+        return silent("codex", done, login=_LOGIN)
+    # where it gave up after several tries, the status stands in the tries
+    status = re.search(r"status (\d{3})", problem)
+    cut = "stream disconnected" in problem or "stream closed" in problem
+    return failure("codex", problem, status=int(status[1]) if status else None, cut=cut, login=_LOGIN)
+
+
+def _reply(text: str, session: str | None, usage: Any, model: str) -> AgentReply:
+    # cached is part of input, reasoning part of output
+    given, cached, out = (number(dig(usage, f"{name}_tokens")) for name in ("input", "cached_input", "output"))
+    return AgentReply(
+        text=text,
+        provider="openai",
+        cost_usd=cost(model, new=given - cached, cached=cached, out=out),
+        tokens=given + out,
+        session=session,
+    )

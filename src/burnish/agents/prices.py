@@ -1,0 +1,44 @@
+"""What models cost, for programs that count tokens and not money. List prices; a plan of yours may be cheaper."""
+
+from __future__ import annotations
+
+import re
+
+# USD per million tokens: new input, cached input, output. A model that is not listed has no price here, rather
+# than that of a name like it.
+PRICES: dict[str, tuple[float, float, float]] = {
+    "claude-haiku-4-5": (1.00, 0.10, 5.00),
+    "claude-opus-4-1": (15.00, 1.50, 75.00),
+    "claude-opus-4-5": (5.00, 0.50, 25.00),
+    "claude-sonnet-4": (3.00, 0.30, 15.00),
+    "claude-sonnet-4-5": (3.00, 0.30, 15.00),
+    "gemini-2.5-flash": (0.30, 0.03, 2.50),
+    "gemini-2.5-flash-lite": (0.10, 0.01, 0.40),
+    "gemini-2.5-pro": (1.25, 0.125, 10.00),
+    "gemini-3-pro": (2.00, 0.20, 12.00),
+    "gpt-4.1": (2.00, 0.50, 8.00),
+    "gpt-4.1-mini": (0.40, 0.10, 1.60),
+    "gpt-4o": (2.50, 1.25, 10.00),
+    "gpt-4o-mini": (0.15, 0.075, 0.60),
+    "gpt-5": (1.25, 0.125, 10.00),
+    "gpt-5-codex": (1.25, 0.125, 10.00),
+    "gpt-5-mini": (0.25, 0.025, 2.00),
+    "gpt-5-nano": (0.05, 0.005, 0.40),
+    "gpt-5.1": (1.25, 0.125, 10.00),
+    "gpt-5.1-codex": (1.25, 0.125, 10.00),
+    "gpt-5.1-codex-mini": (0.25, 0.025, 2.00),
+    "o3": (2.00, 0.50, 8.00),
+    "o4-mini": (1.10, 0.275, 4.40),
+    "qwen3-coder-plus": (1.00, 0.10, 5.00),
+}
+# the day of a release, and words that do not change the price
+_ENDINGS = re.compile(r"(?:-latest|-preview|-exp|[-@]?20\d{2}-?\d{2}-?\d{2}|-\d{2}-20\d{2})+$")
+
+
+def cost(model: str | None, *, new: int, cached: int = 0, out: int = 0) -> float | None:
+    """In USD; None for a model that is not listed."""
+    name = _ENDINGS.sub("", (model or "").lower().rsplit("/", 1)[-1])
+    if name not in PRICES:
+        return None
+    per_new, per_cached, per_out = PRICES[name]
+    return (new * per_new + cached * per_cached + out * per_out) / 1_000_000
