@@ -192,6 +192,8 @@ def test_a_full_disk_fails_the_phase_cleanly_and_retry_works_after(
             os.write(fd, b"x" * 4096)
     os.close(fd)
     os.truncate(ballast, max(0, ballast.stat().st_size - left_kb * 1024))
+    if left_kb == 0:
+        assert "full" in told(lab.burnish("add", "Another", code=3))
     flood = f"sys.stdout.write('x' * {max(left_kb, 1) * 1024 + 4096})\nsys.stdout.flush()\n"
     lab.agent("robot", flood + AUTHOR)
     said = lab.burnish("run", code=3)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from burnish.core.flow import RUNNING
-from burnish.core.status import Status
+from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task
 from burnish.engine.loop import run_task
 from burnish.engine.ports import Deps
-from burnish.errors import BurnishError, Refused
+from burnish.errors import BurnishError, PhaseFailed, Refused
 
 MET = frozenset({Status.VERIFIED, Status.COMPLETED})
 PAUSE = 0.2
@@ -89,7 +89,10 @@ class Pool:
             task = self.deps.book.task(task.id)
         except BurnishError as error:
             self.deps.progress.note(f"Task {task.id}: {error.what} {error.hint}".rstrip())
-            task = self.deps.book.task(task.id)
+            # not even that could be written down, e.g. on a full disk: told at least
+            code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
+            note = f"{error.what} {error.hint}".rstrip()
+            task = replace(self.deps.book.task(task.id), status=Status.FAILED, error=code, note=note)
         finally:
             self.deps.book.release(task.id)
             with self.lock:

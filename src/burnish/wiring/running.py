@@ -18,6 +18,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
+from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Progress
 from burnish.errors import BurnishError, Refused
@@ -41,7 +42,7 @@ def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = Stops()
-    with hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
+    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
         app.store.register_runner(_card(lock))
         try:
             return _run(app, request, progress, stops, lock.runner.uuid)
@@ -50,7 +51,7 @@ def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
 
 
 def _run(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> RunReport:
-    deps = _deps(app, request, progress, stops, runner)
+    deps = deps_for(app, request, progress, stops, runner)
     notes = _before(app, deps)
     for note in notes:
         progress.note(note)
@@ -111,7 +112,7 @@ def _before(app: App, deps: Deps) -> list[str]:
     return notes
 
 
-def _deps(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:
+def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:
     folder = app.home / "projects" / app.key / "tasks"
     desk = HomeDesk(folder, app.locks, stops.everything)
     book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other))
