@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,24 @@ def test_nothing_is_written_into_the_users_object_store(user_repo: UserRepo, pro
     for wish in (Wish(), Wish("dirty"), Wish("staged"), Wish("rev", "HEAD"), Wish("rev", "main..HEAD")):
         changes(project, choose(project, wish))
     assert everything(user_repo) == before
+
+
+def test_line_ends_that_git_would_convert_are_no_change(user_repo: UserRepo, tmp_path: Path) -> None:
+    user_repo.git("config", "core.autocrlf", "true")
+    (user_repo.path / "app.py").write_bytes(b"def add(a, b):\r\n    return a - b\r\n")
+    change = changes(project := opened(user_repo, tmp_path), choose(project, Wish()))
+    assert [(file.added, file.removed) for file in change.files] == [(1, 1)]
+
+
+def test_in_a_commit_hook_the_index_of_that_commit_is_meant(
+    user_repo: UserRepo, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_repo.write({"app.py": "changed\n"})
+    assert paths(project, Wish("staged")) == []
+    index = user_repo.path / ".git" / "next-index-1.lock"
+    index.write_bytes((user_repo.path / ".git" / "index").read_bytes())
+    monkeypatch.setenv("GIT_INDEX_FILE", str(index))
+    subprocess.run(["git", "update-index", "app.py"], cwd=user_repo.path, check=True)
+    assert paths(project, Wish("staged")) == ["app.py"]
+    monkeypatch.setenv("GIT_INDEX_FILE", "/etc/passwd")
+    assert paths(project, Wish("staged")) == []

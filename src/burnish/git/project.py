@@ -241,7 +241,7 @@ def user_settings(project: Project) -> dict[str, str]:
         env.pop(name, None)
         if name in os.environ:
             env[name] = os.environ[name]
-    wanted = r"^(user\.(name|email)|core\.(excludesfile|filemode))$"
+    wanted = r"^(user\.(name|email)|core\.(excludesfile|filemode|autocrlf))$"
     done = git("config", "-z", "--get-regexp", wanted, cwd=project.own, env=env, ok=(0, 1))
     pairs = (record.partition("\n")[::2] for record in os.fsdecode(done.stdout).split("\0") if record)
     return {name.lower(): value for name, value in pairs}

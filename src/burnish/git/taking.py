@@ -14,7 +14,7 @@ from burnish.errors import BadInput, PhaseFailed
 from burnish.git.base import copy_shared, file_mode
 from burnish.git.files import copy_index, disk_errors
 from burnish.git.layout import gitlinks
-from burnish.git.project import SECRETS, Found, Project, open_project, quoted
+from burnish.git.project import SECRETS, Found, Project, open_project, quoted, user_settings
 from burnish.git.run import bare_env, git
 from burnish.git.staging import Dirt, look, stage, write_tree
 
@@ -36,6 +36,13 @@ def private_project(found: Found, place: Path) -> Project:
     # What looks like a secret is not to be passed over in silence: it is left out by name, below.
     exclude = project.own / "info" / "exclude"
     exclude.write_bytes(exclude.read_bytes().removesuffix(SECRETS.encode()))
+    # Nothing in there outlives the review: neither safe on disk nor small is worth waiting for.
+    lines = ["[core]", "\tfsync = none", "\tlooseCompression = 0"]
+    if user_settings(project).get("core.autocrlf", "").lower() not in ("", "false", "no", "off", "0"):
+        # Their files end lines as Windows does, their commits do not: every line would look changed.
+        lines.append("\tautocrlf = input")
+    with (project.own / "config").open("a") as config:
+        config.write("\n".join(lines) + "\n")
     return replace(project, store=store)
 
 
@@ -69,11 +76,18 @@ def _index_copy(project: Project) -> Iterator[Path]:
     """git writes to the index it is shown; the user's is not shown to it."""
     with TemporaryDirectory(dir=project.own, prefix="look-") as folder, disk_errors("copying the index"):
         copy = Path(folder) / "index"
-        source = project.git_dir / "index"
+        source = _index_of(project)
         if source.is_file():
             copy_index(source, copy)
         copy_shared(project)
         yield copy
+
+
+def _index_of(project: Project) -> Path:
+    """The user's index, or the one that git has for a hook: `git commit -a` stages into one of its own."""
+    named = os.environ.get("GIT_INDEX_FILE")
+    own = (project.root / named).resolve() if named else None
+    return own if own and own.parent == project.git_dir and own.is_file() else project.git_dir / "index"
 
 
 def _readable(project: Project, dirt: Dirt) -> tuple[Dirt, tuple[tuple[str, str], ...]]:
