@@ -31,3 +31,10 @@ class PhaseFailed(BurnishError):
         super().__init__(what, hint=hint)
         self.code = code
         self.retryable = retryable
+
+
+class SecretFound(PhaseFailed):
+    """The work holds a secret, so nothing was committed; it stays in the workspace as it is."""
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__("SECRET", what, hint=hint)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +20,7 @@ from burnish.core.task import task_id
 
 if TYPE_CHECKING:
     from burnish.core.event import Recorded
+    from burnish.core.secrets import LineFilter
     from burnish.wiring import App, LogFile
 
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more comes.")]
@@ -43,13 +47,17 @@ def log(
         say_json({"logs": [_log_json(file) for file in _files(app, number, phase)]})
         return
     from burnish.cli.pager import paged
+    from burnish.core.secrets import LineFilter as Filter
+    from burnish.core.secrets import Secrets
 
     read: dict[Path, int] = {}
+    # what a running phase prints is redacted on the disk only when it is over
+    filters: dict[Path, LineFilter] = defaultdict(partial(Filter, Secrets.of(os.environ)))
     with paged(wanted=not follow and bool(_files(app, number, phase))):
         while True:
             running = app.store.task(app.key, number).status in RUNNING
             for file in _files(app, number, phase):
-                _print_more(file, read)
+                _print_more(file, read, filters)
             if not (follow and running):
                 break
             time.sleep(_PAUSE)
@@ -79,7 +87,7 @@ def _log_json(file: LogFile) -> dict[str, Any]:
     }
 
 
-def _print_more(file: LogFile, read: dict[Path, int]) -> None:
+def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
     """What the file has gained since we last looked."""
     if not file.path.exists():
         return
@@ -87,7 +95,9 @@ def _print_more(file: LogFile, read: dict[Path, int]) -> None:
         read[file.path] = 0
         say(f"── cycle {file.cycle} {file.phase}, attempt {file.attempt}, {file.kind} ──")
     for line in _lines_from(file.path, read):
-        say(clean(line))
+        shown = filters[file.path](line)
+        if shown is not None:
+            say(clean(shown))
 
 
 def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:

@@ -45,6 +45,7 @@ class Shape:
     pattern: str
     # no part of a longer word: a hash or an image in base64 must not be cut up
     whole: bool = True
+    # begins like much that is no secret: the more must speak for it
     strict: bool = False
 
     def hits(self, text: str) -> Iterator[re.Match[str]]:
@@ -58,7 +59,8 @@ class Shape:
 
     def _counts(self, hit: re.Match[str]) -> bool:
         # looked at here, not by the pattern: one that begins with a literal is found much faster
-        if self.whole and hit.start() and _IN_WORD.match(hit.string, hit.start() - 1):
+        before = hit.string[hit.start() - 1 : hit.start()]
+        if self.whole and before and (before.isalnum() or (self.strict and _IN_WORD.match(before))):
             return False
         value = hit["secret"]
         return not (is_stand_in(value) or (self.strict and (_MADE_UP.search(value) or value.isalpha())))
@@ -105,7 +107,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("Anthropic key", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_-]{20,250}"),
     Shape("OpenRouter key", ("sk-or-",), r"sk-or-v1-[0-9a-f]{40,80}"),
     Shape("OpenAI key", ("sk-",), r"sk-(?:proj-|svcacct-|admin-)[A-Za-z0-9_-]{20,250}"),
-    Shape("OpenAI key", ("sk-",), r"sk-(?=[A-Za-z]*\d)[A-Za-z0-9]{20,250}"),
+    Shape("OpenAI key", ("sk-",), r"sk-(?=[A-Za-z]*\d)[A-Za-z0-9]{20,250}", strict=True),
     Shape("Google key", ("AIza",), r"AIza[0-9A-Za-z_-]{35}"),
     Shape("Google key", ("GOCSPX-", "ya29."), r"GOCSPX-[0-9A-Za-z_-]{28}|ya29\.[0-9A-Za-z_-]{30,300}"),
     Shape("Hugging Face token", ("hf_",), r"hf_[A-Za-z0-9]{34,60}"),
@@ -113,9 +115,9 @@ SHAPES: tuple[Shape, ...] = (
     Shape("npm token", ("_authToken",), r":_authToken\s*=\s*\"?(?P<secret>(?!\$)[^\s\"]{12,300})", whole=False),
     Shape("PyPI token", ("pypi-",), r"pypi-[A-Za-z0-9_-]{50,300}"),
     Shape("SendGrid key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
-    Shape("Twilio key", ("SK",), r"SK[0-9a-f]{32}"),
-    Shape("Mailgun key", ("key-",), r"key-[0-9a-f]{32}"),
-    Shape("Mailchimp key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}"),
+    Shape("Twilio key", ("SK",), r"SK[0-9a-f]{32}", strict=True),
+    Shape("Mailgun key", ("key-",), r"key-[0-9a-f]{32}", strict=True),
+    Shape("Mailchimp key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}", strict=True),
     Shape("Square token", ("sq0",), r"sq0(?:atp|csp)-[A-Za-z0-9_-]{22,43}"),
     Shape("Shopify token", ("shp",), r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
     Shape("DigitalOcean token", ("_v1_",), r"do[op]_v1_[a-f0-9]{64}"),

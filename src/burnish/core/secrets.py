@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -68,25 +68,20 @@ class Secrets:
 
     def find(self, text: str) -> list[Leak]:
         """Every secret with its line, in the order of the lines."""
-        leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in self._hits(text)}
-        return sorted(leaks, key=lambda leak: (leak.line, leak.kind))
+        return _ordered(text, ((start, kind) for start, _, kind in self._hits(text)))
 
     def find_new(self, text: str, *, old: str = "") -> list[Leak]:
-        """Those on lines that are not in `old`, and that nobody allowed; a value of the environment never is."""
-        leaks = self.find(text)
-        if not leaks:
-            return []
-        before = {line.strip() for line in old.split("\n")}
+        """Those that are not in `old`, and that nobody allowed; a value of the environment never is."""
         lines = text.split("\n")
 
-        def counts(leak: Leak) -> bool:
-            line, above = lines[leak.line - 1], lines[leak.line - 2] if leak.line > 1 else ""
-            if line.strip() in before:
-                return False
-            allowed = ALLOWED.search(line) or ("nextline" in above and ALLOWED.search(above))
-            return leak.kind.startswith(_OF_ENV) or not allowed
+        def allowed(at: int) -> bool:
+            number = text.count("\n", 0, at)
+            above = lines[number - 1] if number else ""
+            return bool(ALLOWED.search(lines[number]) or ("nextline" in above and ALLOWED.search(above)))
 
-        return [leak for leak in leaks if counts(leak)]
+        fresh = [hit for hit in self._hits(text) if text[hit[0] : hit[1]] not in old]
+        counts = [(at, kind) for at, _, kind in fresh if kind.startswith(_OF_ENV) or not allowed(at)]
+        return _ordered(text, counts)
 
     def find_values(self, data: bytes) -> list[Leak]:
         """In what is no text only known values can be told from chance."""
@@ -97,22 +92,20 @@ class Secrets:
             else []
         )
 
-    def _hits(self, text: str) -> Iterator[tuple[int, str]]:
+    def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Start, end and kind; no letter is taken for two secrets."""
         taken: list[tuple[int, int]] = []
+        for start, end, kind in self._all_hits(text):
+            if not any(a < end and start < b for a, b in taken):
+                taken.append((start, end))
+                yield start, end, kind
 
-        def free(span: tuple[int, int]) -> bool:
-            if any(start < span[1] and span[0] < end for start, end in taken):
-                return False
-            taken.append(span)
-            return True
-
+    def _all_hits(self, text: str) -> Iterator[tuple[int, int, str]]:
         if self._values:
-            for hit in self._values.finditer(text):
-                taken.append(hit.span())
-                yield hit.start(), self.kinds[hit[0]]
+            yield from ((*hit.span(), self.kinds[hit[0]]) for hit in self._values.finditer(text))
         for shape in SHAPES:
-            yield from ((hit.start("secret"), shape.kind) for hit in shape.hits(text) if free(hit.span("secret")))
-        yield from ((span[0], ASSIGNED) for span in assignments(text) if free(span))
+            yield from ((*hit.span("secret"), shape.kind) for hit in shape.hits(text))
+        yield from ((start, end, ASSIGNED) for start, end in assignments(text))
 
     def clean(self, value: Any) -> Any:
         """Every text inside of lists and mappings, redacted."""
@@ -123,6 +116,10 @@ class Secrets:
         if isinstance(value, list | tuple):
             return [self.clean(item) for item in value]
         return value
+
+
+# Shapes alone, for those who know no values.
+NO_SECRETS = Secrets()
 
 
 @dataclass(slots=True)
@@ -143,6 +140,11 @@ class LineFilter:
             self.inside = True
             return self.secrets.redact(line[: begin.start()]) + mark("private key")
         return self.secrets.redact(line)
+
+
+def _ordered(text: str, hits: Iterable[tuple[int, str]]) -> list[Leak]:
+    leaks = {Leak(text.count("\n", 0, at) + 1, kind) for at, kind in hits}
+    return sorted(leaks, key=lambda leak: (leak.line, leak.kind))
 
 
 def mark(kind: str) -> str:

@@ -20,7 +20,7 @@ from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
 from burnish.engine.site import Site, prepare, set_up
 from burnish.engine.work import record_failure, save_leftovers, work
-from burnish.errors import BurnishError, PhaseFailed
+from burnish.errors import BurnishError, PhaseFailed, SecretFound
 
 # The same failure this often on the same commit: more of the same will not help.
 BREAKER = 3
@@ -135,6 +135,9 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     """`failed`, or `blocked/stalled` when the breaker trips."""
     if task.status not in (Status.IN_PROGRESS, Status.CODE_REVIEW, Status.BACKLOG):
         return task
+    if isinstance(error, SecretFound):
+        note = f"{error.what} {error.hint}"
+        return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.SECRET, note=note))
     code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
     if isinstance(error, BurnishError) and error.exit_code == 2:
         code = ErrorCode.CONFIG_ERROR

@@ -15,7 +15,7 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.site import Site, isolation_env
 from burnish.engine.telling import disputes_in, work_prompt
-from burnish.errors import PhaseFailed
+from burnish.errors import PhaseFailed, SecretFound
 
 
 def work(deps: Deps, site: Site, history: History, step: Work) -> None:
@@ -26,7 +26,8 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     if fresh:
         # what a cut attempt left is on record now, and the next one is to be told of it
         history = deps.book.history(task.id)
-        site.lay(site.head().sha)
+        if not _kept(history, step):
+            site.lay(site.head().sha)
         deps.fail_at("work-put-right")
         task = deps.record(task, _started(deps, site, task, step, attempt))
     elif done:
@@ -66,6 +67,12 @@ def _enter(deps: Deps, site: Site, history: History, step: Work, *, committed: b
         _cut(deps, site, task, step, last.attempt)
     attempt = last.attempt + 1
     return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
+
+
+def _kept(history: History, step: Work) -> bool:
+    """Did the last attempt leave work that only lacks a commit? The next one goes on with it."""
+    tries = [p for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
+    return bool(tries and tries[-1].state == "failed" and tries[-1].result.get("kept"))
 
 
 def _cut(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> None:
@@ -229,7 +236,10 @@ def record_failure(
     deps: Deps, site: Site, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
 ) -> None:
     """A phase that could not be carried out: saved, put right, written down."""
-    rescue = save_leftovers(deps, site, task, cycle, phase) if phase in ("implement", "improve") else None
+    # a secret stays in the workspace: nothing of it may get into git
+    kept = isinstance(error, SecretFound)
+    working = phase in ("implement", "improve") and not kept
+    rescue = save_leftovers(deps, site, task, cycle, phase) if working else None
     if rescue:
         site.workspace.put_right(site.head().sha, base=site.base)
     data = {
@@ -239,6 +249,7 @@ def record_failure(
         "what": error.what,
         "hint": error.hint,
         "rescue": rescue,
+        "kept": kept,
         "commit": site.head().sha,
     }
     deps.record(task, Event("phase.failed", data, run=task.run, cycle=cycle))

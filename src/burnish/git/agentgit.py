@@ -7,10 +7,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.errors import BurnishError
+from burnish.core.secrets import Secrets
+from burnish.errors import BurnishError, SecretFound
 from burnish.git.files import copy_index, disk_errors, is_real_dir, read_plain, remove_tree
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
@@ -59,7 +61,7 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
     alternates = f"{quoted(project.objects)}\n"
     (fresh / "objects" / "info" / "alternates").write_bytes(os.fsencode(alternates))
     refs = {laid.branch: laid.commit}
-    if laid.target and laid.target != laid.branch.removeprefix("refs/heads/"):
+    if laid.target and _is_name(laid.target) and laid.target != laid.branch.removeprefix("refs/heads/"):
         refs[f"refs/heads/{laid.target}"] = laid.base
     lines = "".join(f"{sha} {ref}\n" for ref, sha in sorted(refs.items()))
     (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: peeled fully-peeled sorted \n" + lines))
@@ -68,6 +70,11 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
             shutil.copyfile(project.own / name, fresh / name)
     if index.is_file():
         copy_index(index, fresh / "index")
+
+
+def _is_name(target: str) -> bool:
+    """A name that held a secret was redacted, and is no name of a branch any more."""
+    return re.search(r"[\s\[:]", target) is None
 
 
 def _value(text: str) -> str:
@@ -119,20 +126,41 @@ def _loose_refs(git_dir: Path) -> Iterator[tuple[str, Path]]:
             yield str(path.relative_to(git_dir)), path
 
 
-def take_commits(project: Project, git_dir: Path, wanted: list[str], known: list[str]) -> list[str]:
+def take_commits(project: Project, git_dir: Path, wanted: list[str], known: list[str], secrets: Secrets) -> list[str]:
     """Copy commits the agent made into the user's store; every object's name is computed anew on the way."""
-    with tempfile.TemporaryDirectory(dir=git_dir.parent, prefix="objects-") as folder:
-        lent = Path(folder)
-        _plain_objects(git_dir / "objects", lent)
+    with _lent(git_dir) as lent:
         here = _present(project, wanted, None)
         there = [sha for sha in _present(project, wanted, lent) if sha not in here]
         if not there:
             return []
         revs = "".join([*(f"{sha}\n" for sha in there), *(f"^{sha}\n" for sha in known)])
+        _refuse_secrets(project, lent, revs, secrets)
         packing = ("pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset")
         pack = project.git(*packing, borrow=lent, stdin=revs.encode()).stdout
         project.git("unpack-objects", "-q", "--strict", stdin=pack)
     return there
+
+
+@contextmanager
+def _lent(git_dir: Path) -> Iterator[Path]:
+    """The agent's objects, moved out to be read; if that fails they are put back, for they are to be kept."""
+    with tempfile.TemporaryDirectory(dir=git_dir.parent, prefix="objects-") as folder:
+        lent = Path(folder)
+        _plain_objects(git_dir / "objects", lent)
+        try:
+            yield lent
+        except BurnishError:
+            for file in lent.glob("*/*"):
+                file.rename(git_dir / "objects" / file.relative_to(lent))
+            raise
+
+
+def _refuse_secrets(project: Project, lent: Path, revs: str, secrets: Secrets) -> None:
+    args = ("log", "--stdin", "-p", "-m", "--format=%B", "--no-color", "--no-ext-diff", "--no-textconv", "-U0")
+    text = project.git(*args, borrow=lent, stdin=revs.encode()).stdout.decode("utf-8", "replace")
+    added = "\n".join(line for line in text.split("\n") if not line.startswith("-"))
+    if secrets.find_new(added):
+        raise SecretFound("Commits that the agent made hold what looks like a secret.")
 
 
 def _present(project: Project, shas: list[str], lent: Path | None) -> list[str]:

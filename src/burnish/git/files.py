@@ -85,6 +85,15 @@ def is_real_dir(path: Path) -> bool:
         return False
 
 
+def move_off(path: Path) -> None:
+    """Make room without deleting anything."""
+    for number in range(1, 1000):
+        target = path.with_name(f"{path.name}.replaced-{number}")
+        if not os.path.lexists(target):
+            path.rename(target)
+            return
+
+
 def remove_tree(path: Path) -> None:
     """Remove whatever stands there; a link is removed, never followed."""
     if not is_real_dir(path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from burnish.core.secrets import Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git import agentgit
@@ -49,13 +50,13 @@ def _taken(project: Project, label: str) -> Iterator[tuple[str, str | None]]:
         yield ref, read_ref(project, ref)
 
 
-def take_git(project: Project, root: Path, label: str, laid: list[str]) -> str | None:
+def take_git(project: Project, root: Path, label: str, laid: list[str], *, secrets: Secrets) -> str | None:
     """Move the agent's `.git` away; commits of its own go to rescue refs, the first of which is returned."""
     kept: list[str] = []
     for aside in agentgit.take_aside(root):
         theirs = [sha for sha in agentgit.tips(aside / "git") if sha not in laid]
         try:
-            made = agentgit.take_commits(project, aside / "git", theirs, laid) if theirs else []
+            made = agentgit.take_commits(project, aside / "git", theirs, laid, secrets) if theirs else []
         except PhaseFailed as failed:
             if failed.code == ErrorCode.DISK_FULL:
                 raise

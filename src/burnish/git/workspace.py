@@ -13,10 +13,11 @@ from pathlib import Path
 
 from burnish.core.change import Change
 from burnish.core.commit import Base, Commit
+from burnish.core.secrets import NO_SECRETS, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
-from burnish.git import agentgit, diff, large, rescue, state
-from burnish.git.files import copy_index, disk_errors, is_real_dir, remove_tree
+from burnish.git import agentgit, diff, large, leaks, rescue, state
+from burnish.git.files import copy_index, disk_errors, is_real_dir, move_off, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
 from burnish.git.project import Project
@@ -28,11 +29,14 @@ from burnish.git.staging import Dirt, look, stage, write_tree
 class Workspace:
     """Where one task is worked on. `name` is the task's, e.g. `29-add-login`."""
 
-    def __init__(self, project: Project, path: Path, name: str, *, author: Author = NOBODY) -> None:
+    def __init__(
+        self, project: Project, path: Path, name: str, *, author: Author = NOBODY, secrets: Secrets = NO_SECRETS
+    ) -> None:
         self.project = project
         self.path = path.absolute()
         self.name = name
         self.author = author
+        self.secrets = secrets
         self.branch = f"burnish/{name}"
         self.ref = f"refs/heads/{self.branch}"
         self.index = project.own / "index" / name
@@ -108,7 +112,7 @@ class Workspace:
         return kept
 
     def is_dirty(self) -> bool:
-        return self._dirty_tree() is not None
+        return self._dirty_tree() != (None, {})
 
     def dirt(self) -> Dirt:
         """What differs from the index, ignored files aside."""
@@ -116,14 +120,14 @@ class Workspace:
         return look(self.project, self.index, self.path)
 
     def rescue(self, label: str) -> str | None:
-        """Commit the whole dirty state to a ref of its own; None if there is nothing to save."""
-        tree = self._dirty_tree()
+        """Commit the whole dirty state to a ref of its own, secrets left out; None if there is nothing to save."""
+        tree, found = self._dirty_tree()
         head = self.head()
-        if tree is None or head is None:
+        if head is None or (tree is None and not found):
             return None
-        message = f"Rescued from {self.name}: {label}\n"
+        message = f"Rescued from {self.name}: {label}\n{leaks.withhold(found, self.path, label)}"
         label = f"{self.name.split('-')[0]}-{label}"
-        return rescue.keep_tree(self.project, label, tree, head.sha, message, self.author)
+        return rescue.keep_tree(self.project, label, tree or head.tree, head.sha, message, self.author)
 
     def commit(
         self,
@@ -141,6 +145,7 @@ class Workspace:
             dirt = dirt.without(exclude_prefix) if exclude_prefix else dirt
             if not dirt and aligned:
                 return None
+            leaks.refuse(self._leaks(expect, dirt), self.path, self.secrets)
             tree = self._staged_tree(scratch, dirt)
             if tree == read_commit(self.project, expect).tree:
                 return None
@@ -218,9 +223,9 @@ class Workspace:
                 here = self.path.lstat()
                 ours = known and (here.st_dev, here.st_ino) == (known.device, known.inode)
                 if not ours and any(self.path.iterdir()):
-                    _move_off(self.path)
+                    move_off(self.path)
             elif os.path.lexists(self.path):
-                _move_off(self.path)
+                move_off(self.path)
             self.path.mkdir(mode=0o700, exist_ok=True)
             here = self.path.lstat()
             (self.project.own / "index").mkdir(exist_ok=True)
@@ -229,7 +234,7 @@ class Workspace:
     def _set_aside(self, label: str) -> str | None:
         known = self._known() or state.State()
         laid = [sha for sha in dict.fromkeys((known.commit, known.base)) if sha]
-        return rescue.take_git(self.project, self.path, f"{self.name}-{label}", laid)
+        return rescue.take_git(self.project, self.path, f"{self.name}-{label}", laid, secrets=self.secrets)
 
     def _lay_git(self) -> None:
         known = self._known() or state.State()
@@ -267,27 +272,23 @@ class Workspace:
         stage(self.project, scratch, self.path, dirt)
         return write_tree(self.project, scratch)
 
-    def _dirty_tree(self) -> str | None:
-        """The tree that a commit would have now; None if it is that of the branch."""
+    def _leaks(self, commit: str, dirt: Dirt) -> leaks.Leaks:
+        return leaks.leaks(self.project, self.path, commit, dirt, self.secrets)
+
+    def _dirty_tree(self) -> tuple[str | None, leaks.Leaks]:
+        """The tree that a commit would have now, None if it is that of the branch; and what it must leave out."""
         self._guard()
         head = self.head()
         if head is None:
-            return None
+            return None, {}
         with self._scratch_index(head.sha) as (scratch, aligned):
             dirt = look(self.project, scratch, self.path)
             if not dirt and aligned:
-                return None
-            stage(self.project, scratch, self.path, dirt)
+                return None, {}
+            found = self._leaks(head.sha, dirt)
+            stage(self.project, scratch, self.path, leaks.without(dirt, found))
             tree = write_tree(self.project, scratch)
         at = self.stands_on()
         # a branch that was moved by somebody else does not make clean files dirty
         known = {head.tree, read_commit(self.project, at).tree if at and at != head.sha else head.tree}
-        return tree if tree not in known else None
-
-
-def _move_off(path: Path) -> None:
-    for number in range(1, 1000):
-        target = path.with_name(f"{path.name}.replaced-{number}")
-        if not os.path.lexists(target):
-            path.rename(target)
-            return
+        return (tree if tree not in known else None), found

@@ -30,6 +30,7 @@ from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.wiring.book import StoreBook
 from burnish.wiring.code import GitCode
+from burnish.wiring.discretion import clean_changes, clean_spec
 from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
@@ -113,6 +114,7 @@ class App:
     # what a person does to tasks
 
     def add(self, spec: Spec) -> Task:
+        spec = clean_spec(self.book.secrets, spec)
         if spec.of is not None:
             self.store.task(self.key, spec.of)
         plain = policy_for(self.config, spec, installed=lambda name: True, detected=())
@@ -135,7 +137,7 @@ class App:
         if verdict:
             actions.refuse_if_held(self.book, task)
         if changes:
-            task = self.store.edit_task(self.key, task_id, changes)
+            task = self.store.edit_task(self.key, task_id, clean_changes(self.book.secrets, changes))
         if status:
             task = actions.put_back(self.book, task_id)
         if verdict:

@@ -52,10 +52,10 @@ class StoreBook:
         return self.store.events(self.project, task=task_id)
 
     def baseline(self, tree: str, command: str) -> CheckReport | None:
-        return self.store.baseline(self.project, tree, command)
+        return self.store.baseline(self.project, tree, self.secrets.redact(command))
 
     def save_baseline(self, tree: str, command: str, report: CheckReport) -> None:
-        self.store.save_baseline(self.project, tree, command, report)
+        self.store.save_baseline(self.project, tree, self.secrets.redact(command), report)
 
     def claim(self, ids: Sequence[int] | None) -> Task | None:
         assert self.runner, "only a runner claims"

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from burnish.core.commit import Base
+from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.engine import ports
 from burnish.errors import BadInput
@@ -22,6 +23,7 @@ from burnish.git.refs import delete_ref
 from burnish.git.rescue import keep
 from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
 from burnish.git.workspace import Workspace
+from burnish.wiring.discretion import from_here
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
 CONTEXT_FOLDER = ".burnish/context/"
@@ -35,6 +37,7 @@ class GitCode:
     artifacts: str = "ref"
     # ignored files of the user's that tests need
     copies: tuple[str, ...] = ()
+    secrets: Secrets = field(default_factory=from_here)
     _files: dict[str, list[str]] = field(default_factory=dict)
     _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
@@ -46,7 +49,7 @@ class GitCode:
         return self.who
 
     def workspace(self, task: Task) -> Workspace:
-        return Workspace(self.project, self.path(task), task.name, author=self.who)
+        return Workspace(self.project, self.path(task), task.name, author=self.who, secrets=self.secrets)
 
     def path(self, task: Task) -> Path:
         return self.home / "workspaces" / self.key / task.name

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from burnish.core.agent import AgentReply
 from burnish.core.check import CheckReport
 from burnish.core.codec import decode, encode
-from burnish.core.event import Event
+from burnish.core.event import Event, Recorded
 from burnish.core.secrets import LineFilter, Secrets
-from burnish.core.task import Item, Spec
+from burnish.core.task import Item, Spec, Task
+from burnish.engine.ports import Progress
 from burnish.errors import BadInput, PhaseFailed
 
 # Our own words; the agent's number must stay as it is.
@@ -64,6 +65,34 @@ def clean_spec(secrets: Secrets, spec: Spec) -> Spec:
         checklist=tuple(Item(secrets.redact(item.text), item.done) for item in spec.checklist),
         plan=secrets.redact(spec.plan),
     )
+
+
+def clean_changes(secrets: Secrets, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person edits of a task."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, Item):
+            return Item(secrets.redact(value.text), value.done)
+        return tuple(map(clean, value)) if isinstance(value, tuple) else secrets.clean(value)
+
+    return {name: clean(value) for name, value in changes.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Discreet:
+    """Those who watch hear no secrets. Events and output have none by now."""
+
+    inner: Progress
+    secrets: Secrets
+
+    def event(self, task: Task, event: Recorded) -> None:
+        self.inner.event(task, event)
+
+    def output(self, task_id: int, line: str) -> None:
+        self.inner.output(task_id, line)
+
+    def note(self, text: str) -> None:
+        self.inner.note(self.secrets.redact(text))
 
 
 def discreet(secrets: Secrets, tell: Callable[[str], None]) -> Callable[[str], None]:

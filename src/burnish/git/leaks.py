@@ -1,0 +1,97 @@
+"""Secrets in what is about to be taken into git: found on the disk, before git has seen any of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from burnish.core.secrets import Leak, Secrets
+from burnish.errors import SecretFound
+from burnish.git.files import disk_errors, read_plain
+from burnish.git.project import Project
+from burnish.git.reading import read_files
+from burnish.git.staging import Dirt
+
+LONGEST = 8 * 1024 * 1024
+# Files that hold nothing else.
+KEY_FILES = frozenset({"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".pypirc", ".pgpass"})
+
+Leaks = Mapping[bytes, list[Leak]]
+
+
+def leaks(project: Project, root: Path, commit: str, dirt: Dirt, secrets: Secrets) -> Leaks:
+    """By path; only lines that no touched file had at `commit`: what was there or only moves is not added."""
+    suspects: dict[bytes, bytes] = {}
+    for path in dirt.taken:
+        data = read_plain(root / os.fsdecode(path), longest=LONGEST)
+        if data is not None and (_of(secrets, data) or _by_name(path, dirt, secrets)):
+            suspects[path] = data
+    if not suspects:
+        return {}
+    tracked = [os.fsdecode(path) for path in dirt.taken if path not in dirt.new]
+    before = read_files(project, commit, tracked)
+    old = b"\n".join(data for data in before.values() if data)
+    found = {path: [*_by_name(path, dirt, secrets), *_of(secrets, data, old)] for path, data in suspects.items()}
+    return {path: hits for path, hits in found.items() if hits}
+
+
+def _of(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
+    if b"\0" in data[:8000]:
+        return [leak for leak in secrets.find_values(data) if leak not in secrets.find_values(old)]
+    return secrets.find_new(data.decode("utf-8", "replace"), old=old.decode("utf-8", "replace"))
+
+
+def _by_name(path: bytes, dirt: Dirt, secrets: Secrets) -> list[Leak]:
+    name = os.fsdecode(path)
+    if path in dirt.new and os.path.basename(name) in KEY_FILES:  # noqa: PTH119
+        return [Leak(1, "file of keys or passwords")]
+    return [Leak(0, f"{leak.kind} in its name") for leak in secrets.find(name)] if path in dirt.new else []
+
+
+def refuse(found: Leaks, root: Path, secrets: Secrets) -> None:
+    """Nothing is committed; what lies where is told, the value never."""
+    if not found:
+        return
+    places = [
+        f"{secrets.redact(os.fsdecode(path))}:{leak.line} ({leak.kind})"
+        for path, hits in sorted(found.items())
+        for leak in hits
+    ]
+    said = ", ".join(places[:5]) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
+    raise SecretFound(
+        f"Nothing was committed, for it holds what looks like a secret: {said}.",
+        hint=f"The work lies untouched in {root}. `burnish retry` has the agent take it out; "
+        "a line that holds no secret may say so: `burnish: allow-secret`.",
+    )
+
+
+def without(dirt: Dirt, found: Leaks) -> Dirt:
+    return Dirt(tuple(p for p in dirt.taken if p not in found), dirt.dropped, dirt.new - set(found))
+
+
+def withhold(found: Leaks, root: Path, label: str) -> str:
+    """Copies beside the workspace, for the user's eyes alone: not in git, and not lost either. Says so."""
+    if not found:
+        return ""
+    with disk_errors(f"keeping files beside {root}"):
+        place = _new_folder(root.with_name(f".withheld-{root.name}-{label}"))
+        for path in found:
+            target = place / os.fsdecode(path)
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.copyfile(root / os.fsdecode(path), target, follow_symlinks=False)
+            target.chmod(0o600)
+    names = (f"  {os.fsdecode(path)!r}: line {hits[0].line}, {hits[0].kind}\n" for path, hits in sorted(found.items()))
+    return f"\nLeft out, for they hold what looks like a secret (copies in {place}):\n" + "".join(names)
+
+
+def _new_folder(wanted: Path) -> Path:
+    for number in count(1):
+        place = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+            break
+    return place
