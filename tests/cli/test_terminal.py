@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import complete
+from burnish.cli.look import toned
 from burnish.cli.main import main
 from burnish.cli.pager import program
 from burnish.cli.paint import is_plain, mark, spoken
@@ -89,6 +90,21 @@ def test_a_pager_that_is_not_there_is_done_without(monkeypatch: Patch) -> None:
         assert program() is None
     monkeypatch.setenv("PAGER", "sh -c 'cat'")
     assert program() == ["sh", "-c", "cat"]
+
+
+def test_a_patch_is_coloured_by_what_its_lines_are() -> None:
+    lines = [
+        "diff --git a/x b/x",
+        "--- a/x",
+        "+++ b/x",
+        "@@ -1,2 +1,2 @@",
+        " same",
+        "--- lost",
+        "+++ won",
+        "diff --git a/y b/y",
+    ]
+    tones = [tone for _, tone in toned(lines)]
+    assert tones == ["bold", "bold", "bold", "cyan", "", "red", "green", "bold"]
 
 
 def test_plain_output_is_words(user_repo: UserRepo, capsys: Capture, monkeypatch: Patch) -> None:

@@ -28,7 +28,10 @@ def config(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show settings and where each came from, the files that are read, or the commented reference file."""
+    """Show each setting and where it came from.
+
+    Also the places where settings are read (path), and a commented file with all of them (reference).
+    """
     from burnish.wiring import explain
 
     if action not in ACTIONS:

@@ -30,7 +30,10 @@ def init(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look at this repository, write a short burnish.yaml, and say what was decided and why."""
+    """Write a short burnish.yaml: how it is tested, and why.
+
+    Looks at the files of this repository and at the agents on this machine. Never overwrites without --force.
+    """
     from burnish.wiring.initiate import initiate
 
     outcome = initiate(start_dir(), slash=slash, force=force, dry_run=dry_run)

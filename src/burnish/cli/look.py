@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -36,10 +37,16 @@ def diff(
 
 def _show(patch: bytes) -> None:
     on = coloured(sys.stdout)
-    tones = {"+": "green", "-": "red", "@": "cyan", "d": "bold"}
-    for line in patch.decode(errors="replace").split("\n"):
-        text = clean(line)
-        say(paint(text, tones[text[0]], on=on) if text[:1] in tones else text)
+    for text, tone in toned(clean(patch.decode(errors="replace")).rstrip("\n").split("\n")):
+        say(paint(text, tone, on=on) if tone else text)
+
+
+def toned(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line of a patch with its colour. `--- a/app.py` is part of the head, `--- x` in a hunk a lost `-- x`."""
+    tones, head = {"+": "green", "-": "red", "@": "cyan"}, False
+    for text in lines:
+        head = text.startswith("diff --git ") or (head and not text.startswith("@@"))
+        yield text, "bold" if head else tones.get(text[:1], "")
 
 
 def path(task: TaskId, as_json: AsJson = False) -> None:
