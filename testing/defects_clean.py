@@ -93,6 +93,7 @@ _PYTHON = {
         "        return self._size\n\n    @size.setter\n    def size(self, value):\n        self._size = value\n"
     ),
     "conflict-in-string": 'SAMPLE = """\\\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> feature\n"""\n',
+    "debugger-tool": "import pdb\n\n\nclass Shell(pdb.Pdb):\n    prompt = '> '\n",
     "bind": 'HOST = "0.0.0.0"\nPORT = 8080\n',
     "tmp": 'from tempfile import mkdtemp\n\nfolder = mkdtemp(prefix="shop-")\n',
     "cast": 'from typing import cast\n\n\ndef number(value: object) -> int:\n    return cast("int", value)\n',

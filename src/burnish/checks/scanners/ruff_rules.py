@@ -22,7 +22,7 @@ B002 B003 B005 B006 B012 B014 B015 B018 B020 B021 B022 B023 B025 B029 B031 B032 
 PLE0101 PLE0302 PLE0303 PLE0305 PLE0307 PLE0308 PLE0309 PLE0643 PLE0704 PLE1132 PLE1205 PLE1206 PLE1310
 PLE1507 PLE1519 PLE1520 PLE1700 PLE2510 PLE2512 PLE2513 PLE2514 PLE2515
 PLW0127 PLW0128 PLW0129 PLW0131 PLW0133 PLW0177 PLW0211 PLW0245 PLW0602 PLW0711 PLW1507 PLW1508
-PLW1509 PLW2101 RUF006 RUF008 RUF024 RUF026 RUF034 PIE794 PIE796 SIM222 SIM223
+PLW1509 PLW2101 RUF006 RUF008 RUF024 RUF026 RUF034 PIE794 SIM222 SIM223
 ASYNC210 ASYNC220 ASYNC221 ASYNC222 ASYNC251 S110 S112
 """.split()
 
@@ -42,7 +42,8 @@ SELECTED = tuple(sorted({*_WRONG, *_LIKELY, *_DANGEROUS, *_RISKY, *_TIDY}))
 # In a test these are how things are tried out.
 _NOT_IN_TESTS = {"B015", "B018", "PLR0124", "PLW0177", "PLW0133", "S110", "S112", "E722", "SIM222", "SIM223", "F841"}
 _RUNS_IT = re.compile(r"\.(?:execute|executemany|executescript|raw|fetch\w*|query)\s*\(")
-_SEEMS_SAFE = re.compile(r"seems safe")
+# A shell, but with words that stand in the code; a debugger imported, but not called here.
+_SEEMS_SAFE = re.compile(r"seems safe|^Import for ")
 # Somebody has looked at it and said so, to another tool.
 _LOOKED_AT = re.compile(r"#\s*nosec\b|#\s*type:\s*ignore\[[^]]*name-defined|\bget_ipython\b")
 _OWN_NAMES = re.compile(r"eval\((?:[^()]*,\s*[\w{]|[rb]?[\"'][^\"']*[\"']\))")
@@ -53,21 +54,22 @@ def weigh(
     code: str, message: str, *, code_there: str, in_tests: bool, own_rules: bool
 ) -> tuple[Category, Severity] | None:
     """How bad it is; None if it is not worth a person's time. `own_rules`: the repository asked for this rule."""
-    if code != SYNTAX and not own_rules and _meant(code, code_there):
-        return None
+    category = Category.SECURITY if _about_security(code) else Category.CODE
+    if code != SYNTAX and (_harmless(code, in_tests) or _SEEMS_SAFE.search(message) or _meant(code, code_there)):
+        return (category, Severity.INFO) if own_rules else None
     if code == SYNTAX or code in _WRONG:
         return Category.CODE, Severity.ERROR
-    if in_tests and not own_rules and (_about_security(code) or code in _NOT_IN_TESTS):
-        return None
     if code in _DANGEROUS:
-        return _danger(code, message, code_there)
+        return _danger(code, code_there)
     if code in _RISKY:
         return Category.SECURITY, Severity.WARNING
     if code in _LIKELY:
         return Category.CODE, Severity.WARNING
-    if code in _TIDY or own_rules:
-        return (Category.SECURITY if _about_security(code) else Category.CODE), Severity.INFO
-    return None
+    return (category, Severity.INFO) if code in _TIDY or own_rules else None
+
+
+def _harmless(code: str, in_tests: bool) -> bool:
+    return in_tests and (_about_security(code) or code in _NOT_IN_TESTS)
 
 
 def _meant(code: str, code_there: str) -> bool:
@@ -81,9 +83,7 @@ def _about_security(code: str) -> bool:
     return code.startswith("S") and code[1:].isdigit()
 
 
-def _danger(code: str, message: str, code_there: str) -> tuple[Category, Severity] | None:
-    if _SEEMS_SAFE.search(message):
-        return None  # a shell, but with words that stand in the code
+def _danger(code: str, code_there: str) -> tuple[Category, Severity]:
     if code == "S307" and _OWN_NAMES.search(code_there):
         return Category.SECURITY, Severity.WARNING  # of a fixed text, or with names of its own
     if code == "S608" and not _RUNS_IT.search(code_there):
