@@ -208,7 +208,7 @@ def test_a_submodule_that_moved_is_seen(user_repo: UserRepo, tmp_path: Path, pro
 def test_new_files_that_look_like_secrets_are_left_out_by_name(user_repo: UserRepo, project: Project) -> None:
     user_repo.write({".env": "KEY=1\n", ".env.example": "KEY=\n", "deep/id_rsa": "x\n", "a.py": "a\n"})
     taken = checkout_tree(project)
-    assert [path for path, _ in taken.left_out] == [".env", "deep/id_rsa"]
+    assert taken.secrets == (".env", "deep/id_rsa")
     assert paths(project, Wish()) == [".env.example", "a.py"]
     assert is_secret("a/.env.local") and not is_secret(".envrc") and not is_secret("a/.env.example")
 
@@ -257,3 +257,12 @@ def test_in_a_commit_hook_the_index_of_that_commit_is_meant(
     assert paths(project, Wish("staged")) == ["app.py"]
     monkeypatch.setenv("GIT_INDEX_FILE", "/etc/passwd")
     assert paths(project, Wish("staged")) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_cannot_be_read_is_named_and_its_rights_stay(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"closed.py": "x\n", "open.py": "x\n"})
+    (user_repo.path / "closed.py").chmod(0)
+    pair = asked(project)
+    assert pair.unreadable == ("closed.py",) and sorted(changes(project, pair).paths) == ["open.py"]
+    assert (user_repo.path / "closed.py").stat().st_mode & 0o777 == 0

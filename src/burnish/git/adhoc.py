@@ -36,7 +36,9 @@ class Pair:
     new: Commit
     what: str
     against: str
-    left_out: tuple[tuple[str, str], ...] = ()
+    # new files that look like secrets: not shown to anyone
+    secrets: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     # something the person may not expect
     note: str = ""
     # `new` is what lies in the user's checkout, or was staged or committed there
@@ -62,6 +64,13 @@ def changes(project: Project, pair: Pair) -> Change:
     return diff.parse(output, pair.old.tree, pair.new.tree)
 
 
+def messages(project: Project, pair: Pair) -> str:
+    """What the authors say of the commits in between, newest first; a few."""
+    args = ("log", "--format=%h %B", "--max-count=20", f"{pair.old.sha}..{pair.new.sha}")
+    said = project.git(*args, ok=(0, 128)).stdout.decode("utf-8", "replace").strip()
+    return said[:5000]
+
+
 def _sensible(project: Project, base: str | None) -> Pair:
     """Uncommitted work if there is any, else the branch, else the last commit."""
     head = _head(project)
@@ -75,7 +84,15 @@ def _sensible(project: Project, base: str | None) -> Pair:
     branch = _branch_name(project, "HEAD") or f"HEAD ({_short(head)})"
     count = _commits_between(project, start.sha, head.sha)
     commits = f"{count} commit{'s' * (count != 1)}"
-    return Pair(start, head, f"branch {branch}, {commits}", _left(name, start), taken.left_out, checked_out=True)
+    return Pair(
+        start,
+        head,
+        f"branch {branch}, {commits}",
+        _left(name, start),
+        taken.secrets,
+        taken.unreadable,
+        checked_out=True,
+    )
 
 
 def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) -> Pair:
@@ -88,7 +105,8 @@ def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) ->
     message = f"{what[0].upper()}{what[1:]}\n"
     parents = ((head or old).sha,)
     sha = write_commit(project, taken.tree, parents, message)
-    return Pair(old, Commit(sha, taken.tree, parents, message), what, against, taken.left_out, checked_out=True)
+    new = Commit(sha, taken.tree, parents, message)
+    return Pair(old, new, what, against, taken.secrets, taken.unreadable, checked_out=True)
 
 
 def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -> Pair:

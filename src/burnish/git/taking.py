@@ -21,10 +21,12 @@ from burnish.git.staging import Dirt, look, stage, write_tree
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A tree made of the user's index or checkout, and the paths that were left out of it, each with the reason."""
+    """A tree made of the user's index or checkout, and the paths that were left out of it."""
 
     tree: str
-    left_out: tuple[tuple[str, str], ...] = ()
+    # new files that look like secrets
+    secrets: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 def private_project(found: Found, place: Path) -> Project:
@@ -66,9 +68,10 @@ def checkout_tree(project: Project) -> Taken:
     with _index_copy(project) as copy:
         _take_submodules(project, copy)
         dirt = look(project, copy, project.root, file_mode=file_mode(project), ours=False)
-        kept, left_out = _readable(project, dirt)
-        stage(project, copy, project.root, kept)
-        return Taken(write_tree(project, copy), left_out)
+        secrets = {path for path in dirt.new if is_secret(os.fsdecode(path))}
+        unreadable = {path for path in dirt.taken if path not in secrets and not _can_read(project, path)}
+        stage(project, copy, project.root, _without(dirt, secrets | unreadable))
+        return Taken(write_tree(project, copy), _named(secrets), _named(unreadable))
 
 
 @contextmanager
@@ -90,19 +93,18 @@ def _index_of(project: Project) -> Path:
     return own if own and own.parent == project.git_dir and own.is_file() else project.git_dir / "index"
 
 
-def _readable(project: Project, dirt: Dirt) -> tuple[Dirt, tuple[tuple[str, str], ...]]:
-    """Without what cannot be read, and without new files that look like secrets."""
-    left_out: dict[bytes, str] = {}
-    base = os.fsencode(project.root)
-    for path in dirt.taken:
-        full = os.path.join(base, path)  # noqa: PTH118 (bytes)
-        if path in dirt.new and is_secret(os.fsdecode(path)):
-            left_out[path] = "looks like a secret and is not tracked"
-        elif os.path.lexists(full) and not os.path.islink(full) and not os.access(full, os.R_OK):  # noqa: PTH114
-            left_out[path] = "cannot be read"
-    taken = tuple(path for path in dirt.taken if path not in left_out)
-    named = tuple((os.fsdecode(path), why) for path, why in sorted(left_out.items()))
-    return replace(dirt, taken=taken, new=dirt.new - left_out.keys()), named
+def _can_read(project: Project, path: bytes) -> bool:
+    """Deleted files and links need no reading."""
+    full = os.path.join(os.fsencode(project.root), path)  # noqa: PTH118 (bytes)
+    return not os.path.lexists(full) or os.path.islink(full) or os.access(full, os.R_OK)  # noqa: PTH114
+
+
+def _without(dirt: Dirt, left_out: set[bytes]) -> Dirt:
+    return replace(dirt, taken=tuple(p for p in dirt.taken if p not in left_out), new=dirt.new - left_out)
+
+
+def _named(paths: set[bytes]) -> tuple[str, ...]:
+    return tuple(os.fsdecode(path) for path in sorted(paths))
 
 
 def is_secret(path: str) -> bool:

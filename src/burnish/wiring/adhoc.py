@@ -27,10 +27,10 @@ from burnish.engine.hearing import Heard, Hearing, hear_all, mechanical, panel_o
 from burnish.engine.record_review import weighed
 from burnish.engine.subject import Subject
 from burnish.errors import BurnishError, PhaseFailed
-from burnish.git.adhoc import Pair, Wish, changes, choose
+from burnish.git.adhoc import Pair, Wish, changes, choose, messages
 from burnish.git.base import identity
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.project import Found, discover
+from burnish.git.project import Found, Project, discover
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.snapshot import AGENT_FILES, snapshot
 from burnish.git.taking import private_project
@@ -71,7 +71,9 @@ class Reviewed:
     @property
     def passed(self) -> bool:
         """Approved by those who saw everything, or nothing to review."""
-        return self.panel is None or (self.verdict is Verdict.APPROVED and not self.not_shown and self.panel.signed)
+        if self.panel is None:
+            return not self.not_shown
+        return self.verdict is Verdict.APPROVED and not self.not_shown and self.panel.signed
 
 
 def review_change(
@@ -85,7 +87,7 @@ def review_change(
         pair = choose(project, wish)
         change = changes(project, pair)
         if not change.files:
-            return Reviewed(pair, change, notes=_left_out(pair))
+            return Reviewed(pair, change, notes=_left_out(pair), not_shown=pair.unreadable)
         policy = _policy(config, found)
         ground = Ground(project, place, home, config, policy, stop, tests, say)
         try:
@@ -153,7 +155,7 @@ def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comp
         names = [path for path in files if path in CONTEXT_FILES or path.startswith(CONTEXT_FOLDER)]
     context = read_files(project, pair.old.sha, names) if names else {}
     return Subject(
-        spec=Spec(f"Review of {pair.what}", description=pair.new.message, type=TaskType.REVIEW),
+        spec=Spec("Review a change", description=_told(project, pair), type=TaskType.REVIEW),
         cycle=1,
         max_cycles=1,
         commit=pair.new,
@@ -216,7 +218,7 @@ def _put_together(
         panel=panel,
         findings=findings,
         inspected=tuple(sorted({path for review in read for path in review.inspected})),
-        not_shown=panel.uncovered,
+        not_shown=(*panel.uncovered, *pair.unreadable),
         blocking=frozenset(f.id for f in findings if f.remark.severity.rank <= ground.policy.block_on.rank),
         notes=(*_left_out(pair), *panel.notes, *notes),
         texts=texts,
@@ -224,8 +226,14 @@ def _put_together(
     )
 
 
+def _told(project: Project, pair: Pair) -> str:
+    """All there is in place of a task. It comes from the repository, so it belongs where data is fenced."""
+    return f"{pair.what}, against {pair.against}\n\nThe commits in it:\n\n{messages(project, pair)}"
+
+
 def _left_out(pair: Pair) -> tuple[str, ...]:
-    return tuple(f"{path} {why}: it was left out." for path, why in pair.left_out)
+    secrets = tuple(f"{path} looks like a secret and is not tracked: it was left out." for path in pair.secrets)
+    return (*secrets, *(f"{path} cannot be read: nobody looked at it." for path in pair.unreadable))
 
 
 def _now() -> str:
