@@ -1,0 +1,139 @@
+"""What comes next, from what is on record: the same question after any crash."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
+from burnish.core.history import DecisionRecord, History, PhaseRecord
+from burnish.core.policy import Policy, ReviewerSpec
+from burnish.core.status import Status
+from burnish.core.task import Spec, Task, TaskType
+
+POLICY = Policy(agent="robot", model=None, reviewers=(ReviewerSpec("judge"),))
+TASK = Task("p", 1, Spec("Title"), status=Status.IN_PROGRESS, run=1)
+BROKEN = Finding("F1", Remark(Category.TEST, Severity.ERROR, "test fails", source="check:test"))
+
+
+def phase(name: str, cycle: int = 1, state: str = "finished", attempt: int = 1, **result: Any) -> PhaseRecord:
+    if name in ("implement", "improve") and state == "finished":
+        result = {"changed": True, "tree": f"tree-{cycle}", "commit": f"commit-{cycle}", **result}
+    if name == "review" and state == "finished":
+        result = {"verdict": "approved", "tree": f"tree-{cycle}", **result}
+    return PhaseRecord(1, cycle, name, attempt, state, result=result, superseded=bool(result.pop("superseded", False)))
+
+
+def decided(action: str, cycle: int = 1, **data: Any) -> DecisionRecord:
+    return DecisionRecord(1, cycle, action, "burnish", data)
+
+
+def step(*records: PhaseRecord | DecisionRecord, policy: Policy = POLICY, task: Task = TASK, **more: Any) -> Step:
+    phases = tuple(r for r in records if isinstance(r, PhaseRecord))
+    decisions = tuple(r for r in records if isinstance(r, DecisionRecord))
+    return next_step(History(task, phases, decisions, **more), policy)
+
+
+def test_the_road_of_one_task_step_by_step() -> None:
+    road: list[tuple[PhaseRecord | DecisionRecord | None, Step]] = [
+        (None, Work(1, "implement")),
+        (phase("implement"), Check(1)),
+        (phase("check"), DoReview(1)),
+        (phase("review"), Decide(1)),
+        (decided("revise"), Work(2, "improve")),
+        (phase("improve", 2), Check(2)),
+        (phase("check", 2), DoReview(2)),
+        (phase("review", 2), Decide(2)),
+        (decided("accept", 2), Stop("decided: accept")),
+    ]
+    records: list[PhaseRecord | DecisionRecord] = []
+    for record, wanted in road:
+        records += [record] if record else []
+        assert step(*records) == wanted
+
+
+@pytest.mark.parametrize("state", ["started", "failed"])
+def test_a_phase_that_was_cut_or_failed_is_the_next_step_again(state: str) -> None:
+    done: list[PhaseRecord] = []
+    for name, wanted in (("implement", Work(1, "implement")), ("check", Check(1)), ("review", DoReview(1))):
+        assert step(*done, phase(name, state=state)) == wanted
+        done.append(phase(name))
+
+
+@pytest.mark.parametrize("status", [s for s in Status if s not in (Status.IN_PROGRESS, Status.CODE_REVIEW)])
+def test_what_is_not_under_way_stops(status: Status) -> None:
+    assert isinstance(step(task=replace(TASK, status=status)), Stop)
+
+
+def test_nothing_to_judge_is_decided_at_once() -> None:
+    assert step(phase("implement", changed=False)) == Decide(1)
+    circle = (phase("implement", tree="a"), decided("revise"), phase("improve", 2, tree="b"), decided("revise", 2))
+    assert step(*circle, phase("improve", 3, tree="a")) == Decide(3)
+    assert step(*circle, phase("improve", 3, tree="a", by_hand=True)) == Check(3)
+    disputing = phase("improve", 2, changed=False, disputes=["F1"])
+    assert step(phase("implement"), decided("revise"), disputing) == Check(2)
+
+
+def test_a_broken_check_is_decided_before_a_review_is_paid_for() -> None:
+    records = (phase("implement"), phase("check"))
+    assert step(*records, findings=(BROKEN,)) == Decide(1)
+    assert step(*records, findings=(BROKEN,), policy=replace(POLICY, on_failure="review")) == DoReview(1)
+
+
+@pytest.mark.parametrize(
+    ("required", "enabled", "auto", "trigger", "reviewed"),
+    [
+        (True, True, True, "completion", True),
+        (True, False, True, "completion", True),
+        (False, True, True, "completion", True),
+        (False, False, True, "completion", False),
+        (True, True, False, "completion", False),
+        (True, True, True, "explicit", False),
+    ],
+)
+def test_when_a_cycle_is_reviewed_by_itself(
+    required: bool, enabled: bool, auto: bool, trigger: str, reviewed: bool
+) -> None:
+    policy = replace(POLICY, review_required=required, review_enabled=enabled, trigger=trigger)
+    task = replace(TASK, auto_review=auto)
+    records = (phase("implement"), phase("check"))
+    assert step(*records, policy=policy, task=task) == (DoReview(1) if reviewed else Decide(1))
+
+
+def test_a_review_that_a_person_asked_for_is_done_even_without_auto_review() -> None:
+    task = replace(TASK, auto_review=False)
+    records = (phase("implement"), phase("check"), decided("wait"))
+    assert isinstance(step(*records, task=task), Stop)
+    assert step(*records, decided("again", supersede=["review"]), task=task) == DoReview(1)
+    # working again is not asking for a review
+    again = decided("again", supersede=["implement", "improve", "check", "review"])
+    assert step(phase("implement", attempt=2), phase("check", attempt=2), again, task=task) == Decide(1)
+
+
+def test_what_is_to_be_done_again_is_the_next_step_and_keeps_its_numbers() -> None:
+    old = phase("review", superseded=True)
+    records = (phase("implement"), phase("check"), old, decided("escalate"), decided("again", supersede=["review"]))
+    assert step(*records) == DoReview(1)
+    history = History(TASK, tuple(r for r in records if isinstance(r, PhaseRecord)))
+    assert history.attempt(1, "review") == (2, True)
+
+
+def test_a_cut_attempt_is_gone_on_with_and_a_failed_one_is_not() -> None:
+    assert History(TASK, (phase("check", state="started"),)).attempt(1, "check") == (1, False)
+    assert History(TASK, (phase("check", state="failed"),)).attempt(1, "check") == (2, True)
+    assert History(TASK).attempt(1, "check") == (1, True)
+    stopped = phase("review", state="failed", error="INTERRUPTED")
+    assert History(TASK, (stopped,)).attempt(1, "review") == (1, False)
+    assert History(TASK, (replace(stopped, phase="implement"),)).attempt(1, "implement") == (2, True)
+
+
+def test_a_plan_is_decided_after_it_is_written_and_a_review_task_is_only_reviewed() -> None:
+    plan = replace(TASK, spec=Spec("Plan", type=TaskType.PLAN))
+    assert step(task=plan) == Work(1, "implement")
+    assert step(phase("implement", changed=False), task=plan) == Decide(1)
+    review = replace(TASK, spec=Spec("Look", type=TaskType.REVIEW))
+    assert step(task=review) == DoReview(1)
+    assert step(phase("review"), task=review) == Decide(1)
