@@ -14,7 +14,7 @@ from rich.text import Text
 
 from burnish.cli import story
 from burnish.cli.progress import Plain
-from burnish.cli.text import cut, duration, one_line
+from burnish.cli.text import cut, duration, one_line, width
 from burnish.core.event import Recorded
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
@@ -82,7 +82,7 @@ class Live(Plain):
         title = cut(one_line(row.task.spec.title), max(10, room // 3))
         words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}"
         grid = Table.grid(padding=(0, 1))
-        left = room - len(words) - 8
+        left = room - width(words) - 8
         tail = Text(cut(row.said, left), style="dim") if left > 12 else Text("")
         grid.add_row(row.spinner, Text(words, no_wrap=True, overflow="ellipsis"), tail)
         return grid

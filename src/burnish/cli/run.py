@@ -10,7 +10,7 @@ import typer
 
 from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.cli.text import one_line
+from burnish.cli.text import count, one_line
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -89,7 +89,9 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
     if as_json:
         say_json(_report_json(report, request))
     else:
-        say_report(report, request)
+        # on one screen with the progress of several tasks, each result has just been told
+        told = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
+        say_report(report, request, told=told)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
 
 
@@ -105,14 +107,16 @@ def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_z
     return 0
 
 
-def say_report(report: RunReport, request: RunRequest) -> None:
+def say_report(report: RunReport, request: RunRequest, *, told: bool = False) -> None:
     from burnish.cli.story import advice, result
 
     on = coloured(sys.stdout)
     if request.dry_run:
         for task in report.planned:
             say(f"Would run task {task.id}: {one_line(task.spec.title)}")
-    for task in report.tasks:
+    if told and report.tasks:
+        say(_counted(report.tasks))
+    for task in report.tasks if not told else ():
         say(paint(result(task), BY_STATUS[task.status], on=on))
         words = advice(task)
         if words and len(report.tasks) == 1 and not SESSION.quiet:
@@ -123,6 +127,13 @@ def say_report(report: RunReport, request: RunRequest) -> None:
         tell("Nothing is ready to run. `burnish status` shows where things stand, `burnish add` adds a task.")
     if report.interrupted:
         tell("Interrupted. `burnish run` goes on where this stopped.")
+
+
+def _counted(tasks: Iterable[Task]) -> str:
+    """`3 tasks: 2 verified, 1 blocked.`"""
+    states = [task.status for task in tasks]
+    parts = [f"{states.count(status)} {status.replace('_', ' ')}" for status in Status if status in states]
+    return f"{count(len(states), 'task')}: {', '.join(parts)}. `burnish status` shows them."
 
 
 def _report_json(report: RunReport, request: RunRequest) -> dict[str, Any]:
