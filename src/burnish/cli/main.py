@@ -37,6 +37,7 @@ VERBS = {
     "findings": "burnish.cli.findings:findings",
     "waive": "burnish.cli.findings:waive",
     "reopen": "burnish.cli.findings:reopen",
+    "prompts": "burnish.cli.prompts:prompts",
     "diff": "burnish.cli.look:diff",
     "path": "burnish.cli.look:path",
     "open": "burnish.cli.open:open_task",

@@ -97,7 +97,7 @@ def _make(workspace: Workspace, base: Base) -> set[str]:
 
 def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     """A new run: where it starts is decided and written down before anything is made."""
-    tips = _unmerged_tips(deps, task)
+    tips = unmerged_tips(deps, task)
     base = deps.code.base(task.spec.base_ref or policy.base_ref, tips)
     if base is None:
         names = ", ".join(str(i) for i in task.spec.depends_on)
@@ -126,7 +126,7 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     return deps.record(task, *(e for e in (started, first) if e))
 
 
-def _unmerged_tips(deps: Deps, task: Task) -> list[str]:
+def unmerged_tips(deps: Deps, task: Task) -> list[str]:
     """Commits of the tasks this one builds on; a plan has none."""
     tips = []
     for number in (*task.spec.depends_on, *([task.spec.of] if task.spec.of else [])):

@@ -150,6 +150,12 @@ def _variables(context: ReviewContext, packed: Packed, tag: str) -> dict[str, ob
     }
 
 
+def variable_names() -> frozenset[str]:
+    """What `review.system`, `review.template` and a reviewer's own prompt may ask for."""
+    nothing = ReviewContext(task=Spec(title=""), number="0", change=Change("", "", ()))
+    return frozenset({*_variables(nothing, _packed(nothing, ""), ""), "output"})
+
+
 def _parts(context: ReviewContext, plan: str, tag: str) -> dict[str, tuple[bool, str]]:
     """Every section that a switch governs: is it on, and its text."""
     task, limits, checks, on = context.task, context.limits, context.checks, context.switches

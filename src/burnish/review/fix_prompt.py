@@ -95,6 +95,11 @@ def _variables(context: FixContext) -> dict[str, object]:
     }
 
 
+def variable_names() -> frozenset[str]:
+    """What `fix.template` may ask for."""
+    return frozenset(_variables(FixContext(task=Spec(title=""), cycle=2, max_cycles=3)))
+
+
 def _headed(title: str, text: str) -> str:
     return f"## {title}\n\n{text.rstrip()}\n\n" if text.strip() else ""
 

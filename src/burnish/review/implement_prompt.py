@@ -50,6 +50,11 @@ def build_plan_prompt(context: ImplementContext) -> str:
     return render("plan.template", _variables(context))
 
 
+def variable_names() -> frozenset[str]:
+    """What `implement.template` may ask for."""
+    return frozenset({*_variables(ImplementContext(task=Spec(title=""))), "judging", "rules"})
+
+
 def judging(checks: Sequence[str], reviewed: bool) -> str:
     lines = [f"- These checks will be run, and nothing new may fail: `{one_line(command)}`\n" for command in checks]
     if reviewed:

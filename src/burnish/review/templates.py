@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -30,27 +30,35 @@ def shipped(name: str) -> str:
 
 def render(name: str, variables: Mapping[str, object], override: str | None = None) -> str:
     """The prompt with its variables filled in; `override` is the user's own text for it."""
-    text = shipped(name) if override is None else _two_braces(override)
     whose = f"the prompt {name}" if override is None else f"your own prompt {name}"
+    text = shipped(name) if override is None else override
+    check(text, variables, whose=whose, name=name)
+    from jinja2 import TemplateError
+
+    text = text if override is None else _two_braces(text)
+    try:
+        return _environment().from_string(text).render(dict(variables))
+    except (TemplateError, *_MISTAKES) as why:
+        raise _broken(whose, why, name) from None
+
+
+def check(text: str, known: Iterable[str], *, whose: str, name: str) -> None:
+    """Refuse a text that is no template, or that asks for what there is not."""
     from jinja2 import TemplateError, meta
 
-    environment = _environment()
     try:
-        unknown = meta.find_undeclared_variables(environment.parse(text)) - set(variables)
-        if unknown:
-            raise _unknown(whose, sorted(unknown), variables)
-        return environment.from_string(text).render(dict(variables))
+        unknown = meta.find_undeclared_variables(_environment().parse(_two_braces(text))) - set(known)
     except (TemplateError, *_MISTAKES) as why:
+        raise _broken(whose, why, name) from None
+    if unknown:
         raise BadInput(
-            f"Cannot render {whose}: {why}", hint=f"`burnish prompts reset {name}` brings the default back."
-        ) from None
+            f"Unknown variable {', '.join(sorted(unknown))} in {whose}.",
+            hint=f"Known variables: {', '.join(sorted(known))}.",
+        )
 
 
-def _unknown(whose: str, names: list[str], variables: Mapping[str, object]) -> BadInput:
-    return BadInput(
-        f"Unknown variable {', '.join(names)} in {whose}.",
-        hint=f"Known variables: {', '.join(sorted(variables))}.",
-    )
+def _broken(whose: str, why: Exception, name: str) -> BadInput:
+    return BadInput(f"Cannot render {whose}: {why}", hint=f"`burnish prompts reset {name}` brings the default back.")
 
 
 def _two_braces(text: str) -> str:

@@ -2,32 +2,90 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.config.settings import Config
 from burnish.errors import BadInput
+from burnish.review import context, fix_prompt, implement_prompt
+from burnish.review.templates import check, shipped
 
 NAMES = ("review.system", "review.template", "fix.template", "implement.template")
+SHIPPED, USER, PROJECT, REVIEWER = "shipped", "user", "project", "reviewer"
 
 
-def own_prompts(config: Config, root: Path, user_folder: Path) -> dict[str, str]:
-    """Name → text of every prompt that is not the shipped one; reviewers' files as `reviewer:<path>`."""
-    found: dict[str, str] = {}
-    for name in NAMES:
-        if name in config.prompts and not config.prompts[name].enabled:
-            continue
-        for place in (root / ".burnish" / "prompts", user_folder / "prompts"):
-            file = place / f"{name}.md"
-            if file.is_file():
-                found[name] = file.read_text("utf-8", "replace")
-                break
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it is in force."""
+
+    name: str
+    origin: str
+    text: str
+    # where it lies; None = it came with burnish
+    path: Path | None = None
+    # there is a text of the user's own, and a switch says to leave it aside
+    switched_off: bool = False
+
+
+def folder(root: Path, user_folder: Path, *, everywhere: bool) -> Path:
+    return user_folder / "prompts" if everywhere else root / ".burnish" / "prompts"
+
+
+def file_of(name: str, root: Path, user_folder: Path, *, everywhere: bool) -> Path:
+    return folder(root, user_folder, everywhere=everywhere) / f"{known(name)}.md"
+
+
+def known(name: str) -> str:
+    if name not in NAMES:
+        raise BadInput(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
+    return name
+
+
+def in_force(name: str, config: Config, root: Path, user_folder: Path) -> Prompt:
+    """The project's text, else the user's, else the one that came with burnish."""
+    known(name)
+    off = any(one == name and not switch.enabled for one, switch in config.prompts.items())
+    for origin, everywhere in ((PROJECT, False), (USER, True)):
+        file = file_of(name, root, user_folder, everywhere=everywhere)
+        if file.is_file():
+            if off:
+                return Prompt(name, SHIPPED, shipped(name), switched_off=True)
+            return Prompt(name, origin, file.read_text("utf-8", "replace"), file)
+    return Prompt(name, SHIPPED, shipped(name), switched_off=off)
+
+
+def reviewers_own(config: Config, root: Path) -> list[Prompt]:
+    """The files that reviewers and steps of the pipeline name."""
     entries = [*config.review.agents, *(a for step in config.pipeline for a in step.agents)]
     named = [e.prompt for e in entries] + [step.prompt for step in config.pipeline]
-    for wanted in (p for p in named if p):
+    found = []
+    for wanted in dict.fromkeys(p for p in named if p):
         file = root / wanted
         if not file.is_file():
             raise BadInput(
                 f"The reviewer's prompt {wanted} does not exist.", hint="Make the file, or mend review.agents."
             )
-        found[f"reviewer:{wanted}"] = file.read_text("utf-8", "replace")
+        found.append(Prompt(wanted, REVIEWER, file.read_text("utf-8", "replace"), file))
     return found
+
+
+def variables(name: str) -> frozenset[str]:
+    """What a text in this place may ask for."""
+    if name == "fix.template":
+        return fix_prompt.variable_names()
+    return implement_prompt.variable_names() if name == "implement.template" else context.variable_names()
+
+
+def refuse_unknown(prompt: Prompt) -> None:
+    """A text that asks for what there is not, before anything is paid for it."""
+    if prompt.path is not None:
+        check(prompt.text, variables(prompt.name), whose=f"{prompt.name} ({prompt.path})", name=prompt.name)
+
+
+def own_prompts(config: Config, root: Path, user_folder: Path) -> dict[str, str]:
+    """Name → text of every prompt that is not the shipped one; reviewers' files as `reviewer:<path>`."""
+    prompts = [in_force(name, config, root, user_folder) for name in NAMES]
+    own = [p for p in prompts if p.path] + reviewers_own(config, root)
+    for prompt in own:
+        refuse_unknown(prompt)
+    return {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}

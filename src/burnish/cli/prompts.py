@@ -1,0 +1,166 @@
+"""burnish prompts"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.session import AsJson, open_app
+from burnish.cli.text import clean, one_line
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring import App
+    from burnish.wiring.prompts import Prompt
+
+ACTIONS = ("list", "show", "edit", "reset", "render")
+
+
+def prompts(
+    action: Annotated[str, typer.Argument(metavar="[list|show|edit|reset|render]", help="What to do.")] = "list",
+    what: Annotated[
+        str | None, typer.Argument(metavar="NAME|TASK", help="A prompt; with render: a task.", show_default=False)
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="With render: which prompt.", show_default=False)
+    ] = None,
+    everywhere: Annotated[bool, typer.Option("--global", help="Your own, for all projects.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With reset: every prompt.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what agents are told, put your own words in its place, or see what a task would get."""
+    if action not in ACTIONS:
+        raise BadInput(f"{action!r} is nothing that prompts can do.", hint=f"It is one of: {', '.join(ACTIONS)}.")
+    if name is not None and action != "render":
+        raise BadInput(f"prompts {action} takes one name.", hint="`burnish prompts --help` shows what it takes.")
+    if action == "list":
+        _list(as_json)
+    elif action == "render":
+        _render(what, name, as_json)
+    elif action == "show":
+        _show(_named(what, action), as_json)
+    elif action == "edit":
+        _edit(_named(what, action), everywhere, as_json)
+    else:
+        _reset(None if everything else _named(what, action), everywhere, as_json)
+
+
+def _named(name: str | None, action: str) -> str:
+    from burnish.wiring.prompts import NAMES, known
+
+    if name is None:
+        raise BadInput(f"Which prompt shall prompts {action} take?", hint=f"Name one of: {', '.join(NAMES)}.")
+    return known(name)
+
+
+def _list(as_json: bool) -> None:
+    from burnish.wiring.prompts import NAMES, reviewers_own
+
+    app = open_app()
+    found = [_in_force(app, name) for name in NAMES] + reviewers_own(app.config, app.repo.root)
+    if as_json:
+        say_json({"prompts": [_plain(one) for one in found]})
+        return
+    on = coloured(sys.stdout)
+    long = max(len(one_line(one.name)) for one in found)
+    for one in found:
+        where = str(one.path) if one.path else "comes with burnish"
+        note = " (your own is switched off by prompts." + one.name + ".enabled)" if one.switched_off else ""
+        origin = paint(f"{one.origin:<8}", "cyan" if one.path else "dim", on=on)
+        say(f"{one_line(one.name):<{long}}  {origin}  {clean(where)}{note}")
+
+
+def _show(name: str, as_json: bool) -> None:
+    from burnish.wiring.prompts import refuse_unknown, variables
+
+    one = _in_force(open_app(), name)
+    refuse_unknown(one)
+    if as_json:
+        say_json({**_plain(one), "text": one.text, "variables": sorted(variables(name))})
+        return
+    say(clean(one.text).rstrip("\n"))
+    where = f"{one.origin}: {one.path}" if one.path else "as it came with burnish"
+    tell(f"({clean(where)}; variables: {', '.join(sorted(variables(name)))})")
+
+
+def _edit(name: str, everywhere: bool, as_json: bool) -> None:
+    from burnish.review.templates import shipped
+    from burnish.wiring.editor import editor, open_in
+    from burnish.wiring.prompts import refuse_unknown
+
+    app = open_app()
+    file = _file(app, name, everywhere)
+    new = not file.exists()
+    if new:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(shipped(name), "utf-8")
+    words = editor() if sys.stdin.isatty() and sys.stdout.isatty() else []
+    if words:
+        open_in(words, file)
+        if new and file.read_text("utf-8", "replace") == shipped(name):
+            file.unlink()
+            say(f"Nothing was changed: {name} stays as it came with burnish.")
+            return
+    say_json({"name": name, "path": str(file), "created": new}) if as_json else say(str(file))
+    refuse_unknown(_in_force(app, name))
+
+
+def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
+    from burnish.wiring.prompts import NAMES
+
+    app = open_app()
+    removed = []
+    for one in [name] if name else NAMES:
+        file = _file(app, one, everywhere)
+        if file.is_file():
+            file.unlink()
+            removed.append((one, file))
+    if as_json:
+        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed]})
+        return
+    for one, file in removed:
+        now = _in_force(app, one)
+        say(f"{one}: removed {clean(str(file))}; in force now: {clean(str(now.path or 'as it came with burnish'))}")
+    if not removed:
+        which = "of your own" if everywhere else "of this project"
+        other = "" if everywhere else " (`--global` takes away your own)"
+        say(f"There is no prompt {which} to take away{other}.")
+
+
+def _render(task: str | None, name: str | None, as_json: bool) -> None:
+    if task is None:
+        raise BadInput("For which task?", hint="Write: burnish prompts render TASK [NAME]")
+    from burnish.wiring.rendering import rendered
+
+    found = rendered(open_app(), task_id(task), name)
+    if as_json:
+        say_json({"id": str(task_id(task)), "prompts": [{"to": one.to, "text": one.text} for one in found]})
+        return
+    for one in found:
+        if len(found) > 1:
+            say(f"═══ to {one_line(one.to)} ═══")
+        say(clean(one.text).rstrip("\n"))
+
+
+def _file(app: App, name: str, everywhere: bool) -> Path:
+    from burnish import config
+    from burnish.wiring.prompts import file_of
+
+    return file_of(name, app.repo.root, config.user_folder(), everywhere=everywhere)
+
+
+def _in_force(app: App, name: str) -> Prompt:
+    from burnish import config
+    from burnish.wiring.prompts import in_force
+
+    return in_force(name, app.config, app.repo.root, config.user_folder())
+
+
+def _plain(one: Prompt) -> dict[str, Any]:
+    path = str(one.path) if one.path else None
+    return {"name": one.name, "origin": one.origin, "path": path, "switched_off": one.switched_off}
