@@ -121,6 +121,14 @@ def test_outside_a_repository_only_the_machine_is_looked_at(tmp_path: Path) -> N
     assert "machine" in groups and "repository" not in groups
 
 
+def test_the_users_own_settings_are_tried_everywhere(tmp_path: Path, hermetic: Path, user_repo: UserRepo) -> None:
+    own = hermetic / ".config" / "burnish"
+    own.mkdir(parents=True)
+    (own / "config.yaml").write_text("agnt: claude\n")
+    assert look(tmp_path)["settings.settings"].state == "missing"
+    assert look(user_repo.path)["repository.settings"].state == "missing"
+
+
 def test_looking_changes_nothing(user_repo: UserRepo, hermetic: Path) -> None:
     before = user_repo.fingerprint()
     signs = examine(user_repo.path, encoding="utf-8")

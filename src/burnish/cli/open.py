@@ -20,10 +20,11 @@ def open_task(
     """Open a task's workspace in your editor ($VISUAL, else $EDITOR)."""
     from burnish.wiring.editor import editor, open_in
 
-    folder = open_app().path(task_id(task))
+    number = task_id(task)
+    folder = open_app().path(number)
     words = editor()
     if as_json:
-        say_json({"id": str(task_id(task)), "path": str(folder), "editor": words})
+        say_json({"id": str(number), "path": str(folder), "editor": words})
     elif words and not only_print:
         open_in(words, folder)
     else:

@@ -39,6 +39,7 @@ def _repository_signs(start: Path, *, can_git: bool) -> Iterator[Sign]:
     except BadInput as error:
         if "not inside" not in error.what:
             yield group.missing("checkout", error.what, error.hint)
+        yield from _own_settings_signs()
         return
     if not can_git:
         return
@@ -49,6 +50,16 @@ def _repository_signs(start: Path, *, can_git: bool) -> Iterator[Sign]:
         yield from checkout_signs(found)
     except BurnishError as error:
         yield group.missing("git", error.what, error.hint)
+
+
+def _own_settings_signs() -> Iterator[Sign]:
+    """Outside a repository: do the user's own settings load?"""
+    from burnish import config
+
+    try:
+        config.load(None)
+    except BurnishError as error:
+        yield Group("settings").missing("settings", error.what, error.hint)
 
 
 def _run_signs(home: Path, store: Store) -> Iterator[Sign]:

@@ -107,7 +107,7 @@ def terminal_sign(encoding: str) -> Sign:
     if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
         return MACHINE.ok("terminal", "UTF-8")
     remedy = "Set LANG to a UTF-8 one, e.g. C.UTF-8, or BURNISH_PLAIN=1 for words alone."
-    return MACHINE.weak("terminal", f"{encoding or 'an unknown encoding'}: marks like ✓ show as ?", remedy)
+    return MACHINE.weak("terminal", f"{encoding or 'an unknown encoding'}: marks show as question marks", remedy)
 
 
 def agent_signs() -> Iterator[Sign]:
