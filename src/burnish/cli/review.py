@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from burnish.cli.pager import paged
 from burnish.cli.paint import coloured, columns, is_plain, say, say_json, tell
 from burnish.cli.report import Page, report
 from burnish.cli.run import ExitZero
@@ -27,7 +28,7 @@ _TASK = re.compile(r"[Tt]?[0-9]+")
 def review(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[TASK | REV | A..B]", help="A task, a commit, or a range.", show_default=False),
+        typer.Argument(metavar="TASK | REV | A..B", help="A task, a commit, or a range.", show_default=False),
     ] = None,
     rev: Annotated[
         str | None, typer.Option("--rev", metavar="X", help="A revision, even if a task has that id.")
@@ -83,7 +84,9 @@ def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exi
     stops = Stops()
     with _telling() as words, stopping_on_signals(stops, words):
         try:
-            done = review_change(start_dir(), wish, flags=flags, tests=tests, stop=stops.of(0), say=words)
+            done = review_change(
+                start_dir(), wish, flags=flags, tests=tests, stop=stops.of(0), say=words, hear=_overheard()
+            )
         except BaseException:
             if stops.asked:
                 raise KeyboardInterrupt from None
@@ -95,12 +98,17 @@ def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exi
     return 0 if done.passed or exit_zero else 1
 
 
+def _overheard() -> Callable[[str], None] | None:
+    """-v: what agents print, as it comes."""
+    return (lambda line: tell(f"  | {clean(line.rstrip())}")) if SESSION.verbose and not SESSION.quiet else None
+
+
 @contextmanager
 def _telling() -> Iterator[Callable[[str], None]]:
     """Says on stderr what goes on; on a terminal with a spinner, until it is done."""
     if SESSION.quiet:
         yield lambda text: None
-    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not is_plain():
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not (is_plain() or SESSION.verbose):
         from rich.console import Console
         from rich.text import Text
 
@@ -119,9 +127,10 @@ def _show(done: Reviewed) -> None:
         for note in done.notes:
             tell(clean(note))
         return
-    page = Page(columns(sys.stdout), coloured(sys.stdout), is_plain())
-    for line in report(done, page):
-        say(line)
+    with paged():
+        page = Page(columns(sys.stdout), coloured(sys.stdout), is_plain())
+        for line in report(done, page):
+            say(line)
 
 
 def _nothing(done: Reviewed) -> str:

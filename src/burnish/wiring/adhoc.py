@@ -77,9 +77,16 @@ class Reviewed:
 
 
 def review_change(
-    start: Path, wish: Wish, *, flags: Mapping[str, Any], tests: bool | None, stop: Stop, say: Callable[[str], None]
+    start: Path,
+    wish: Wish,
+    *,
+    flags: Mapping[str, Any],
+    tests: bool | None,
+    stop: Stop,
+    say: Callable[[str], None],
+    hear: Callable[[str], None] | None = None,
 ) -> Reviewed:
-    """Choose two trees, hear the reviewers, put it together. `say` tells a person what goes on."""
+    """Choose two trees, hear the reviewers, put it together. `say` tells what goes on, `hear` what agents print."""
     found, home = discover(start), home_of()
     config = settings.load(found.root, flags=flags)
     with _place(home) as place:
@@ -89,7 +96,7 @@ def review_change(
         if not change.files:
             return Reviewed(pair, change, notes=_left_out(pair), not_shown=pair.unreadable)
         policy = _policy(config, found)
-        ground = Ground(project, place, home, config, policy, stop, tests, say)
+        ground = Ground(project, place, home, config, policy, stop, tests, say, hear)
         try:
             return _review(ground, pair, change)
         except PhaseFailed as failed:
@@ -193,7 +200,7 @@ def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Heari
         files=files,
         task=0,
         call=call,
-        ask=lambda request: agents.call(request),
+        ask=lambda request: agents.call(request, on_output=ground.hear),
         now=_now,
         program=lambda seat: by_program(ground, pair, subject, files, seat),
     )

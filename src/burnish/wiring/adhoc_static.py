@@ -44,6 +44,7 @@ class Ground:
     # run code of the change? None: if it is what the user has checked out
     tests: bool | None
     say: Callable[[str], None]
+    hear: Callable[[str], None] | None = None
 
     def is_static(self, agent: str) -> bool:
         known = agent_settings(self.config).get(agent)
