@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,7 @@ NAMES = [
 ]
 
 
+@hypothesis.settings(deadline=None)
 @given(st.dictionaries(st.tuples(st.sampled_from(["", "a/", "a/b/", "c d/"]), st.sampled_from(NAMES)), st.text()))
 def test_whatever_the_files_say_no_key_is_decided_twice(found: dict[tuple[str, str], str]) -> None:
     files = {folder + name: text for (folder, name), text in found.items()}

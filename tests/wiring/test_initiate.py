@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish import config
@@ -37,7 +37,13 @@ def test_what_is_written_loads_and_means_what_was_decided(
     assert loaded == {key: list(value) if isinstance(value, tuple) else value for key, value in expected.items()}
 
 
-@given(st.text(min_size=1), st.lists(st.text(min_size=1), min_size=1), st.text())
+WORDS = st.text(min_size=1) | st.sampled_from(
+    ["-1", ".5", "-.inf", "1e3", "0x1", "no", "~", "a: b", "x #y", "-", "./a,b"]
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(WORDS, st.lists(WORDS, min_size=1), st.text())
 def test_any_command_and_any_reason_survive_the_file(line: str, words: list[str], why: str) -> None:
     decided = (
         Decided(("checks", "test"), line, why),

@@ -13,7 +13,8 @@ HEAD = """\
 # `burnish config reference` shows every other setting, `burnish doctor` what is missing.
 
 """
-_PLAIN = re.compile(r"[A-Za-z./][\w ./=,&()+@:-]*")
+# What starts like this is no number, date or anything else that YAML would make of it.
+_PLAIN = re.compile(r"(?:[A-Za-z]|\./)[A-Za-z0-9_ ./=,&()+@:-]*")
 _NOT_TEXT = re.compile(r"(?i)true|false|yes|no|on|off|null|~|y|n")
 WIDEST = 100
 
@@ -55,7 +56,7 @@ def written(value: Command) -> str:
 def _scalar(text: str, *, inside: bool) -> str:
     plain = _PLAIN.fullmatch(text) and not _NOT_TEXT.fullmatch(text) and text == text.strip()
     risky = ": " in text or text.endswith(":") or (inside and "," in text)
-    if inside and re.fullmatch(r"--?[\w=.-]+", text):
+    if inside and re.fullmatch(r"--?[A-Za-z][A-Za-z0-9_=.-]*", text):
         return text
     return text if plain and not risky else f'"{"".join(map(_escaped, text))}"'
 
