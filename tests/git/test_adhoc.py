@@ -264,5 +264,14 @@ def test_what_cannot_be_read_is_named_and_its_rights_stay(user_repo: UserRepo, p
     user_repo.write({"closed.py": "x\n", "open.py": "x\n"})
     (user_repo.path / "closed.py").chmod(0)
     pair = asked(project)
-    assert pair.unreadable == ("closed.py",) and sorted(changes(project, pair).paths) == ["open.py"]
+    assert (
+        pair.taken and pair.taken.unreadable == ("closed.py",) and sorted(changes(project, pair).paths) == ["open.py"]
+    )
     assert (user_repo.path / "closed.py").stat().st_mode & 0o777 == 0
+
+
+def test_a_repository_inside_the_checkout_is_another_projects_business(user_repo: UserRepo, project: Project) -> None:
+    UserRepo.make(user_repo.path / "deps" / "other", {"pkg/x.py": "x\n"})
+    user_repo.write({"deps/mine.py": "m\n"})
+    assert paths(project, Wish()) == ["deps/mine.py"]
+    assert checkout_tree(project).nested == ("deps/other",)

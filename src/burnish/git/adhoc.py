@@ -36,9 +36,8 @@ class Pair:
     new: Commit
     what: str
     against: str
-    # new files that look like secrets: not shown to anyone
-    secrets: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
+    # what was made a tree of, if it is not a commit, and what was left out of that
+    taken: Taken | None = None
     # something the person may not expect
     note: str = ""
     # `new` is what lies in the user's checkout, or was staged or committed there
@@ -89,8 +88,7 @@ def _sensible(project: Project, base: str | None) -> Pair:
         head,
         f"branch {branch}, {commits}",
         _left(name, start),
-        taken.secrets,
-        taken.unreadable,
+        taken,
         checked_out=True,
     )
 
@@ -106,7 +104,7 @@ def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) ->
     parents = ((head or old).sha,)
     sha = write_commit(project, taken.tree, parents, message)
     new = Commit(sha, taken.tree, parents, message)
-    return Pair(old, new, what, against, taken.secrets, taken.unreadable, checked_out=True)
+    return Pair(old, new, what, against, taken, checked_out=True)
 
 
 def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -> Pair:

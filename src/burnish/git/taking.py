@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,8 @@ class Taken:
     # new files that look like secrets
     secrets: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
+    # folders that are repositories of their own
+    nested: tuple[str, ...] = ()
 
 
 def private_project(found: Found, place: Path) -> Project:
@@ -68,10 +70,11 @@ def checkout_tree(project: Project) -> Taken:
     with _index_copy(project) as copy:
         _take_submodules(project, copy)
         dirt = look(project, copy, project.root, file_mode=file_mode(project), ours=False)
-        secrets = {path for path in dirt.new if is_secret(os.fsdecode(path))}
-        unreadable = {path for path in dirt.taken if path not in secrets and not _can_read(project, path)}
-        stage(project, copy, project.root, _without(dirt, secrets | unreadable))
-        return Taken(write_tree(project, copy), _named(secrets), _named(unreadable))
+        inside = _nested(project, dirt.new)
+        secrets = {path for path in dirt.new - inside.keys() if is_secret(os.fsdecode(path))}
+        unreadable = {p for p in dirt.taken if p not in secrets and p not in inside and not _can_read(project, p)}
+        stage(project, copy, project.root, _without(dirt, secrets | unreadable | inside.keys()))
+        return Taken(write_tree(project, copy), _named(secrets), _named(unreadable), _named(set(inside.values())))
 
 
 @contextmanager
@@ -97,6 +100,22 @@ def _can_read(project: Project, path: bytes) -> bool:
     """Deleted files and links need no reading."""
     full = os.path.join(os.fsencode(project.root), path)  # noqa: PTH118 (bytes)
     return not os.path.lexists(full) or os.path.islink(full) or os.access(full, os.R_OK)  # noqa: PTH114
+
+
+def _nested(project: Project, paths: Iterable[bytes]) -> dict[bytes, bytes]:
+    """New files that lie in a repository of its own → that repository. They are another project's business."""
+    base = os.fsencode(project.root)
+    known: dict[bytes, bytes | None] = {b"": None}
+
+    def home(folder: bytes) -> bytes | None:
+        if folder not in known:
+            above = home(os.path.dirname(folder))  # noqa: PTH120 (bytes)
+            here = folder if os.path.lexists(os.path.join(base, folder, b".git")) else None  # noqa: PTH118
+            known[folder] = above or here
+        return known[folder]
+
+    found = ((path, home(os.path.dirname(path))) for path in paths)  # noqa: PTH120
+    return {path: repository for path, repository in found if repository is not None}
 
 
 def _without(dirt: Dirt, left_out: set[bytes]) -> Dirt:

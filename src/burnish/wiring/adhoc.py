@@ -33,7 +33,7 @@ from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Found, Project, discover
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.snapshot import AGENT_FILES, snapshot
-from burnish.git.taking import private_project
+from burnish.git.taking import Taken, private_project
 from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
 from burnish.wiring.adhoc_static import Ground, by_program, run_tests
@@ -94,7 +94,7 @@ def review_change(
         pair = choose(project, wish)
         change = changes(project, pair)
         if not change.files:
-            return Reviewed(pair, change, notes=_left_out(pair), not_shown=pair.unreadable)
+            return Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
         policy = _policy(config, found)
         ground = Ground(project, place, home, config, policy, stop, tests, say, hear)
         try:
@@ -225,9 +225,9 @@ def _put_together(
         panel=panel,
         findings=findings,
         inspected=tuple(sorted({path for review in read for path in review.inspected})),
-        not_shown=(*panel.uncovered, *pair.unreadable),
+        not_shown=(*panel.uncovered, *_unreadable(pair)),
         blocking=frozenset(f.id for f in findings if f.remark.severity.rank <= ground.policy.block_on.rank),
-        notes=(*_left_out(pair), *panel.notes, *notes),
+        notes=(*_left_out(pair.taken), *panel.notes, *notes),
         texts=texts,
         kept=ground.place / "calls" if verdict is None else None,
     )
@@ -238,9 +238,18 @@ def _told(project: Project, pair: Pair) -> str:
     return f"{pair.what}, against {pair.against}\n\nThe commits in it:\n\n{messages(project, pair)}"
 
 
-def _left_out(pair: Pair) -> tuple[str, ...]:
-    secrets = tuple(f"{path} looks like a secret and is not tracked: it was left out." for path in pair.secrets)
-    return (*secrets, *(f"{path} cannot be read: nobody looked at it." for path in pair.unreadable))
+def _left_out(taken: Taken | None) -> tuple[str, ...]:
+    if taken is None:
+        return ()
+    return (
+        *(f"{path} looks like a secret and is not tracked: it was left out." for path in taken.secrets),
+        *(f"{path} is a repository of its own: it was left out." for path in taken.nested),
+        *(f"{path} cannot be read: nobody looked at it." for path in taken.unreadable),
+    )
+
+
+def _unreadable(pair: Pair) -> tuple[str, ...]:
+    return pair.taken.unreadable if pair.taken else ()
 
 
 def _now() -> str:
