@@ -59,9 +59,12 @@ def review_again(book: Book, task_id: int, *, by: str) -> Task:
 
 
 def _instead(task: Task) -> str:
+    """What to type in place of a review that makes no sense now."""
     if task.status in (Status.FAILED, Status.CANCELLED, Status.BLOCKED):
         return f"`burnish retry {task.id}` goes on with it."
-    return f"`burnish run {task.id}` works on it." if task.status in RUNNING | {Status.BACKLOG} else "It needs none."
+    if task.status in RUNNING | {Status.BACKLOG}:
+        return f"`burnish run {task.id}` works on it."
+    return f"It waits for a person: burnish show {task.id}" if task.status is Status.WAITING_APPROVAL else "It is done."
 
 
 def _reached_review(history: History) -> bool:
