@@ -141,6 +141,7 @@ def _settings() -> list[Case]:
         Case("poetry-lock", "poetry.lock", f'[[package]]\nname = "a"\nfiles = [{{hash = "sha256:{_HEX[:64]}"}}]\n'),
         Case("tsconfig", "tsconfig.json", '{\n  // strict\n  "compilerOptions": {"strict": true,},\n}\n'),
         Case("vscode", ".vscode/settings.json", '{\n  // tabs\n  "editor.tabSize": 2,\n}\n'),
+        Case("comment-comes", "tsconfig.json", '{\n  // why\n  "a": 1\n}\n', '{\n  "a": 1\n}\n'),
         Case("json-lines", "data/items.json", '{"a": 1}\n{"a": 2}\n'),
         Case(
             "workflow",

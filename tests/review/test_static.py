@@ -36,7 +36,7 @@ def judged(*remarks: Remark, **more: object) -> Review:
 
 
 def test_only_changed_lines_are_spoken_of() -> None:
-    review = judged(*(said(n) for n in range(1, 7)), said(None))
+    review = judged(*(said(n, rule="B006") for n in range(1, 7)), said(None))
     assert [remark.line for remark in review.remarks] == [2, 5, 6]
     assert [remark.quote for remark in review.remarks] == ["TWO", "FIVE", "SIX"]
 
@@ -79,6 +79,16 @@ def test_every_path_was_inspected_and_no_criterion_was_judged() -> None:
     review = conclude(Change("0", "1", (looked().file, gone)), {"a.py": looked()}, ())
     assert review.inspected == ("a.py", "gone.py") and review.compliance == ()
     assert review.verdict is Verdict.APPROVED and "Nothing found in 2 changed files" in review.summary
+
+
+def test_a_missing_name_is_said_once_with_every_place_it_is_used() -> None:
+    (remark,) = judged(said(6), said(2), said(5)).remarks
+    assert remark.line == 2 and remark.description == "why Also at lines 5, 6."
+
+
+def test_nothing_else_is_believed_of_a_file_that_cannot_be_read() -> None:
+    assert [r.rule for r in judged(said(2), said(1, rule="syntax-error"), said(5, rule="B006")).remarks] == []
+    assert [r.rule for r in judged(said(2), said(6, rule="syntax-error")).remarks] == ["syntax-error"]
 
 
 def test_a_syntax_error_is_said_once_for_each_file() -> None:

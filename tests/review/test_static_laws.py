@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burnish.core.change import Change, ChangedFile, Hunk
@@ -53,6 +53,7 @@ def remarks(draw: st.DrawFn, paths: list[str]) -> Remark:
     )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(st.data())
 def test_every_finding_stands_on_a_changed_line(data: st.DataObject) -> None:
     parts = data.draw(st.lists(changed(), max_size=4, unique_by=lambda part: part[0].path))

@@ -15,6 +15,7 @@ from burnish.review.static_secrets import Secret, hide, secret_remark, secrets
 from burnish.review.static_syntax import syntax_remarks
 
 SYNTAX = "syntax-error"
+MISSING_NAME = "F821"
 # A statement that was changed in the middle: so many lines belong together, not more.
 SPAN = 15
 # Several rules that say the same of one line; the first one speaks.
@@ -38,7 +39,7 @@ def conclude(
     hidden = {path: tuple(secrets(file)) for path, file in files.items()}
     found = [
         *(remark for file in files.values() for remark in _own(file, hidden[file.path], cannot_read)),
-        *(remark for raw in scanned for remark in _placed(files, raw)),
+        *_once(remark for raw in _trusted(scanned) for remark in _placed(files, raw)),
         *(remark for raw in caused for remark in _traced(files, raw)),
         *unrun,
         *(remark for one in comparisons for remark in _from_check(files, one)),
@@ -54,11 +55,33 @@ def conclude(
     )
 
 
+def _trusted(scanned: Sequence[Remark]) -> Iterator[Remark]:
+    """Of a file that could not be read, nothing but that: what else is said of it was guessed."""
+    cannot_read = {remark.file for remark in scanned if remark.rule == SYNTAX}
+    return (remark for remark in scanned if remark.rule == SYNTAX or remark.file not in cannot_read)
+
+
+def _once(remarks: Iterable[Remark]) -> Iterator[Remark]:
+    """A name that is missing is missing once, however often it is used."""
+    used: dict[tuple[str | None, str], list[Remark]] = {}
+    for remark in remarks:
+        if remark.rule == MISSING_NAME:
+            used.setdefault((remark.file, remark.title), []).append(remark)
+        else:
+            yield remark
+    for same in used.values():
+        first, *others = sorted(same, key=lambda remark: remark.line or 0)
+        lines = sorted({remark.line or 0 for remark in others} - {first.line})
+        more = f" Also at line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:10]))}." if lines else ""
+        worst = min((remark.severity for remark in same), key=lambda severity: severity.rank)
+        yield replace(first, severity=worst, description=first.description + more)
+
+
 def elsewhere(files: Files, scanned: Sequence[Remark]) -> tuple[Remark, ...]:
     """Errors in changed files, but not on changed lines: was it this change that caused them?"""
     return tuple(
         remark
-        for remark in scanned
+        for remark in _trusted(scanned)
         if remark.severity is Severity.ERROR and remark.file in files and not any(_placed(files, remark))
     )
 
