@@ -18,6 +18,7 @@ STARTS = {
     "improve": "Improving…",
     "check": "Running checks…",
     "review": "Running review…",
+    "review-fix": "Running review, which may mend what it finds…",
     "gate": "Waiting for a person…",
 }
 ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from burnish.core.decision import Accept, Decision, Round, Wait, after_checks, after_work
-from burnish.core.history import History, review_phase
+from burnish.core.history import REVIEW_FIX, History, review_phase
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.stored import reviewed, settled_by_waiver, stored_review
@@ -28,10 +28,12 @@ class DoReview:
     cycle: int
     # "" is the review itself, else a step of the pipeline after it
     step: str = ""
+    # the reviewer may mend what it finds; a review that only reads comes after it
+    fixing: bool = False
 
     @property
     def phase(self) -> str:
-        return review_phase(self.step)
+        return REVIEW_FIX if self.fixing else review_phase(self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def next_step(history: History, policy: Policy) -> Step:
         return Work(cycle, "implement" if cycle == 1 else "improve")
     if task.spec.type is TaskType.PLAN or (work and decision_after_work(history, policy, cycle)):
         return Decide(cycle)
-    if task.spec.type is not TaskType.REVIEW and not history.finished(cycle, "check"):
+    if task.spec.type is not TaskType.REVIEW and not checked(history, cycle):
         return Check(cycle)
     if decision_after_checks(history, policy, cycle) or not reviews(history, policy):
         return Decide(cycle)
@@ -76,7 +78,7 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
     criteria = (*spec.criteria, *(item.text for item in spec.checklist))
     first = reviewed(history, policy, cycle, "", now, criteria)
     if first is None:
-        return DoReview(cycle)
+        return DoReview(cycle, fixing=may_fix(history, policy, cycle))
     whole = first
     for step in policy.pipeline if spec.type is not TaskType.REVIEW else ():
         if not isinstance(whole, Accept | Wait):
@@ -87,6 +89,20 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
             return DoReview(cycle, step.name)
         whole = said if not isinstance(said, Accept) else whole
     return whole
+
+
+def checked(history: History, cycle: int) -> bool:
+    """Have the checks seen the code as it is? What a reviewer mended is checked again."""
+    check, mended = history.finished(cycle, "check"), history.finished(cycle, REVIEW_FIX)
+    if check and mended and mended.result.get("changed"):
+        return bool(check.result.get("commit") == mended.result.get("commit"))
+    return bool(check)
+
+
+def may_fix(history: History, policy: Policy, cycle: int) -> bool:
+    """Once a cycle, and only one who has the files for himself: two would mend over each other."""
+    alone = len(policy.reviewers) == 1 and history.task.spec.type is not TaskType.REVIEW
+    return policy.may_fix and alone and history.finished(cycle, REVIEW_FIX) is None
 
 
 def reviews(history: History, policy: Policy) -> bool:

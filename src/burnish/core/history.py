@@ -30,6 +30,9 @@ class PhaseRecord:
     tokens: int = 0
 
 
+REVIEW_FIX = "review-fix"
+
+
 def review_phase(step: str = "") -> str:
     """The journal's name for the review, or for a step of the pipeline after it."""
     return f"review:{step}" if step else "review"
@@ -87,6 +90,11 @@ class History:
             if record.cycle == cycle:
                 return None if record.action == "again" else record
         return None
+
+    def tip(self, cycle: int) -> PhaseRecord | None:
+        """The phase that made the code of that cycle: the author's, or a reviewer's that was allowed to mend it."""
+        mended = self.finished(cycle, REVIEW_FIX)
+        return mended if mended and mended.result.get("changed") else self.work(cycle)
 
     def reviews(self, cycle: int) -> tuple[PhaseRecord, ...]:
         """Every finished review of that cycle that still counts: the review itself, then the steps after it."""

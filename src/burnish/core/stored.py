@@ -40,7 +40,7 @@ def stored_review(history: History, cycle: int, step: str = "") -> PhaseRecord |
     """The review of this cycle; after a waiver also an earlier one of the very same tree."""
     name = review_phase(step)
     own = history.finished(cycle, name)
-    work = history.work(cycle)
+    work = history.tip(cycle)
     if own or work is None or settled_by_waiver(history, cycle) is None:
         return own
     past = (history.finished(earlier, name) for earlier in range(cycle - 1, 0, -1))

@@ -112,7 +112,7 @@ def delta_since(site: Site, history: History, cycle: int, phase: str) -> Change 
     """What changed since that phase last looked, or None in the first cycle."""
     for earlier in range(cycle - 1, 0, -1):
         seen = history.finished(earlier, phase)
-        work = history.work(earlier)
+        work = history.tip(earlier)
         if seen and work:
             return site.workspace.changes(str(work.result["tree"]), site.head().tree)
     return None

@@ -8,7 +8,7 @@ from typing import Any
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
 from burnish.core.flow import Decide, DoReview, decision_after_checks, decision_after_work, judged, reviews
-from burnish.core.history import History, PhaseRecord
+from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.stored import stored_review
@@ -66,6 +66,9 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
     task = history.task
     reviewed = stored_review(history, cycle)
     status = review_status(decision, reviewed)
+    mended = history.finished(cycle, REVIEW_FIX)
+    if status is ReviewStatus.PASSED and mended and mended.result.get("changed"):
+        status = ReviewStatus.FIXED
     data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
     data["review_status"] = status.value if status else None
     if isinstance(decision, Revise | Escalate):

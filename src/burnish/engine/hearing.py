@@ -70,6 +70,8 @@ class Hearing:
     now: Callable[[], str]
     # a reviewer that is a program of our own answers at once; None for one that must be asked
     program: Callable[[Seat], Review | None] = _nobody
+    # False: the reviewer may mend what it finds
+    read_only: bool = True
 
 
 def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
@@ -146,7 +148,9 @@ def _hear_part(
 ) -> tuple[_Said, ReviewPrompt]:
     """Ask once, and once more if the answer could not be read or judges too little."""
     call = hearing.call(label)
-    context = replace(subject.context(hearing.policy, seat.spec, call.number()), part=part)
+    context = replace(
+        subject.context(hearing.policy, seat.spec, call.number()), part=part, may_edit=not hearing.read_only
+    )
     prompt = build_review_prompt(context)
     reply = _ask(hearing, seat, call, prompt.text)
     said = _Said(reply, _read(hearing, seat, context, reply.text))
@@ -167,7 +171,7 @@ def _ask(hearing: Hearing, seat: Seat, call: CallDir, prompt: str) -> AgentReply
             phase="review",
             model=seat.spec.model,
             timeout_seconds=seat.spec.timeout_seconds,
-            read_only=True,
+            read_only=hearing.read_only,
             number=call.number(),
             schema=_SCHEMA,
         )

@@ -15,11 +15,12 @@ from burnish.core.task import Task
 from burnish.engine.actions import judge_anew, void_stale
 from burnish.engine.checking import check
 from burnish.engine.deciding import settle
+from burnish.engine.fixing import review_and_fix
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
 from burnish.engine.site import Site, prepare, set_up
-from burnish.engine.work import record_failure, save_leftovers, work
+from burnish.engine.work import committed, record_failure, save_leftovers, work
 from burnish.errors import BurnishError, PhaseFailed, SecretFound
 
 # The same failure this often on the same commit: more of the same will not help.
@@ -64,11 +65,12 @@ def disk_trouble() -> Iterator[None]:
 
 def _moved_on(deps: Deps, site: Site, history: History, step: Step) -> bool:
     """Somebody committed on the task's branch: what is there now is judged, in a cycle of its own."""
-    done = history.work(history.cycle)
+    done = history.tip(history.cycle)
     if isinstance(step, Work) or not done:
         return False
     head = site.head()
-    if head.sha != done.result["commit"]:
+    mended = isinstance(step, DoReview) and step.fixing and committed(site, history.task, step)
+    if head.sha != done.result["commit"] and not mended:
         why = "somebody committed on the task's branch"
         deps.record(history.task, *judge_anew(history, head.sha, head.tree, why))
         return True
@@ -86,6 +88,8 @@ def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
             # again if the work changed a lock file
             set_up(deps, history.task, site)
             check(deps, site, history, step)
+        case DoReview(fixing=True):
+            review_and_fix(deps, site, history, step)
         case DoReview():
             review(deps, site, history, step)
         case Decide():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
     policy = panel_for(site.policy, step.step)
     attempt, new = history.attempt(step.cycle, step.phase)
     if new:
-        task = deps.record(task, *_started(deps, task, policy, step, attempt))
+        task = deps.record(task, *started(deps, task, policy, step, attempt))
     deps.fail_at("review-started")
     subject = subject_of(deps, site, history, step.cycle, step.step)
     with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base) as snapshot:
@@ -36,7 +36,23 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
         heard = hear_all(hearing)
         breaches = snapshot.breaches()
     deps.fail_at("review-replied")
-    panel = panel_of(hearing, heard)
+    conclude(deps, site, history, step, attempt, hearing, heard, breaches)
+    deps.fail_at("review-finished")
+
+
+def conclude(
+    deps: Deps,
+    site: Site,
+    history: History,
+    step: DoReview,
+    attempt: int,
+    hearing: Hearing,
+    heard: tuple[Heard, ...],
+    breaches: list[str],
+    before: Sequence[Event] = (),
+) -> None:
+    """Put together what was said, and write it down with what belongs before it."""
+    subject, panel = hearing.subject, panel_of(hearing, heard)
     update = absorb_review(
         history.findings,
         remarks=panel.remarks,
@@ -48,8 +64,7 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
         narrow=not _by_hand(history, step.cycle),
         mechanical=mechanical(heard),
     )
-    _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches)
-    deps.fail_at("review-finished")
+    _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
 
 
 def panel_for(policy: Policy, name: str) -> Policy:
@@ -61,7 +76,7 @@ def panel_for(policy: Policy, name: str) -> Policy:
     return replace(policy, reviewers=reviewers, quorum=step.quorum)
 
 
-def _started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int) -> list[Event]:
+def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int) -> list[Event]:
     agents = [r.agent for r in policy.reviewers]
     data = {"phase": step.phase, "attempt": attempt, "runner": deps.runner, "agent": ", ".join(agents)}
     where: dict[str, Any] = {"run": task.run, "cycle": step.cycle}
@@ -116,6 +131,7 @@ def _write_down(
     panel: Panel,
     update: Update,
     breaches: list[str],
+    before: Sequence[Event],
 ) -> None:
     task = history.task
     kept = keep_review(deps, site, task, subject, with_earlier(history, step, panel), update)
@@ -145,7 +161,7 @@ def _write_down(
         "tokens": sum(v.tokens for v in panel.voices),
         **kept,
     }
-    events = finding_events(task, subject.cycle, history.findings, update)
+    events = [*before, *finding_events(task, subject.cycle, history.findings, update)]
     if breaches:
         events.append(
             Event("guard.breach", {"what": "a reviewer wrote to its snapshot", "paths": breaches[:50]}, **where)

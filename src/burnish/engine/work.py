@@ -7,8 +7,8 @@ import re
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.commit import Commit
 from burnish.core.event import Event
-from burnish.core.flow import Work
-from burnish.core.history import History
+from burnish.core.flow import DoReview, Work
+from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.moves import moved
@@ -21,7 +21,7 @@ from burnish.errors import PhaseFailed, SecretFound
 def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     """One phase of the author's, from prompt to commit; nothing is paid for twice."""
     task = history.task
-    done = _committed(site, task, step)
+    done = committed(site, task, step)
     attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
     if fresh:
         # what a cut attempt left is on record now, and the next one is to be told of it
@@ -42,7 +42,7 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     _finish(deps, site, history, step, attempt, call, reply, commit)
 
 
-def _committed(site: Site, task: Task, step: Work) -> Commit | None:
+def committed(site: Site, task: Task, step: Work | DoReview) -> Commit | None:
     """A commit with this phase's trailers is its result, even if we died before writing it down."""
     head = site.head()
     if head.sha == site.base.commit:
@@ -238,7 +238,7 @@ def record_failure(
     """A phase that could not be carried out: saved, put right, written down."""
     # a secret stays in the workspace: nothing of it may get into git
     kept = isinstance(error, SecretFound)
-    working = phase in ("implement", "improve") and not kept
+    working = phase in ("implement", "improve", REVIEW_FIX) and not kept
     rescue = save_leftovers(deps, site, task, cycle, phase) if working else None
     if rescue:
         site.workspace.put_right(site.head().sha, base=site.base)

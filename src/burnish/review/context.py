@@ -56,6 +56,8 @@ class ReviewContext:
     reads_files: bool = True
     # part n of m, where a long change is reviewed in several passes
     part: tuple[int, int] = (1, 1)
+    # review.may_fix: what it mends is committed, checked and reviewed again
+    may_edit: bool = False
     # random; marks what is data
     tag: str = ""
 
@@ -122,6 +124,12 @@ def _focus(context: ReviewContext) -> str:
     lines = []
     if context.categories:
         lines.append(f"You are asked about these only: {', '.join(context.categories)}. Others judge the rest.")
+    if context.may_edit:
+        lines.append(
+            "You may mend what you find, in the files here: small, certain fixes only. Do not commit; what you leave"
+            " is committed for you, checked, and reviewed by somebody who only reads. Tell in your summary what you"
+            " changed."
+        )
     if context.part[1] > 1:
         lines.append(
             f"This is part {context.part[0]} of {context.part[1]} of a long change."
@@ -136,6 +144,7 @@ def _variables(context: ReviewContext, packed: Packed, tag: str) -> dict[str, ob
     found = {name: text if on else OFF for name, (on, text) in _parts(context, plan, tag).items()}
     return {
         **found,
+        "may_edit": context.may_edit,
         "cycle": context.cycle,
         "max_cycles": context.max_cycles,
         "title": task.title,

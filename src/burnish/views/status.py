@@ -27,6 +27,7 @@ _DOING = {
     "improve": "improving",
     "check": "checking",
     "review": "reviewing",
+    "review-fix": "reviewing and mending",
     "gate": "at the gate",
 }
 

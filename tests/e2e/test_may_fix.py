@@ -1,0 +1,98 @@
+"""A reviewer that is allowed to mend what it finds: its edits are judged like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testing.lab import APPROVE, AUTHOR, Lab
+
+MENDS = """
+text = app.read_text()
+if "# BUG" in text and "You may mend what you find" in prompt:
+    app.write_text(text.replace("a / b  # BUG", "a / b if b else None"))
+    print(verdict("approved", "mended the division"))
+elif "# BUG" in text:
+    print(verdict("changes_requested", "one error", [flaw]))
+else:
+    print(verdict("approved", "good"))
+"""
+MAY = "review: {agents: [judge], may_fix: true}\n"
+COUNTS = "checks: {test: null, lint: null, extra: {count: 'echo $(git rev-parse --short HEAD 2>/dev/null) run'}}\n"
+
+
+def test_edits_are_a_commit_of_their_own_checked_again_and_read_by_one_who_may_not_edit(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=MENDS, extra=MAY + COUNTS)
+    lab.add()
+    lab.burnish("run")
+    task = lab.show(1)
+    assert (task["status"], task["review_status"], task["cycle"]) == ("verified", "fixed", 1)
+    assert lab.phases_committed(task["branch"]) == [("1", "implement"), ("1", "review-fix")]
+    assert "# BUG" not in lab.text(task["branch"])
+    assert [(c["agent"], "You may mend" in c["prompt"]) for c in lab.calls()] == [
+        ("robot", False),
+        ("judge", True),
+        ("judge", False),
+    ]
+    (cycle,) = task["cycles"]
+    phases = [p["phase"] for p in cycle["phases"] if p["state"] == "finished"]
+    assert phases == ["implement", "check", "review-fix", "check", "review"]
+    assert cycle["review_status"] == "fixed"
+    assert task["approval"]["commit"] == task["commit"] == lab.refs("refs/heads/burnish/").popitem()[1]
+    body = lab.repo.git("log", "-1", "--format=%B", task["branch"])
+    assert "Burnish-Phase: review-fix" in body and "Burnish-Agent: judge" in body
+
+
+def test_one_that_mends_nothing_has_reviewed_and_is_not_asked_twice(tmp_path: Path) -> None:
+    lab = Lab.make(
+        tmp_path,
+        judge='print(verdict("changes_requested", "one", [flaw]) if cycle == 1 else verdict("approved", "ok"))',
+        extra=MAY,
+    )
+    lab.add()
+    lab.burnish("run")
+    assert [(c["cycle"], c["agent"]) for c in lab.calls()] == [(1, "robot"), (1, "judge"), (2, "robot"), (2, "judge")]
+    task = lab.show(1)
+    assert (task["status"], task["review_status"]) == ("verified", "passed")
+    assert task["findings"][0]["state"] == "resolved"
+
+
+def test_what_it_mended_is_not_approved_by_its_own_word(tmp_path: Path) -> None:
+    worse = """
+if "You may mend what you find" in prompt:
+    app.write_text(app.read_text() + "import os\\n")
+    print(verdict("approved", "all is well now"))
+else:
+    print(verdict("changes_requested", "what is this import for?", [{**flaw, "title": "Unused import"}]))
+"""
+    lab = Lab.make(tmp_path, judge=worse, extra=MAY)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    assert lab.task()["status"] == "blocked"
+
+
+def test_with_a_panel_nobody_mends(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=MENDS)
+    lab.agent("second", APPROVE)
+    lab.settle("review: {agents: [judge, second], may_fix: true}\n")
+    lab.add()
+    lab.burnish("run")
+    assert not any("You may mend" in c["prompt"] for c in lab.calls())
+    assert [p for _, p in lab.phases_committed(lab.task()["branch"])] == ["implement", "improve"]
+
+
+@pytest.mark.parametrize("point", ["fix-started", "fix-replied", "fix-committed", "fix-finished"])
+def test_a_runner_killed_meanwhile_pays_for_nothing_twice(tmp_path: Path, point: str) -> None:
+    lab = Lab.make(tmp_path, author=AUTHOR, judge=MENDS, extra=MAY)
+    lab.add()
+    lab.apart("run", code=-9, BURNISH_FAILPOINT=point)
+    lab.burnish("run")
+    task = lab.task()
+    assert (task["status"], task["review_status"]) == ("verified", "fixed")
+    assert [(c["agent"], "You may mend" in c["prompt"]) for c in lab.calls("end")] == [
+        ("robot", False),
+        ("judge", True),
+        ("judge", False),
+    ]
+    assert lab.phases_committed(task["branch"]) == [("1", "implement"), ("1", "review-fix")]
