@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +153,6 @@ def _row(item: dict[str, Any], key: str) -> int | None:
 
 def _explained(ground: Ground, remarks: list[Remark]) -> list[Remark]:
     """Each with the reason that ruff itself gives for the rule."""
-    from dataclasses import replace
-
     codes = {remark.rule for remark in remarks} - {SYNTAX}
     reasons: dict[str, str] = {SYNTAX: "Python cannot read this file: nothing in it can be imported or run."}
     if codes:
