@@ -12,7 +12,7 @@ import pytest
 
 from burnish.cli import complete
 from burnish.cli.look import toned
-from burnish.cli.main import main
+from burnish.cli.main import build, main
 from burnish.cli.pager import program
 from burnish.cli.paint import is_plain, mark, spoken
 from testing.userrepo import UserRepo
@@ -138,11 +138,11 @@ def test_nothing_redraws_itself_when_plain() -> None:
     assert type(watcher(several=False, quiet=False, verbose=False)) is Plain
 
 
-def offered(user_repo: UserRepo, words: str, monkeypatch: Patch, *, cwd: Path | None = None) -> list[str]:
+def offered(words: str, *, cwd: Path) -> list[str]:
     asked = {"_BURNISH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
     done = subprocess.run(
         [sys.executable, "-m", "burnish.cli"],
-        cwd=cwd or user_repo.path,
+        cwd=cwd,
         env={**os.environ, **asked},
         capture_output=True,
         text=True,
@@ -152,20 +152,23 @@ def offered(user_repo: UserRepo, words: str, monkeypatch: Patch, *, cwd: Path | 
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("verb", ["show", "diff", "run", "open", "log", "edit", "events"])
-def test_the_shell_is_offered_the_tasks(verb: str, user_repo: UserRepo, monkeypatch: Patch, capsys: Capture) -> None:
+def test_the_shell_is_offered_the_tasks_of_the_place_that_is_meant(user_repo: UserRepo, tmp_path: Path) -> None:
     for title in ("One", "Two"):
         assert main(["-C", str(user_repo.path), "add", title]) == 0
     assert main(["-C", str(user_repo.path), "cancel", "1"]) == 0
-    assert offered(user_repo, f"burnish {verb} ", monkeypatch) == ["2", "1"]
-    assert offered(user_repo, f"burnish {verb} T2", monkeypatch) == ["T2"]
+    assert offered("burnish show ", cwd=user_repo.path) == ["2", "1"]
+    assert offered(f"burnish -C {user_repo.path} diff T2", cwd=tmp_path) == ["T2"]
+    assert offered("burnish show ", cwd=tmp_path) == []
 
 
-def test_tab_follows_C_and_is_silent_elsewhere(user_repo: UserRepo, tmp_path: Path, monkeypatch: Patch) -> None:
-    assert main(["-C", str(user_repo.path), "add", "One"]) == 0
-    words = f"burnish -C {user_repo.path} show "
-    assert offered(user_repo, words, monkeypatch, cwd=tmp_path) == ["1"]
-    assert offered(user_repo, "burnish show ", monkeypatch, cwd=tmp_path) == []
+@pytest.mark.parametrize("verb", ["show", "diff", "run", "open", "log", "edit", "events", "path", "cancel", "done"])
+def test_every_verb_that_takes_a_task_offers_them(verb: str, user_repo: UserRepo, monkeypatch: Patch) -> None:
+    monkeypatch.chdir(user_repo.path)
+    assert main(["add", "One"]) == 0
+    command = build(verb).commands[verb]
+    (argument,) = (param for param in command.params if param.metavar == "TASK")
+    context = command.make_context(verb, [], resilient_parsing=True)
+    assert [item.value for item in argument.shell_complete(context, "")] == ["1"]
 
 
 def test_tab_knows_the_projects_and_makes_no_home(user_repo: UserRepo, hermetic: Path, capsys: Capture) -> None:

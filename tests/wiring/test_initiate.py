@@ -42,7 +42,7 @@ WORDS = st.text(min_size=1) | st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=60)
 @given(WORDS, st.lists(WORDS, min_size=1), st.text())
 def test_any_command_and_any_reason_survive_the_file(line: str, words: list[str], why: str) -> None:
     decided = (
