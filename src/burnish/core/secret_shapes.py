@@ -107,7 +107,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("Anthropic key", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_-]{20,250}"),
     Shape("OpenRouter key", ("sk-or-",), r"sk-or-v1-[0-9a-f]{40,80}"),
     Shape("OpenAI key", ("sk-",), r"sk-(?:proj-|svcacct-|admin-)[A-Za-z0-9_-]{20,250}"),
-    Shape("OpenAI key", ("sk-",), r"sk-(?=[A-Za-z]*\d)[A-Za-z0-9]{20,250}", strict=True),
+    Shape("OpenAI key", ("sk-",), r"sk-(?=[A-Za-z]*\d)[A-Za-z0-9]{32,250}"),
     Shape("Google key", ("AIza",), r"AIza[0-9A-Za-z_-]{35}"),
     Shape("Google key", ("GOCSPX-", "ya29."), r"GOCSPX-[0-9A-Za-z_-]{28}|ya29\.[0-9A-Za-z_-]{30,300}"),
     Shape("Hugging Face token", ("hf_",), r"hf_[A-Za-z0-9]{34,60}"),

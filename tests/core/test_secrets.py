@@ -1,0 +1,172 @@
+"""Secrets are found and taken out; what only looks odd is left alone."""
+
+# ruff: noqa: E501 (a table is read by its columns; the hashes are test data)
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import string
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.core.secrets import Leak, LineFilter, Secrets
+
+DICE = random.Random(3)
+ALNUM = string.ascii_letters + string.digits
+
+
+def some(count: int, of: str = ALNUM) -> str:
+    return "".join(DICE.choice(of) for _ in range(count))
+
+
+KEY = "-----BEGIN PRIVATE KEY-----\n" + "".join(some(64) + "\n" for _ in range(5)) + "-----END PRIVATE KEY-----"
+KNOWN = {
+    "AWS": f"AKIA{some(16, string.ascii_uppercase + '234567')}",
+    "GitHub": f"ghp_{some(36)}",
+    "GitHub, fine-grained": f"github_pat_{some(22)}_{some(59)}",
+    "GitLab": f"glpat-{some(20)}",
+    "Slack": f"xoxb-{some(12, string.digits)}-{some(12, string.digits)}-{some(24)}",
+    "Stripe": f"sk_live_{some(24)}",
+    "OpenAI": f"sk-proj-{some(48)}",
+    "OpenAI, old": f"sk-1{some(47)}",
+    "Anthropic": f"sk-ant-api03-{some(93)}",
+    "Google": f"AIza{some(35)}",
+    "npm": f"npm_{some(36)}",
+    "PyPI": f"pypi-{some(160)}",
+    "JWT": f"eyJ{some(33)}.eyJ{some(40)}.{some(43)}",
+    "a key": KEY,
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("around", ["{}", "x = '{}'", '{{"a": "{}"}}', "feature/{}", "see {}, please", "+{}"])
+def test_well_known_formats_are_taken_out(name: str, around: str) -> None:
+    text = around.format(KNOWN[name])
+    redacted = Secrets().redact(text)
+    assert KNOWN[name] not in redacted and "[secret: " in redacted
+    before, after = around.split("{}")
+    assert redacted.startswith(before.replace("{{", "{")) and redacted.endswith(after.replace("}}", "}"))
+    assert Secrets().redact(redacted) == redacted
+
+
+def test_a_password_in_an_address_goes_and_the_rest_stays() -> None:
+    redacted = Secrets().redact("postgres://app:s3cr9Qz7x@db.local:5432/app?a=b")
+    assert redacted == "postgres://app:[secret: password in an address removed]@db.local:5432/app?a=b"
+
+
+def test_a_random_value_given_to_a_password_is_taken_out() -> None:
+    value = "k8Jx2mQ9vR4tB7nW"
+    for text in (
+        f'password = "{value}"',
+        f"API_KEY={value}",
+        f'"client_secret": "{value}"',
+        f"  authToken: '{value}',",
+    ):
+        assert value not in Secrets().redact(text), text
+
+
+def test_values_of_the_environment_are_known_in_every_dress() -> None:
+    value = 'pa"ss/w+ord-7x!'
+    secrets = Secrets.of(
+        {"DB_PASSWORD": value, "HOME_TOKEN": "/not/a/secret", "SOME_KEY": "12345678", "AUTH": "disabled"}
+    )
+    told = "[secret: value of DB_PASSWORD removed]"
+    coded = base64.b64encode(f"user:{value}".encode()).decode()
+    assert secrets.redact(f"a {value} b") == f"a {told} b"
+    assert secrets.redact(json.dumps({"a": value})) == json.dumps({"a": told})
+    assert told in secrets.redact(f"Basic {coded}")
+    assert secrets.redact("/not/a/secret 12345678 disabled") == "/not/a/secret 12345678 disabled"
+
+
+def test_what_names_do_not_call_secret_is_not() -> None:
+    harmless = {
+        "PATH": "/usr/bin:/bin", "PWD": "/home/me", "SSH_AUTH_SOCK": "/run/agent.1", "TOKENIZERS_PARALLELISM": "disabled1",
+        "KEYBOARD_LAYOUT": "deadgrave12", "API_KEY_FILE": "secrets9.txt", "TOKEN_URL": "https://x.example/token99",
+        "POSTGRES_PASSWORD": "postgres", "MONKEY_NAME": "bonobo12345",
+    }  # fmt: skip
+    assert Secrets.of(harmless).kinds == {}
+
+
+def test_leaks_tell_line_and_kind_and_never_the_value() -> None:
+    leaks = Secrets().find(f"a\nb = '{KNOWN['GitHub']}'\n\n{KNOWN['AWS']}\n")
+    assert leaks == [Leak(2, "GitHub token"), Leak(4, "AWS key")]
+
+
+def test_what_was_there_before_or_is_allowed_is_not_new() -> None:
+    token, value = KNOWN["GitHub"], "env-7f8a9b2c3d"
+    secrets = Secrets.of({"X_TOKEN": value})
+    assert secrets.find_new(f"moved {token}\n", old=f"x = {token}\n") == []
+    for word in ("burnish: allow-secret", "pragma: allowlist secret"):
+        assert secrets.find_new(f"x = '{token}'  # {word}\n") == []
+        assert secrets.find_new(f"x = '{value}'  # {word}\n") == [Leak(1, "value of X_TOKEN")]
+    assert secrets.find_new(f"# pragma: allowlist nextline secret\nx = '{token}'\n") == []
+
+
+def png() -> str:
+    return base64.b64encode(DICE.randbytes(6000)).decode()
+
+
+def sri(n: int) -> str:
+    return base64.b64encode(hashlib.sha512(str(n).encode()).digest()).decode()
+
+
+HARMLESS: dict[str, str] = {
+    "package-lock": "".join(f'"node_modules/js-tokens": {{"version": "4.0.{n}", "integrity": "sha512-{sri(n)}"}}\n' for n in range(300)),
+    "yarn.lock": "".join(f'"js-tokens@^3.0.0 || ^4.0.{n}":\n  version "4.0.0"\n  integrity sha512-{sri(n)}\n' for n in range(300)),
+    "poetry.lock": "".join(f'    {{file = "tokenizers-{n}.whl", hash = "sha256:{hashlib.sha256(str(n).encode()).hexdigest()}"}},\n' for n in range(300)),
+    "go.sum": "".join(f"github.com/x/token v1.0.{n} h1:{base64.b64encode(hashlib.sha256(str(n).encode()).digest()).decode()}\n" for n in range(300)),
+    "hashes": "\n".join(hashlib.new(kind, str(n).encode()).hexdigest() for kind in ("md5", "sha1", "sha256", "sha512") for n in range(200)),
+    "git log": "\n".join(f"commit {hashlib.sha1(str(n).encode()).hexdigest()}\nindex {hashlib.sha1(b'x').hexdigest()[:12]}..a" for n in range(200)),
+    "uuids": "\n".join(f'token_id: "{uuid.UUID(int=DICE.getrandbits(128))}", secret = "{uuid.UUID(int=DICE.getrandbits(128))}"' for _ in range(200)),
+    "images": "\n".join(f"<img src='data:image/png;base64,{png()}'>" for _ in range(20)),
+    "base64url": "\n".join(base64.urlsafe_b64encode(DICE.randbytes(300)).decode() for _ in range(50)),
+    "certificates": f"-----BEGIN CERTIFICATE-----\n{png()}\n-----END CERTIFICATE-----\n-----BEGIN PUBLIC KEY-----\n{png()}\n-----END PUBLIC KEY-----",
+    "placeholders": "AKIAIOSFODNN7EXAMPLE ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx sk-ant-your-key-goes-here-please postgres://user:password@localhost/db\n"
+    "API_KEY=changeme-changeme-1\nTOKEN=<your-token-here-42>\nSECRET=${SECRET_FROM_VAULT_2}\npassword = 'correct-password-1'\ntoken='test-token-12345678'\n",
+    "code": "token = tokens.next_token_2(self)\npassword = os.environ['DB_PASSWORD_2']\nsecret = get_secret('projects/1/secrets/a2')\n"
+    "api_key: ${{ secrets.API_KEY_V2 }}\nconst token = localStorage.getItem('token2')\nself.access_key = config.aws.access_key_2\n"
+    "key = '-----BEGIN PRIVATE KEY-----'\nif '-----BEGIN RSA PRIVATE KEY-----' in text:\n    return load(text, password=None)\n",
+    "names": "secretName: my-app-tls-v2\ntokenUrl: https://login.example.com/oauth2/v2.0/token\npassword_field = 'input#user-password-2'\n"
+    "secret_hash = 'd41d8cd98f00b204e9800998ecf8427e'\npassword_hash: '$2b$12$EixZaYVK1fsbw1ZfbX3OXePaWxn96p36WQoeG6Lruj3vjPga31lW'\n",
+    "ids": "\n".join(f"task-{some(24, '0123456789abcdef')} cache-key-{hashlib.md5(str(n).encode()).hexdigest()} build-us-east-{n}" for n in range(100)),
+    "words": "The secret: a token, a password and an API key are never shown. Bearer tokens are sent in a header.\n" * 20,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless_text_is_left_alone(name: str) -> None:
+    text = HARMLESS[name]
+    assert Secrets().redact(text) == text
+    assert Secrets().find(text) == []
+
+
+def test_a_key_that_comes_line_by_line_is_not_shown() -> None:
+    shown = LineFilter(Secrets())
+    lines = [shown(line) for line in f"before\n{KEY}\nafter".split("\n")]
+    assert [line for line in lines if line is not None] == ["before", "[secret: private key removed]", "after"]
+    odd = LineFilter(Secrets())
+    lines = [odd(line) for line in ("-----BEGIN PRIVATE KEY-----", "this is not a key, but words (about one)", "more")]
+    assert lines[1:] == ["this is not a key, but words (about one)", "more"]
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_and_a_second_reading_changes_nothing(text: str) -> None:
+    secrets = Secrets.of({"MY_TOKEN": "tok-12345-abcde"})
+    once = secrets.redact(text)
+    assert secrets.redact(once) == once
+    assert secrets.redact(f"{text}tok-12345-abcde{text}").count("tok-12345-abcde") == 0
+
+
+def test_a_megabyte_takes_less_than_a_second() -> None:
+    import time
+
+    text = "".join(DICE.choices(ALNUM + "   \n=.:_-\"'", k=1 << 20))
+    start = time.process_time()
+    Secrets.of({"MY_TOKEN": "tok-12345-abcde"}).redact(text)
+    assert time.process_time() - start < 1
