@@ -11,7 +11,7 @@ from burnish.checks.environment import check_environment
 from burnish.core.review import Review
 from burnish.engine.ports import Inspection
 from burnish.git.project import Project
-from burnish.git.reading import Contents
+from burnish.git.reading import Contents, list_files
 
 if TYPE_CHECKING:
     from burnish.proc.run import Stop
@@ -34,9 +34,11 @@ def _static(project: Project, wanted: Inspection, stop: Stop) -> Review:
 
     files = wanted.change.files
     before = Contents(project, wanted.base, [file.old_path or file.path for file in files])
+    # settings files are looked for in every folder: most are not there, and asking git for each takes long
+    there = set(list_files(project, wanted.base))
 
     def base_text(path: str) -> str | None:
-        data = before.get(path)
+        data = before.get(path) if path in there else None
         return None if data is None else data.decode(errors="replace")
 
     return static_review(
