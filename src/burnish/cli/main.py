@@ -41,6 +41,7 @@ VERBS = {
     "diff": "burnish.cli.look:diff",
     "path": "burnish.cli.look:path",
     "open": "burnish.cli.open:open_task",
+    "merge": "burnish.cli.merge:merge",
     "log": "burnish.cli.log:log",
     "events": "burnish.cli.log:events",
     "version": "burnish.cli.version:version",

@@ -11,7 +11,8 @@ from burnish.git.project import Project
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_BAD = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
+# what no ref may have in its name
+UNFIT = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
 
 
 class StaleRef(Refused):
@@ -79,7 +80,7 @@ def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
 
 
 def _check_ours(project: Project, ref: str) -> None:
-    if not ref.startswith(OURS) or _BAD.search(ref):
+    if not ref.startswith(OURS) or UNFIT.search(ref):
         raise Refused(f"{ref!r} is not a ref of burnish's.", hint="Only refs/heads/burnish/ and refs/burnish/ are.")
     for blocker in ("refs/heads/burnish", "refs/burnish"):
         if ref.startswith(blocker + "/") and read_ref(project, blocker):

@@ -43,7 +43,7 @@ def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = Stops()
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
-        app.store.register_runner(_card(lock))
+        app.store.register_runner(card(lock))
         try:
             return _run(app, request, progress, stops, lock.runner.uuid)
         finally:
@@ -182,7 +182,7 @@ def _why_waiting(app: App, task: Task) -> str:
     return f"it depends on {', '.join(names)}" if names else "it was not its turn"
 
 
-def _card(lock: RunnerLock) -> dict[str, object]:
+def card(lock: RunnerLock) -> dict[str, object]:
     """Who we are, for people who find a task held."""
     me = lock.runner
     return {

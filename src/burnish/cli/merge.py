@@ -1,0 +1,105 @@
+"""burnish merge"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, mark, paint, say, say_json, tell
+from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
+from burnish.cli.text import clean, one_line
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring.merging import Landed, MergeReport
+
+HOW = {
+    "fast-forward": "fast-forwarded",
+    "merge": "merged",
+    "squash": "squashed into one commit",
+    "rebase": "rebased",
+    "already": "it was there already",
+}
+
+
+def merge(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TASK", help="The tasks to merge.", show_default=False, autocompletion=offer_tasks),
+    ] = None,
+    all_verified: Annotated[bool, typer.Option("--all-verified", help="Everything that is approved.")] = False,
+    squash: Annotated[bool, typer.Option("--squash", help="As one commit.")] = False,
+    rebase: Annotated[bool, typer.Option("--rebase", help="Its commits on top of the target.")] = False,
+    into: Annotated[
+        str | None, typer.Option("--into", metavar="BRANCH", help="Another target than the branch it began from.")
+    ] = None,
+    delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete the task's branch then.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Merge approved tasks into the branch they began from.
+
+    Only what is approved and has not moved since is merged. If the target has moved, `merge.on_moved` decides.
+    """
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
+    if bool(ids) == all_verified:
+        raise BadInput("Name tasks or give --all-verified.", hint="burnish merge 29, or burnish merge --all-verified")
+    if squash and rebase:
+        raise BadInput("--squash and --rebase are given.", hint="Use one of the two.")
+    from burnish.cli.progress import watcher
+    from burnish.wiring.merging import MergeRequest, exit_code
+    from burnish.wiring.merging import merge as carry_out
+
+    numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
+    how = "squash" if squash else "rebase" if rebase else "merge"
+    request = MergeRequest(numbers, all_verified, how, into, delete_branch)
+    progress = watcher(several=len(numbers) != 1, quiet=SESSION.quiet, verbose=SESSION.verbose)
+    try:
+        report = carry_out(open_app(), request, progress)
+    finally:
+        progress.close()
+    say_json(_json(report)) if as_json else _say(report)
+    return exit_code(report.left, 0 if all_verified else len(numbers))
+
+
+def _say(report: MergeReport) -> None:
+    on = coloured(sys.stdout)
+    for landed in report.landed:
+        say(paint(_words(landed), "green", on=on))
+    for task, error in report.left:
+        if len(report.landed) + len(report.left) == 1:
+            tell(paint("error: ", "red", on=coloured(sys.stderr)) + clean(error.what))
+        else:
+            say(paint(f"{mark('!')} {task.id} {one_line(task.spec.title)}: {clean(error.what)}", "yellow", on=on))
+        if error.hint:
+            tell(paint("   do: ", "dim", on=coloured(sys.stderr)) + clean(error.hint))
+    if not (report.landed or report.left):
+        tell("Nothing is verified, so there is nothing to merge. `burnish status` shows where things stand.")
+
+
+def _words(landed: Landed) -> str:
+    checked = ", rechecked" if landed.rechecked else ""
+    what = f"{mark('✓')} {landed.task.id} {one_line(landed.task.spec.title)}"
+    return f"{what}  in {clean(landed.into)} at {landed.commit[:12]} ({HOW[landed.how]}{checked})"
+
+
+def _json(report: MergeReport) -> dict[str, Any]:
+    merged = [
+        {"id": str(one.task.id), "into": one.into, "commit": one.commit, "how": one.how, "rechecked": one.rechecked}
+        for one in report.landed
+    ]
+    left = [
+        {
+            "id": str(task.id),
+            "status": task.status.value,
+            "why": error.what,
+            "hint": error.hint,
+            "conflicts": list(getattr(error, "paths", ())),
+        }
+        for task, error in report.left
+    ]
+    return {"merged": merged, "left": left}

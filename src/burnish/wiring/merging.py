@@ -1,0 +1,221 @@
+"""`burnish merge`: what is approved and unmoved goes to its target, and nothing else ever does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from burnish.core.event import Event
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine.archive import archive
+from burnish.engine.moves import moved
+from burnish.engine.ports import Progress
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.git.base import is_ancestor
+from burnish.git.landing import check_clean, fast_forward, place_of, swap
+from burnish.git.refs import StaleRef, delete_ref, read_ref
+from burnish.git.rescue import keep
+from burnish.proc.slots import slot
+from burnish.wiring.helpers import Stops
+from burnish.wiring.merge_plan import Fit, Plan, Target, check_dependencies, fit_to_merge, plan, target_of
+from burnish.wiring.rechecking import review_together, why_not_clear, working
+from burnish.wiring.requests import RunRequest
+from burnish.wiring.running import deps_for
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+# So often a target may move under our hands before we give up.
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    ids: tuple[int, ...] = ()
+    all_verified: bool = False
+    how: str = "merge"  # merge, squash, rebase
+    into: str | None = None
+    delete_branch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """One task that is in its target now."""
+
+    task: Task
+    into: str
+    commit: str
+    how: str
+    rechecked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    landed: tuple[Landed, ...] = ()
+    left: tuple[tuple[Task, BurnishError], ...] = ()
+
+
+class NotApproved(BurnishError):
+    """Reviewed together with the target, and not approved: exit code 1."""
+
+    exit_code = 1
+
+
+def merge(app: App, request: MergeRequest, progress: Progress) -> MergeReport:
+    """Merge what is named, or all that is verified; what cannot be merged is left, with the reason."""
+    for note in app.expire_waivers():
+        progress.note(note)
+    landed: list[Landed] = []
+    left: list[tuple[Task, BurnishError]] = []
+    for number in _in_order(app, request):
+        try:
+            landed.append(_one(app, number, request, progress))
+        except BadInput:
+            raise
+        except BurnishError as error:
+            left.append((app.store.task(app.key, number), error))
+    return MergeReport(tuple(landed), tuple(left))
+
+
+def _in_order(app: App, request: MergeRequest) -> list[int]:
+    """Each after what it was built on."""
+    statuses = [Status.VERIFIED] if request.all_verified else None
+    ids = None if request.all_verified else request.ids
+    tasks = {task.id: task for task in app.store.tasks(app.key, statuses=statuses, ids=ids)}
+    missing = [number for number in request.ids if number not in tasks]
+    if missing:
+        app.store.task(app.key, missing[0])
+    order: list[int] = []
+
+    def place(number: int) -> None:
+        if number in tasks and number not in order:
+            for other in sorted({*tasks[number].spec.depends_on, tasks[number].spec.of or 0}):
+                place(other)
+            order.append(number)
+
+    for number in sorted(tasks):
+        place(number)
+    return order
+
+
+def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> Landed:
+    # One merge of a project at a time: the next one sees what this one made.
+    with slot(app.locks, f"merge-{app.key}", 1):
+        for _ in range(TRIES):
+            landed = _try(app, number, request, progress)
+            if landed:
+                _afterwards(app, landed, request, progress)
+                return landed
+    raise Refused(f"The target of task {number} keeps moving.", hint="Merge again when it has come to rest.")
+
+
+def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> Landed | None:
+    """One attempt; None if what it was based on has changed and it is to be looked at anew."""
+    fit = fit_to_merge(app, number)
+    target = target_of(app, fit.task, request.into)
+    check_dependencies(app, fit.task, target)
+    place = place_of(app.repo, target.ref)
+    if place:
+        check_clean(app.repo, place, target.ref)
+    wanted = plan(app, fit, target, request.how)
+    if wanted.moved and not _cleared(app, fit, target, wanted, request, progress):
+        return None
+    if not _lands(app, fit, target, wanted):
+        return None
+    return _record(app, fit, target, wanted)
+
+
+def _cleared(app: App, fit: Fit, target: Target, wanted: Plan, request: MergeRequest, progress: Progress) -> bool:
+    """May the tree go in, though nobody has judged it? If it was judged now, in a cycle of its own: look anew."""
+    rule = app.config.merge.on_moved
+    if rule == "refuse":
+        raise Refused(
+            f"{target.name} has moved since task {fit.task.id} was approved (merge.on_moved: refuse).",
+            hint=f"Merge {target.name} into {fit.task.branch} by hand, then `burnish run {fit.task.id}`.",
+        )
+    with working(app, progress) as deps:
+        why: str | None = f"{target.name} has moved since the approval"
+        if rule == "recheck":
+            why = why_not_clear(app, deps, fit, target, wanted)
+        if why is None:
+            return True
+        together = wanted if wanted.how == "merge" else plan(app, fit, target, "merge")
+        task = review_together(app, deps, fit, target, together, why)
+    if task.status is not Status.VERIFIED:
+        raise NotApproved(
+            f"Task {task.id} is not merged: together with {target.name} it is not approved ({task.status}).",
+            hint=f"See why: burnish show {task.id}. Then: burnish run {task.id}",
+        )
+    return False
+
+
+def _lands(app: App, fit: Fit, target: Target, wanted: Plan) -> bool:
+    """Put the commit on the target, if neither it nor the task's branch has moved since we looked."""
+    if wanted.how == "already":
+        return True
+    again = fit_to_merge(app, fit.task.id)
+    if (again.approval, again.tip) != (fit.approval, fit.tip):
+        return False
+    place = place_of(app.repo, target.ref)
+    if place is None:
+        try:
+            swap(app.repo, target.ref, wanted.commit, target.now.sha, unmoved=(fit.ref, fit.tip))
+        except StaleRef:
+            return False
+        return True
+    fast_forward(app.repo, place, target.ref, wanted.commit, target.now.sha)
+    return True
+
+
+def _record(app: App, fit: Fit, target: Target, wanted: Plan) -> Landed:
+    data: dict[str, Any] = {
+        "into": target.name,
+        "commit": wanted.commit,
+        "how": wanted.how,
+        "by": app.person,
+        "before": target.now.sha,
+        "approved": fit.approval.commit,
+        "rechecked": wanted.moved,
+    }
+    merged = Event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
+    try:
+        app.book.record(fit.task.id, merged, moved(fit.task, Status.COMPLETED))
+    except Refused as lost:
+        app.book.record(fit.task.id, merged)
+        raise Refused(
+            f"Task {fit.task.id} is in {target.name} now, but somebody else has moved it: {lost.what}",
+            hint=f"Look at it: burnish show {fit.task.id}",
+        ) from lost
+    task = app.store.task(app.key, fit.task.id)
+    return Landed(task, target.name, wanted.commit, wanted.how, rechecked=wanted.moved)
+
+
+def _afterwards(app: App, landed: Landed, request: MergeRequest, progress: Progress) -> None:
+    task = landed.task
+    deps = deps_for(app, RunRequest(), progress, Stops(), "")
+    archive(deps, app.code.workspace(task), task, task.cycle)
+    if request.delete_branch:
+        _delete_branch(app, landed)
+
+
+def _delete_branch(app: App, landed: Landed) -> None:
+    """Nothing on it is lost: what the target does not have stays under a rescue ref."""
+    workspace = app.code.workspace(landed.task)
+    tip = read_ref(app.repo, workspace.ref)
+    if tip is None:
+        return
+    app.code.rescue(landed.task, f"{landed.task.cycle}-merged")
+    if not is_ancestor(app.repo, tip, landed.commit):
+        keep(app.repo, f"{landed.task.name}-merged", tip)
+    delete_ref(app.repo, workspace.ref, tip)
+
+
+def exit_code(left: Sequence[tuple[Task, BurnishError]], asked: int) -> int:
+    """Of one: its own. Of many: 3 where something could not be run, else 1 where something was left."""
+    if not left:
+        return 0
+    if asked == 1:
+        return left[0][1].exit_code
+    return 3 if any(error.exit_code == 3 for _, error in left) else 1

@@ -1,0 +1,120 @@
+"""The target has moved since the approval: run the checks on both together, or have both together reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from burnish.core.commit import Base
+from burnish.core.event import Event
+from burnish.core.flow import Work, next_step
+from burnish.core.policy import Policy
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine.actions import judge_anew
+from burnish.engine.loop import disk_trouble, run_task
+from burnish.engine.moves import moved
+from burnish.engine.ports import Deps, Progress
+from burnish.engine.site import Site, capture_baseline, isolation_env, run_setup_in
+from burnish.errors import Refused
+from burnish.git.merge import overlap, touched
+from burnish.git.objects import read_commit
+from burnish.git.refs import update_ref
+from burnish.proc.identity import hold
+from burnish.wiring.helpers import Stops
+from burnish.wiring.merge_plan import Fit, Plan, Target
+from burnish.wiring.requests import RunRequest
+from burnish.wiring.running import card, deps_for
+from burnish.wiring.signals import stopping_on_signals
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+
+@contextmanager
+def working(app: App, progress: Progress) -> Iterator[Deps]:
+    """What the engine needs to run checks and reviewers, with a way to stop them."""
+    stops = Stops()
+    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
+        app.store.register_runner(card(lock))
+        try:
+            yield deps_for(app, RunRequest(), progress, stops, lock.runner.uuid)
+        finally:
+            app.store.forget_runner(lock.runner.uuid)
+        if stops.asked:
+            raise KeyboardInterrupt
+
+
+def why_not_clear(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan) -> str | None:
+    """Why checks alone do not settle it; None if no path was touched by both sides and nothing new fails."""
+    base = read_commit(app.repo, fit.approval.base)
+    theirs = touched(app.repo, base.tree, target.now.tree)
+    both = sorted(overlap(touched(app.repo, base.tree, fit.approval.tree), theirs))
+    if both:
+        return f"{target.name} has changed {', '.join(both[:3])} as well"
+    # a person's command holds no claim
+    deps = replace(deps, book=app.book)
+    red = failing(deps, fit.task, app.policy(fit.task), Base(target.now.sha, target.now.tree, target.name), plan.commit)
+    return f"{target.name} has moved, and {red}" if red else None
+
+
+def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str) -> str | None:
+    """What of the checks does not clear the commit, compared with the target as it is now."""
+    specs = [s for s in policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    if not specs:
+        return "there is no check that could tell whether both go together"
+    site = Site(task.id, policy, base, deps.code.workspace(task))
+    deps.progress.note(f"Task {task.id}: {base.target} has moved, running the checks on both together…")
+    capture_baseline(deps, task, site)
+    checks, out_dir = deps.checks(task.id), deps.desk.out_dir(task, task.cycle, "merge")
+    with deps.code.throwaway(commit, f"{task.name}-merge") as files:
+        run_setup_in(deps, task, site, files, "merge-setup")
+        reports = checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(policy, task, "merge"))
+    pairs = zip(specs, reports, strict=True)
+    compared = [checks.compare(report, deps.book.baseline(base.tree, spec.words)) for spec, report in pairs]
+    red = [c.report.name for c in compared if c.report.blocking and not c.clean]
+    return f"{', '.join(red)} fail on both together" if red else None
+
+
+def review_together(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan, why: str) -> Task:
+    """The task's branch takes the target in, and what that makes is judged in a cycle of its own, nobody working."""
+    task = fit.task
+    deps.progress.note(f"Task {task.id}: {why}, so both together are reviewed.")
+    update_ref(app.repo, fit.ref, plan.commit, fit.tip)
+    app.book.record(task.id, *_events(app, fit, target, plan, why))
+    if deps.book.claim([task.id]) is None:
+        raise Refused(f"Task {task.id} is being run by somebody else.", hint="Wait for it: `burnish status`.")
+    try:
+        return run_task(replace(deps, stopping=lambda number: _needs_author(app, number)), deps.book.task(task.id))
+    finally:
+        deps.book.release(task.id)
+
+
+def _needs_author(app: App, number: int) -> bool:
+    """One review, no more: what it asks for is done by `burnish run`."""
+    history = app.book.history(number)
+    return isinstance(next_step(history, app.policy(history.task)), Work)
+
+
+def _events(app: App, fit: Fit, target: Target, plan: Plan, why: str) -> list[Event]:
+    task, history = fit.task, app.book.history(fit.task.id)
+    started = {
+        "run": task.run,
+        "branch": task.branch,
+        "target": task.target,
+        "base": target.now.sha,
+        "max_cycles": task.max_cycles,
+        "auto_review": task.auto_review,
+        "agent": task.agent,
+        "model": task.model,
+    }
+    asked = {"action": "again", "by": app.person, "why": why, "supersede": ["review"]}
+    return [
+        Event("approval.voided", {"why": why, "tree": plan.tree}, run=task.run, cycle=task.cycle),
+        Event("run.started", started, run=task.run, cycle=task.cycle),
+        *judge_anew(history, plan.commit, plan.tree, why),
+        Event("decision.made", asked, run=task.run, cycle=history.cycle + 1),
+        moved(task, Status.CODE_REVIEW, note=why),
+    ]
