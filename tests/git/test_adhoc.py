@@ -275,3 +275,13 @@ def test_a_repository_inside_the_checkout_is_another_projects_business(user_repo
     user_repo.write({"deps/mine.py": "m\n"})
     assert paths(project, Wish()) == ["deps/mine.py"]
     assert checkout_tree(project).nested == ("deps/other",)
+
+
+def test_what_a_program_installed_does_not_drown_the_rest(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"web/node_modules/p/i.js": "i\n", "a/__pycache__/x.pyc": "x\n", "web/a.js": "a\n"})
+    user_repo.write({"env/pyvenv.cfg": "home = x\n", "env/bin/python": "x\n"})
+    assert paths(project, Wish()) == ["web/a.js"]
+    assert checkout_tree(project).installed == ("a/__pycache__", "env", "web/node_modules")
+    user_repo.commit({"web/node_modules/p/i.js": "i\n"})
+    user_repo.write({"web/node_modules/p/i.js": "patched\n"})
+    assert "web/node_modules/p/i.js" in paths(project, Wish())  # tracked: somebody wants it there

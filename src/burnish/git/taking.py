@@ -18,6 +18,11 @@ from burnish.git.project import SECRETS, Found, Project, open_project, quoted, u
 from burnish.git.run import bare_env, git
 from burnish.git.staging import Dirt, look, stage, write_tree
 
+# Nobody wrote what is in these; a missing line in .gitignore should not drown the review.
+INSTALLED = frozenset(
+    b"node_modules bower_components __pycache__ .venv .tox .nox .mypy_cache .pytest_cache .ruff_cache".split()
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -27,8 +32,9 @@ class Taken:
     # new files that look like secrets
     secrets: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
-    # folders that are repositories of their own
+    # new folders that are repositories of their own, or hold what a program put there
     nested: tuple[str, ...] = ()
+    installed: tuple[str, ...] = ()
 
 
 def private_project(found: Found, place: Path) -> Project:
@@ -70,11 +76,14 @@ def checkout_tree(project: Project) -> Taken:
     with _index_copy(project) as copy:
         _take_submodules(project, copy)
         dirt = look(project, copy, project.root, file_mode=file_mode(project), ours=False)
-        inside = _nested(project, dirt.new)
+        inside = _foreign(project, dirt.new)
         secrets = {path for path in dirt.new - inside.keys() if is_secret(os.fsdecode(path))}
         unreadable = {p for p in dirt.taken if p not in secrets and p not in inside and not _can_read(project, p)}
         stage(project, copy, project.root, _without(dirt, secrets | unreadable | inside.keys()))
-        return Taken(write_tree(project, copy), _named(secrets), _named(unreadable), _named(set(inside.values())))
+        folders = set(inside.values())
+        installed = {folder for folder in folders if not (project.root / os.fsdecode(folder) / ".git").exists()}
+        names = (secrets, unreadable, folders - installed, installed)
+        return Taken(write_tree(project, copy), *map(_named, names))
 
 
 @contextmanager
@@ -102,20 +111,24 @@ def _can_read(project: Project, path: bytes) -> bool:
     return not os.path.lexists(full) or os.path.islink(full) or os.access(full, os.R_OK)  # noqa: PTH114
 
 
-def _nested(project: Project, paths: Iterable[bytes]) -> dict[bytes, bytes]:
-    """New files that lie in a repository of its own → that repository. They are another project's business."""
+def _foreign(project: Project, paths: Iterable[bytes]) -> dict[bytes, bytes]:
+    """New files in a repository of its own, or that a program put there → that folder. Not this project's work."""
     base = os.fsencode(project.root)
     known: dict[bytes, bytes | None] = {b"": None}
 
     def home(folder: bytes) -> bytes | None:
         if folder not in known:
             above = home(os.path.dirname(folder))  # noqa: PTH120 (bytes)
-            here = folder if os.path.lexists(os.path.join(base, folder, b".git")) else None  # noqa: PTH118
-            known[folder] = above or here
+            known[folder] = above or (folder if _is_foreign(base, folder) else None)
         return known[folder]
 
     found = ((path, home(os.path.dirname(path))) for path in paths)  # noqa: PTH120
-    return {path: repository for path, repository in found if repository is not None}
+    return {path: folder for path, folder in found if folder is not None}
+
+
+def _is_foreign(base: bytes, folder: bytes) -> bool:
+    inside = (os.path.join(base, folder, name) for name in (b".git", b"pyvenv.cfg"))  # noqa: PTH118 (bytes)
+    return os.path.basename(folder) in INSTALLED or any(map(os.path.lexists, inside))  # noqa: PTH119
 
 
 def _without(dirt: Dirt, left_out: set[bytes]) -> Dirt:

@@ -244,6 +244,10 @@ def _left_out(taken: Taken | None) -> tuple[str, ...]:
     return (
         *(f"{path} looks like a secret and is not tracked: it was left out." for path in taken.secrets),
         *(f"{path} is a repository of its own: it was left out." for path in taken.nested),
+        *(
+            f"{path} holds installed or generated files and is not ignored: it was left out."
+            for path in taken.installed
+        ),
         *(f"{path} cannot be read: nobody looked at it." for path in taken.unreadable),
     )
 
