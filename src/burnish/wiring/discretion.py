@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -112,7 +113,9 @@ def redact_folder(folder: Path, secrets: Secrets) -> None:
     for here, _folders, names in os.walk(folder):
         for name in names:
             if name not in _OURS:
-                redact_file(Path(here) / name, secrets)
+                # a full disk, or a file that a check took our rights to: it stays as it is, in a folder of 0700
+                with suppress(OSError):
+                    redact_file(Path(here) / name, secrets)
 
 
 def redact_file(path: Path, secrets: Secrets) -> None:
@@ -123,10 +126,14 @@ def redact_file(path: Path, secrets: Secrets) -> None:
         if not any(_clean(secrets, piece) != piece for piece in _pieces(file)):
             return
     with path.open("rb") as file:
-        fd, draft = tempfile.mkstemp(dir=path.parent, prefix=".redacted-")
-        with os.fdopen(fd, "wb") as target:
-            target.writelines(_clean(secrets, piece) for piece in _pieces(file))
-    Path(draft).replace(path)
+        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".redacted-")
+        draft = Path(name)
+        try:
+            with os.fdopen(fd, "wb") as target:
+                target.writelines(_clean(secrets, piece) for piece in _pieces(file))
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _clean(secrets: Secrets, piece: bytes) -> bytes:

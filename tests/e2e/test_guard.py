@@ -1,0 +1,55 @@
+"""The guard in the loop: a person, and only a person, accepts that a change makes it easier to pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testing.lab import APPROVE, Lab
+
+LOOSEN = """
+pathlib.Path("burnish.yaml").write_text("agent: robot\\n")
+app.write_text(app.read_text() + "y = 1\\n")
+"""
+
+
+def test_a_rewritten_judge_blocks_though_no_check_is_configured(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=LOOSEN, judge=APPROVE)
+    lab.add()
+    lab.burnish("run", code=1)
+    task = lab.task()
+    assert (task["status"], task["reason"]) == ("blocked", "guard")
+    (finding,) = lab.show()["findings"]
+    assert (finding["category"], finding["severity"], finding["rule"]) == ("guard", "error", "guard/judge")
+    assert finding["file"] == "burnish.yaml" and finding["line"]
+    assert [call["phase"] for call in lab.calls()] == ["implement"], "no review is paid for"
+
+
+def test_a_person_accepts_it_by_waiving(tmp_path: Path) -> None:
+    judge = 'print(verdict("approved", "good", inspected=["app.py", "burnish.yaml"]))'
+    lab = Lab.make(tmp_path, author=LOOSEN, judge=judge)
+    lab.add()
+    lab.burnish("run", code=1)
+    lab.burnish("waive", "1", "F1", "--reason", "it was asked for")
+    lab.burnish("run", "1", code=None)
+    assert lab.task()["status"] == "verified"
+    assert lab.show()["findings"][0]["state"] == "waived"
+
+
+def test_a_deleted_test_is_told_with_its_name(tmp_path: Path) -> None:
+    thin = 'pathlib.Path("test_app.py").write_text("def test_add():\\n    assert True\\n")'
+    lab = Lab.make(tmp_path, author=thin, judge=APPROVE)
+    tests = "def test_add():\n    assert 1 + 2 == 3\n\n\ndef test_more():\n    assert 2 + 2 == 4\n"
+    lab.repo.commit({"test_app.py": tests}, "tests")
+    lab.add()
+    lab.burnish("run", code=1)
+    (finding,) = lab.show()["findings"]
+    assert finding["rule"] == "guard/thinning" and "test_more" in finding["description"]
+
+
+def test_off_is_off(tmp_path: Path) -> None:
+    judge = 'print(verdict("approved", "good", inspected=["app.py", "burnish.yaml"]))'
+    off = "checks: {test: null, lint: null, guard: {thinning: 'off', judge: 'off', tooling: 'off'}}\n"
+    lab = Lab.make(tmp_path, author=LOOSEN, judge=judge, extra=off)
+    lab.add()
+    lab.burnish("run")
+    assert lab.show()["findings"] == []
