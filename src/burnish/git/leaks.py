@@ -17,8 +17,6 @@ from burnish.git.reading import read_files
 from burnish.git.staging import Dirt
 
 LONGEST = 8 * 1024 * 1024
-# Files that hold nothing else.
-KEY_FILES = frozenset({"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".pypirc", ".pgpass"})
 
 Leaks = Mapping[bytes, list[Leak]]
 
@@ -46,10 +44,9 @@ def _of(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
 
 
 def _by_name(path: bytes, dirt: Dirt, secrets: Secrets) -> list[Leak]:
-    name = os.fsdecode(path)
-    if path in dirt.new and os.path.basename(name) in KEY_FILES:  # noqa: PTH119
-        return [Leak(1, "file of keys or passwords")]
-    return [Leak(0, f"{leak.kind} in its name") for leak in secrets.find(name)] if path in dirt.new else []
+    if path not in dirt.new:
+        return []
+    return [Leak(0, f"{leak.kind} in its name") for leak in secrets.find(os.fsdecode(path))]
 
 
 def refuse(found: Leaks, root: Path, secrets: Secrets) -> None:
