@@ -66,7 +66,9 @@ def check_clean(project: Project, place: Path, ref: str) -> None:
             f"{branch} is checked out at {place}, in the middle of a merge or a rebase.",
             hint="Finish or abort that first, then merge again.",
         )
-    status = user_git(place, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=none")
+    status = user_git(
+        place, "--no-optional-locks", "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=none"
+    )
     if status.exit_code:
         raise said(status, "git status")
     dirty = [os.fsdecode(record[3:]) for record in status.stdout.split(b"\0") if record]
