@@ -217,12 +217,17 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     approval = book.approval(task.id)
     if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
         return None
-    head = code.workspace(task).head()
-    if head is None:
+    workspace = code.workspace(task)
+    # a look at the ref tells for most: the commit that was approved has the tree that was approved
+    unmoved = workspace.tip() == approval.commit
+    head = None if unmoved else workspace.head()
+    if head is None and not unmoved:
         return None
-    why = approval.void_because(base=task.base or "", tree=head.tree, judge=judge)
+    why = approval.void_because(base=task.base or "", tree=head.tree if head else approval.tree, judge=judge)
     if why is None:
         return None
+    head = head or workspace.head()
+    assert head
     data = {"why": why, "tree": head.tree, "approved_tree": approval.tree}
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
     events += judge_anew(book.history(task.id), head.sha, head.tree, why)

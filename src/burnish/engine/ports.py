@@ -52,6 +52,9 @@ class Workspace(Protocol):
     def path(self) -> Path: ...
     def exists(self) -> bool: ...
     def head(self) -> Commit | None: ...
+    def tip(self) -> str | None:
+        """The branch's sha alone: no process is started for it."""
+
     def stands_on(self) -> str | None:
         """The commit its files were last put right to, or that was made from them."""
 

@@ -47,6 +47,9 @@ class Workspace:
     def exists(self) -> bool:
         return is_real_dir(self.path) and self._known() is not None and read_ref(self.project, self.ref) is not None
 
+    def tip(self) -> str | None:
+        return read_ref(self.project, self.ref)
+
     def head(self) -> Commit | None:
         """The tip of the task's branch."""
         sha = read_ref(self.project, self.ref)

@@ -21,7 +21,7 @@ from burnish.engine.archive import archive
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Progress
-from burnish.errors import BurnishError, Refused
+from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
     """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
+    _check_settings(app)
     _check_ids(app, request)
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
@@ -52,7 +53,7 @@ def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
 
 def _run(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> RunReport:
     deps = deps_for(app, request, progress, stops, runner)
-    notes = _before(app, deps)
+    notes = _before(app, deps, request)
     for note in notes:
         progress.note(note)
     # without ids and without --all: the next ready task, one
@@ -67,6 +68,14 @@ def _run(app: App, request: RunRequest, progress: Progress, stops: Stops, runner
     if request.everything:
         waiting += [(t, _why_waiting(app, t)) for t, _ in app.store.waiting(app.key)]
     return RunReport((*done, *settled), tuple(waiting), tuple(notes), interrupted=stops.asked)
+
+
+def _check_settings(app: App) -> None:
+    if app.config.workspace.artifacts == "branch":
+        raise BadInput(
+            f"workspace.artifacts: branch ({app.config.origin('workspace.artifacts')}) is not built yet.",
+            hint="Use `ref` (the default: refs/burnish/artifacts/…) or `home`.",
+        )
 
 
 def _check_ids(app: App, request: RunRequest) -> None:
@@ -94,9 +103,11 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
     return tasks if request.everything or request.ids else tasks[:1]
 
 
-def _before(app: App, deps: Deps) -> list[str]:
+def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Put right what an earlier run left, and say what the user may not expect."""
     notes = []
+    if request.no_review and app.config.review.required:
+        notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     for number in deps.book.unarchived():
         task = deps.book.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):
