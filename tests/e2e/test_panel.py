@@ -178,3 +178,12 @@ def test_a_waived_blocker_of_a_step_lets_the_steps_after_it_run(tmp_path: Path) 
     lab.burnish("run", "1")
     assert order(lab)[2:] == [(1, "guardian"), (1, "stylist")]
     assert lab.task()["status"] == "verified"
+
+
+def test_two_steps_of_one_name_are_refused_before_anything_is_paid_for(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS, judge=APPROVE)
+    lab.add()
+    lab.settle("pipeline: [{name: security, agents: [judge]}, {name: security, agents: [judge]}]\n")
+    said = lab.burnish("run", "1", code=None)
+    assert said.code in (2, 3) and "Two steps" in said.err + said.out
+    assert not lab.calls()

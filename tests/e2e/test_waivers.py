@@ -210,3 +210,16 @@ def test_findings_are_listed_for_people_and_programs(tmp_path: Path) -> None:
     assert all(set(keys.split()) <= set(one) for one in found) and len(found) == 3
     assert [one["id"] for one in lab.burnish("findings", "1", "--open", "--json").json["findings"]] == ["F1", "F3"]
     lab.burnish("findings", "9", code=2)
+
+
+def test_a_reviewer_that_goes_on_about_what_was_waived_does_not_hold_it_up(tmp_path: Path) -> None:
+    judge = 'print(verdict("changes_requested", "zero again", [flaw], compliance=[{"item": "works", "met": True}]))'
+    lab = Lab.make(tmp_path, author=LAZY, judge=judge)
+    lab.add("Add division", "--max-cycles", "2", "--accept", "works")
+    lab.burnish("run", code=1)
+    lab.burnish("waive", "1", "F1", "--reason", "fine")
+    # other judges: it is judged anew
+    lab.settle("review: {agents: [judge], block_on: warning}\n")
+    lab.burnish("run", "1")
+    assert lab.calls()[-1]["phase"] == "review" and lab.calls()[-1]["cycle"] == 3
+    assert lab.task()["status"] == "verified"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from burnish.cli.findings import place, said_of
+from burnish.cli.findings import ALIVE, place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, money, one_line, pad, width, wrap
 from burnish.core.status import Status
@@ -108,7 +108,7 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
     findings: Sequence[Mapping[str, Any]] = story.get("findings") or ()
     if not findings:
         return
-    alive = sum(f["state"] in ("open", "reopened", "disputed") for f in findings)
+    alive = sum(f["state"] in ALIVE for f in findings)
     yield paint(f"{count(len(findings), 'finding')}, {alive} open", "bold", on=colour)
     rows = [(f["id"], f["state"], f["severity"], place(f), one_line(f["title"])) for f in findings]
     sizes = [min(max(width(row[i]) for row in rows), room // 3) for i in range(4)]
@@ -132,7 +132,7 @@ def _next(story: Story) -> list[str]:
         case Status.FAILED:
             steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
-            steps = [f"burnish retry {number}", f"{accept}"]
+            steps = [f"burnish retry {number}", *_waive(story), f"{accept}"]
         case Status.WAITING_APPROVAL:
             steps = [f"burnish diff {number}", f"{accept}"]
         case Status.VERIFIED:
@@ -143,6 +143,13 @@ def _next(story: Story) -> list[str]:
         case _:
             steps = []
     return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(steps)]
+
+
+def _waive(story: Story) -> list[str]:
+    """Where findings stand in the way, a person may live with them."""
+    alive = [f for f in story.get("findings") or () if f["state"] in ALIVE]
+    worst = [f["id"] for f in alive if f["severity"] == "error"] or [f["id"] for f in alive]
+    return [f'burnish waive {story["id"]} {worst[0]} --reason "…"'] if worst else []
 
 
 def _wrap(text: str, room: int, indent: str, *, lines: int = 4) -> list[str]:

@@ -12,6 +12,7 @@ from burnish.config.cast import Cast
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
 from burnish.core.task import Spec
+from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.config.sections import TaskKind
@@ -39,9 +40,7 @@ def policy_for(
         improve_model=improver_model,
         reviewers=cast.panel(config.review.agents),
         checks=checks_for(config, detected, skip_tests=spec.skip_tests),
-        pipeline=tuple(
-            StepSpec(step.name, cast.panel(step.agents), step.prompt, step.quorum) for step in config.pipeline
-        ),
+        pipeline=_pipeline(config, cast),
         max_cycles=spec.max_cycles or kind.max_cycles or config.review.max_cycles,
         auto_review=auto_review(config, spec),
         implement_timeout=kind.timeout_minutes * 60,
@@ -53,6 +52,14 @@ def policy_for(
         **_other_values(config),
     )
     return replace(policy, judge=judge_hash(policy, prompts or {}))
+
+
+def _pipeline(config: Config, cast: Cast) -> tuple[StepSpec, ...]:
+    names = [step.name for step in config.pipeline]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise BadInput(f"Two steps of the pipeline are called {twice}.", hint="Give each a name of its own.")
+    return tuple(StepSpec(step.name, cast.panel(step.agents), step.prompt, step.quorum) for step in config.pipeline)
 
 
 def _review_values(config: Config) -> dict[str, Any]:

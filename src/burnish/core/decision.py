@@ -109,10 +109,10 @@ def after_review(
     if panel.verdict is Verdict.CHANGES_REQUESTED or blockers or unmet:
         return send_back(_why(panel, blockers, unmet), blockers or _alive(findings), now)
     if panel.uncovered:
-        return Escalate(Reason.INCOMPLETE_REVIEW, f"nobody looked at {_names(panel.uncovered)}")
+        return Escalate(Reason.INCOMPLETE_REVIEW, f"Nobody looked at {_names(panel.uncovered)}.")
     missing = unjudged(panel.compliance, criteria)
     if missing and not panel.mechanical:
-        return Escalate(Reason.INCOMPLETE_REVIEW, f"the review says nothing of {_names(missing)}")
+        return Escalate(Reason.INCOMPLETE_REVIEW, f"The review does not judge: {_names(missing)}.")
     if not panel.signed:
         return Wait("approved by a reviewer that does not sign its verdicts")
     return Accept(panel.summary)

@@ -64,11 +64,18 @@ def reviewed(
         return None
     panel = panel_of(record)
     waived = settled_by_waiver(history, cycle)
-    if waived is None or not last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on):
+    settled = waived and last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on)
+    if not settled and not _rests_on_waived(panel, history.findings):
         return after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
     panel = _as_waived(panel, record, history.findings)
     decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
     return _in_words(decision, history.findings)
+
+
+def _rests_on_waived(panel: Panel, findings: Sequence[Finding]) -> bool:
+    """It asks for changes once more, but for nothing that a person has not waived: that is no circle to go in."""
+    waived = any(f.state is State.WAIVED for f in findings)
+    return panel.verdict is Verdict.CHANGES_REQUESTED and waived and not any(f.alive for f in findings)
 
 
 def _as_waived(panel: Panel, record: PhaseRecord, findings: Sequence[Finding]) -> Panel:

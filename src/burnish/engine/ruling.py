@@ -84,7 +84,10 @@ def _let_go_on(history: History, update: Update, waiver: Waiver, block_on: Sever
     why = "the last blocker was waived"
     data = {"action": "again", "by": waiver.by, "why": why, "waived": True, "blockers": blockers}
     again = Event("decision.made", data, run=task.run, cycle=history.cycle)
-    return [again, moved(task, Status.CODE_REVIEW, note=f"{why}: `burnish run {task.id}` decides anew")]
+    return [
+        again,
+        moved(task, Status.CODE_REVIEW, note=f"The last blocker was waived: `burnish run {task.id}` decides anew."),
+    ]
 
 
 def _void(history: History, update: Update, block_on: Severity) -> list[Event]:
