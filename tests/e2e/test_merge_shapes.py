@@ -1,0 +1,208 @@
+"""Promise 3: what changed is never merged on the old approval alone. Promise 20: and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from burnish.core.task import Task
+from burnish.errors import BurnishError
+from burnish.git.refs import read_ref
+from burnish.wiring.app import App
+from burnish.wiring.merging import MergeRequest, merge
+from testing.approved import Silent, app_of, approved, digest, put_commit
+from testing.lab import Lab
+from testing.userrepo import UserRepo
+
+TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
+ROOT = Path(__file__).parents[2]
+MAIN = "refs/heads/main"
+LINES = [f"line {n}" for n in range(30)]
+# Whoever judges writes down what lay before them.
+SEEN = """
+import hashlib, os, pathlib
+sums = []
+for path in sorted(pathlib.Path('.').rglob('*')):
+    if path.is_file() and not {'.git', '__pycache__'} & set(path.parts):
+        sums.append(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}")
+fd = os.open(SEEN, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.write(fd, (hashlib.sha256("\\n".join(sums).encode()).hexdigest() + "\\n").encode())
+"""
+
+
+def lab_of(root: Path, rule: str, check: bool) -> Lab:
+    seen = f"SEEN = {str(root / 'seen')!r}\n{SEEN}"
+    (root / "look.py").write_text(seen)
+    test = f"checks: {{test: ['{sys.executable}', '-I', '-S', '{root}/look.py'], lint: null}}\n" if check else ""
+    judge = f"{seen}\nnames = [str(p) for p in pathlib.Path('.').rglob('*') if p.is_file() and '.git' not in p.parts]\n"
+    judge += (
+        "gone = re.findall(r'[ab]/([\\w./-]+)', prompt)\nprint(verdict('approved', inspected=sorted({*names, *gone})))"
+    )
+    lab = Lab.make(root, judge=judge, extra=f"{test}merge: {{on_moved: {rule}}}\n")
+    lab.repo.commit({"long.txt": "\n".join(LINES) + "\n", "old.txt": "old\n"})
+    lab.repo.git("switch", "-q", "-c", "elsewhere")
+    return lab
+
+
+def edited(at: int, word: str) -> dict[str, str]:
+    return {"long.txt": "\n".join([*LINES[:at], word, *LINES[at + 1 :]]) + "\n"}
+
+
+def on_main(app: App, task: Task, chance: random.Random) -> str:
+    """The target moves on: in another file, in the same one, or in both."""
+    files = chance.choice([{"new.txt": "1\n"}, edited(25, "theirs"), {"old.txt": "newer\n", "d/e.txt": "1\n"}])
+    put_commit(app, MAIN, files)
+    return "target"
+
+
+def main_back(app: App, task: Task, chance: random.Random) -> str:
+    app.repo.user_git("update-ref", MAIN, f"{task.base}^")
+    return "target back"
+
+
+def main_rewritten(app: App, task: Task, chance: random.Random) -> str:
+    """Another history with other files, as after a force-push."""
+    app.repo.user_git("update-ref", MAIN, f"{task.base}^")
+    put_commit(app, MAIN, {"rewritten.txt": "1\n"})
+    return "target rewritten"
+
+
+def on_branch(app: App, task: Task, chance: random.Random) -> str:
+    put_commit(app, f"refs/heads/{task.branch}", chance.choice([{"by-hand.txt": "1\n"}, edited(2, "by hand")]))
+    return "tree"
+
+
+def other_judge(app: App, task: Task, chance: random.Random) -> str:
+    """The settings in the user's checkout, which is where they are read from."""
+    place = app.repo.root / "burnish.yaml"
+    text = place.read_text()
+    more = chance.choice(["quorum: any", "block_on: warning", "agents: [judge, judge]"])
+    place.write_text(text.replace("review: {agents: [judge]", f"review: {{agents: [judge], {more}")) if (
+        "agents: [j" not in more
+    ) else place.write_text(text.replace("agents: [judge]", "agents: [judge, judge]"))
+    return "judge"
+
+
+SHAPES: tuple[Callable[[App, Task, random.Random], str], ...] = (
+    on_main,
+    on_main,
+    main_back,
+    main_rewritten,
+    on_branch,
+    other_judge,
+)
+
+
+def tree_of(app: App, rev: str) -> str:
+    return app.repo.user_git("rev-parse", f"{rev}^{{tree}}").stdout.decode().strip()
+
+
+def exported(repo: UserRepo, rev: str, folder: Path) -> str:
+    folder.mkdir()
+    repo.git("archive", "-o", str(folder.with_suffix(".tar")), rev)
+    repo.git("-C", str(folder), "init", "-q")
+    import tarfile
+
+    with tarfile.open(folder.with_suffix(".tar")) as tar:
+        tar.extractall(folder, filter="data")
+    return digest(folder)
+
+
+@pytest.mark.parametrize("rule", ["recheck", "review", "refuse"])
+@pytest.mark.parametrize("check", [True, False])
+def test_nothing_is_merged_unchecked(tmp_path: Path, rule: str, check: bool) -> None:
+    """Each shape changes one thing or two after the approval; what gets in was seen whole by a check or a review."""
+    lab = lab_of(tmp_path, rule, check)
+    settings = (lab.repo.path / "burnish.yaml").read_text()
+    chance = random.Random(f"{rule}{check}")
+    outcome: Counter[str] = Counter()
+    for number in range(34 if TORTURE else 7):
+        with app_of(lab) as app:
+            start = read_ref(app.repo, MAIN)
+            task = approved(app, chance.choice([edited(5, f"ours {number}"), {f"f{number}.txt": "1\n"}]))
+            kinds = [chance.choice(SHAPES)(app, task, chance) for _ in range(chance.choice([1, 1, 2]))]
+        before = lab.repo.git("rev-parse", "main")
+        with app_of(lab) as app:
+            try:
+                report = merge(
+                    app, MergeRequest((task.id,), how=chance.choice(["merge", "squash", "rebase"])), Silent()
+                )
+                landed = bool(report.landed)
+            except BurnishError:
+                landed = False
+        after = lab.repo.git("rev-parse", "main")
+        assert landed or after == before, kinds
+        if after != before:
+            assert rule != "refuse" and not {"tree", "judge", "target back"} & set(kinds), kinds
+            seen = (tmp_path / "seen").read_text().split()
+            assert exported(lab.repo, "main", tmp_path / f"out{number}") in seen, kinds
+        outcome["merged" if landed else "kept out"] += 1
+        (lab.repo.path / "burnish.yaml").write_text(settings)
+        lab.repo.git("update-ref", MAIN, str(start))
+    assert outcome["kept out"], "some shapes must be refused"
+    if rule != "refuse":
+        assert outcome["merged"], "and some must get in"
+
+
+# what a user may have lying about
+
+
+def staged(repo: UserRepo) -> None:
+    repo.write({"long.txt": "staged\n"})
+    repo.git("add", "long.txt")
+
+
+def unstaged(repo: UserRepo) -> None:
+    repo.write({"long.txt": "unstaged\n"})
+
+
+def both(repo: UserRepo) -> None:
+    staged(repo)
+    unstaged(repo)
+
+
+def deleted(repo: UserRepo) -> None:
+    (repo.path / "long.txt").unlink()
+
+
+def in_the_way(repo: UserRepo) -> None:
+    repo.write({"f.txt": "mine, untracked\n"})
+
+
+def half_merged(repo: UserRepo) -> None:
+    repo.git("switch", "-q", "-c", "side", "HEAD~1")
+    repo.commit({"side.txt": "1\n"})
+    repo.git("switch", "-q", "main")
+    repo.git("merge", "-q", "--no-ff", "--no-commit", "side")
+
+
+def added_only(repo: UserRepo) -> None:
+    repo.write({"fresh.txt": "1\n"})
+    repo.git("add", "-N", "fresh.txt")
+
+
+@pytest.mark.parametrize("mess", [staged, unstaged, both, deleted, in_the_way, half_merged, added_only])
+def test_a_refusal_leaves_everything_of_the_users_byte_for_byte(
+    tmp_path: Path, mess: Callable[[UserRepo], None]
+) -> None:
+    lab = Lab.make(tmp_path)
+    repo = lab.repo
+    repo.commit({"long.txt": "long\n"})
+    repo.write({"long.txt": "stashed\n"})
+    repo.git("stash")
+    hook = repo.path / ".git" / "hooks" / "pre-merge-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    with app_of(lab) as app:
+        approved(app, {"f.txt": "theirs\n"})
+    mess(repo)
+    before = repo.fingerprint(), lab.refs("refs/"), lab.events(), repo.git("stash", "list")
+    for how in ((), ("--squash",), ("--rebase",)):
+        lab.burnish("merge", "1", *how, code=4)
+        assert (repo.fingerprint(), lab.refs("refs/"), lab.events(), repo.git("stash", "list")) == before
