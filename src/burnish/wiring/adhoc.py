@@ -39,6 +39,7 @@ from burnish.proc.run import Stop
 from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.wiring.desk import HomeCall
+from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of
 from burnish.wiring.roster import agent_settings, can_start
@@ -181,13 +182,14 @@ def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comp
 
 def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Hearing:
     cap = int(ground.config.output_cap_mb * 1024 * 1024)
-    agents = Runner(
+    runner = Runner(
         agent_settings(ground.config),
         checkout=ground.project.root,
         lock_dir=ground.home / "locks",
         cap_bytes=cap,
         stop=ground.stop,
     )
+    agents = TaskAgents(runner, None)
 
     def call(name: str) -> HomeCall:
         place = ground.place / "calls" / name

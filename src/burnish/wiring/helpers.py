@@ -51,7 +51,8 @@ class Stops:
 @dataclass(frozen=True, slots=True)
 class TaskAgents:
     runner: Runner
-    lock_file: Path
+    # held by the shims of a task; a review without a task has nobody who would wait for them
+    lock_file: Path | None
     secrets: Secrets = field(default_factory=discretion.from_here)
 
     def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply:
