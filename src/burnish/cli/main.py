@@ -44,6 +44,7 @@ VERBS = {
     "merge": "burnish.cli.merge:merge",
     "log": "burnish.cli.log:log",
     "events": "burnish.cli.log:events",
+    "clean": "burnish.cli.clean:clean",
     "version": "burnish.cli.version:version",
 }
 ALIASES = frozenset({"work"})

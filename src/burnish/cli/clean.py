@@ -1,0 +1,133 @@
+"""burnish clean"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import mark, say, say_json, tell
+from burnish.cli.session import AsJson, offer_tasks, open_app
+from burnish.cli.text import clean as harmless
+from burnish.cli.text import count, cut, one_line, pad
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring import App
+    from burnish.wiring.cleaning import Cleaned, Weight
+
+
+def clean(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TASK", help="Take these away.", show_default=False, autocompletion=offer_tasks),
+    ] = None,
+    all_completed: Annotated[
+        bool, typer.Option("--all-completed", help="Completed and cancelled tasks, and what removed ones left.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
+    show_rescues: Annotated[bool, typer.Option("--rescues", help="List what was saved from being lost.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show what the tasks' workspaces weigh, and take them away.
+
+    Branches, reviews and the story stay. What is not committed is kept under refs/burnish/rescue/ first.
+    """
+    from burnish.wiring import cleaning
+
+    if ids and all_completed:
+        raise BadInput("Tasks are named and --all-completed is given.", hint="Use one of the two.")
+    app = open_app()
+    if show_rescues:
+        _rescues(app, as_json)
+        return 0
+    weights = cleaning.weigh(app)
+    numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
+    going = cleaning.chosen(app, weights, numbers, all_completed=all_completed)
+    done = [] if dry_run else cleaning.clean(app, going)
+    if as_json:
+        say_json(_json(weights, going, done))
+    elif ids or all_completed:
+        _say_done(going, done, dry_run=dry_run)
+    else:
+        _say_weights(weights)
+    errors = [one.error for one in done if one.error]
+    return max((error.exit_code for error in errors), default=0)
+
+
+def _rescues(app: App, as_json: bool) -> None:
+    from burnish.wiring.cleaning import rescues
+
+    found = rescues(app)
+    if as_json:
+        say_json({"rescues": [{"ref": r.ref, "commit": r.commit, "subject": r.subject} for r in found]})
+        return
+    for one in found:
+        say(f"{one.ref}  {one.commit[:12]}  {one_line(one.subject)}")
+    tell("Look at one: git show REF" if found else "Nothing had to be rescued.")
+
+
+def _say_weights(weights: list[Weight]) -> None:
+    if not weights:
+        say("No task has anything on the disk.")
+        return
+    say(f"{pad('TASK', 44)} {'STATUS':16} {'WORKSPACE':>10} {'SNAPSHOT':>10} {'CALLS':>10}")
+    for weight in weights:
+        parts = (weight.workspace, weight.snapshot, weight.calls)
+        say(f"{pad(_name(weight), 44)} {_status(weight):16} " + " ".join(f"{size(part):>10}" for part in parts))
+    total = sum(weight.removable for weight in weights)
+    say("")
+    say(f"Workspaces and snapshots: {size(total)}. Take away what is over: burnish clean --all-completed")
+
+
+def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> None:
+    if dry_run:
+        for weight in going:
+            say(f"Would remove {_name(weight)} ({size(weight.removable)})")
+    for one in done:
+        if one.error:
+            tell(f"{mark('!')} {_name(one.weight)}: {harmless(one.error.what)} {harmless(one.error.hint)}")
+            continue
+        saved = f"; unsaved work is in {one.rescue}" if one.rescue else ""
+        say(f"Removed {_name(one.weight)} ({size(one.weight.removable)}){saved}")
+    freed = sum(one.weight.removable for one in done if not one.error)
+    if not going:
+        tell("There is nothing to take away.")
+    elif not dry_run:
+        say(f"{size(freed)} freed, {count(len([o for o in done if not o.error]), 'workspace')}.")
+
+
+def _name(weight: Weight) -> str:
+    title = f"{weight.task.id} {one_line(weight.task.spec.title)}" if weight.task else one_line(weight.name)
+    return cut(title, 44)
+
+
+def _status(weight: Weight) -> str:
+    return weight.task.status.value if weight.task else "removed"
+
+
+def size(number: int) -> str:
+    """`0`, `812 kB`, `1.4 GB`"""
+    if number < 1000:
+        return f"{number} B" if number else "0"
+    value = float(number)
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1000
+        if value < 999.5 or unit == "TB":
+            break
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
+def _json(weights: list[Weight], going: list[Weight], done: list[Cleaned]) -> dict[str, Any]:
+    def plain(weight: Weight) -> dict[str, Any]:
+        parts = {"workspace": weight.workspace, "snapshot": weight.snapshot, "calls": weight.calls}
+        number = str(weight.task.id) if weight.task else None
+        return {"id": number, "name": weight.name, "status": _status(weight), "bytes": parts}
+
+    return {
+        "tasks": [plain(weight) for weight in weights],
+        "chosen": [weight.name for weight in going],
+        "removed": [{"name": one.weight.name, "rescue": one.rescue} for one in done if not one.error],
+        "left": [{"name": one.weight.name, "why": one.error.what} for one in done if one.error],
+    }

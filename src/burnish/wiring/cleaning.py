@@ -1,0 +1,151 @@
+"""`burnish clean`: what the workspaces weigh, and taking them away without losing anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.core.flow import RUNNING
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.errors import BurnishError, Refused
+from burnish.git.files import remove_tree
+from burnish.git.objects import read_commit
+from burnish.git.putaway import put_away
+from burnish.git.refs import list_refs
+from burnish.git.rescue import PREFIX
+from burnish.git.workspace import Workspace
+from burnish.proc.identity import hold
+from burnish.wiring.running import card
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+OVER = frozenset({Status.COMPLETED, Status.CANCELLED})
+# Left beside a workspace for a person to look at, never removed by us.
+KEPT = (".withheld-", ".replaced-")
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What lies about for one task, in bytes. `task` is None for what a removed task left."""
+
+    name: str
+    task: Task | None
+    workspace: int
+    snapshot: int
+    calls: int
+
+    @property
+    def removable(self) -> int:
+        return self.workspace + self.snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    weight: Weight
+    rescue: str | None = None
+    error: BurnishError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    ref: str
+    commit: str
+    subject: str
+
+
+def weigh(app: App) -> list[Weight]:
+    """Every task that has something on the disk, the heaviest first, and what removed tasks left."""
+    tasks = {task.name: task for task in app.store.tasks(app.key)}
+    found = [_weight(app, name, tasks.get(name)) for name in sorted({*tasks, *_left_over(app)})]
+    return sorted((w for w in found if w.removable or (w.task and w.calls)), key=lambda w: -(w.removable + w.calls))
+
+
+def _left_over(app: App) -> set[str]:
+    names: set[str] = set()
+    for kind in ("workspaces", "snapshots"):
+        folder = app.home / kind / app.key
+        if folder.is_dir():
+            names |= {entry.name for entry in os.scandir(folder) if not any(mark in entry.name for mark in KEPT)}
+    return {name for name in names if not name.startswith(".")}
+
+
+def _weight(app: App, name: str, task: Task | None) -> Weight:
+    folder = app.home / "projects" / app.key / "tasks" / name
+    calls = sum(size_of(folder / part) for part in ("calls", "outputs"))
+    return Weight(name, task, size_of(_place(app, "workspaces", name)), size_of(_place(app, "snapshots", name)), calls)
+
+
+def _place(app: App, kind: str, name: str) -> Path:
+    return app.home / kind / app.key / name
+
+
+def size_of(folder: Path) -> int:
+    """What it takes on the disk; links are not followed."""
+    total = 0
+    for here, _folders, names in os.walk(folder):
+        for name in (*names, "."):
+            try:
+                total += Path(here, name).lstat().st_blocks * 512
+            except OSError:
+                continue  # gone in the meantime
+    return total
+
+
+def chosen(app: App, weights: list[Weight], ids: tuple[int, ...], *, all_completed: bool) -> list[Weight]:
+    """What is to go: the named ones, or all that is over and what removed tasks left."""
+    for number in ids:
+        app.store.task(app.key, number)
+    if ids:
+        return [w for w in weights if w.task and w.task.id in ids and w.removable]
+    if not all_completed:
+        return []
+    return [w for w in weights if w.removable and (w.task is None or w.task.status in OVER)]
+
+
+def clean(app: App, weights: list[Weight]) -> list[Cleaned]:
+    return [_clean(app, weight) for weight in weights]
+
+
+def _clean(app: App, weight: Weight) -> Cleaned:
+    try:
+        with _held(app, weight.task):
+            path = _place(app, "workspaces", weight.name)
+            author, secrets = app.code.author(), app.code.secrets
+            kept = put_away(Workspace(app.repo, path, weight.name, author=author, secrets=secrets), "clean")
+            remove_tree(_place(app, "snapshots", weight.name))
+            # What setup made is gone with it: the next run has to set up again.
+            stamps = app.home / "projects" / app.key / "tasks" / weight.name / "stamps"
+            (stamps / "setup").unlink(missing_ok=True)
+    except BurnishError as error:
+        return Cleaned(weight, error=error)
+    return Cleaned(weight, rescue=kept)
+
+
+@contextmanager
+def _held(app: App, task: Task | None) -> Iterator[None]:
+    """A task that could be run is claimed for the while, so that nobody begins in the middle."""
+    if task is None or task.status not in RUNNING:
+        yield
+        return
+    with hold(app.locks) as lock:
+        me = lock.runner.uuid
+        app.store.register_runner(card(lock))
+        try:
+            if app.store.claim(app.key, me, ids=[task.id], is_dead=app.book.is_dead) is None:
+                raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
+            yield
+        finally:
+            app.store.release(app.key, task.id, me)
+            app.store.forget_runner(me)
+
+
+def rescues(app: App) -> list[Rescue]:
+    """What was saved from being lost, and can be looked at with git."""
+    found = sorted(list_refs(app.repo, PREFIX).items())
+    return [Rescue(ref, sha, read_commit(app.repo, sha).message.partition("\n")[0]) for ref, sha in found]

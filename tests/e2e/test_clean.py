@@ -1,0 +1,134 @@
+"""`burnish clean`: room is made, and nothing that was not saved is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testing.lab import APPROVE, Lab
+
+
+def workspace(lab: Lab, number: str = "1") -> Path:
+    return Path(lab.burnish("path", number).out.strip())
+
+
+def done(lab: Lab, title: str = "Add division") -> tuple[str, Path]:
+    number = lab.add(title)
+    lab.burnish("run", number)
+    place = workspace(lab, number)
+    lab.burnish("merge", number)
+    return number, place
+
+
+def test_it_shows_what_lies_there_and_removes_nothing_by_itself(lab: Lab) -> None:
+    number, place = done(lab)
+    said = lab.burnish("clean", "--json").json
+    (one,) = said["tasks"]
+    assert one["id"] == number and one["status"] == "completed"
+    assert all(one["bytes"][part] > 0 for part in ("workspace", "snapshot", "calls"))
+    assert said["removed"] == [] and place.is_dir()
+    assert "burnish clean --all-completed" in lab.burnish("clean").out
+    lab.burnish("clean", "--all-completed", "--dry-run")
+    assert place.is_dir()
+
+
+def test_all_completed_takes_what_is_over_and_leaves_what_is_not(lab: Lab) -> None:
+    _, place = done(lab)
+    lab.add("Second")
+    lab.burnish("run", "2")
+    second, before = workspace(lab, "2"), lab.repo.fingerprint()
+    said = lab.burnish("clean", "--all-completed", "--json").json
+    assert [one["name"] for one in said["removed"]] == ["1-add-division"]
+    assert not place.exists() and second.is_dir() and lab.repo.fingerprint() == before
+    assert lab.refs("refs/heads/burnish/") and lab.show()["cycles"], "branch and story stay"
+    assert lab.burnish("clean", "--json").json["tasks"][-1]["bytes"]["workspace"] == 0
+
+
+def test_unsaved_work_is_under_a_rescue_ref_before_it_goes(lab: Lab) -> None:
+    number, place = done(lab)
+    (place / "idea.py").write_text("mine = 1\n")
+    (place / "app.py").write_text("changed\n")
+    (saved,) = lab.burnish("clean", number, "--json").json["removed"]
+    assert lab.text(saved["rescue"], "idea.py") == "mine = 1" and lab.text(saved["rescue"]) == "changed"
+    assert not place.exists()
+    assert saved["rescue"] in lab.burnish("clean", "--rescues").out
+    assert [r["ref"] for r in lab.burnish("clean", "--rescues", "--json").json["rescues"]] == [saved["rescue"]]
+
+
+def test_commits_that_an_agent_made_itself_are_kept_too(lab: Lab) -> None:
+    number, place = done(lab)
+    (place / "idea.py").write_text("mine = 1\n")
+    lab.repo.git("-C", str(place), "add", "-A")
+    lab.repo.git("-C", str(place), "commit", "-q", "-m", "my own commit")
+    lab.burnish("clean", number)
+    assert any(lab.repo.git("show", f"{ref}:idea.py", check=False) for ref in lab.refs("refs/burnish/rescue/"))
+
+
+def test_a_workspace_whose_branch_is_gone_is_rescued_as_well(lab: Lab) -> None:
+    number = lab.add()
+    lab.burnish("run")
+    place = workspace(lab)
+    lab.burnish("merge", number, "--delete-branch")
+    (place / "idea.py").write_text("mine = 1\n")
+    lab.burnish("clean", "--all-completed")
+    assert not place.exists() and not lab.refs("refs/heads/burnish/")
+    assert any(lab.repo.git("show", f"{ref}:idea.py", check=False) for ref in lab.refs("refs/burnish/rescue/"))
+
+
+def test_what_a_removed_task_left_is_taken_too(lab: Lab) -> None:
+    lab.add()
+    lab.burnish("run")
+    place = workspace(lab)
+    lab.burnish("rm", "1")
+    (place / "late.py").write_text("late = 1\n")
+    said = lab.burnish("clean", "--all-completed", "--json").json
+    assert said["tasks"][0]["status"] == "removed" and not place.exists()
+    assert any(lab.repo.git("show", f"{ref}:late.py", check=False) for ref in lab.refs("refs/burnish/rescue/"))
+
+
+def test_the_next_run_lays_a_cleaned_workspace_again_and_sets_it_up(tmp_path: Path) -> None:
+    extra = "workspace: {setup: 'echo up >> .git/../ready; touch ready'}\n"
+    lab = Lab.make(tmp_path, judge="print(verdict('needs_discussion'))", extra=extra)
+    lab.repo.commit({".gitignore": "ready\n"})
+    lab.add()
+    lab.burnish("run", code=1)
+    place = workspace(lab)
+    assert (place / "ready").exists()
+    lab.burnish("clean", "1")
+    assert not place.exists()
+    lab.agent("judge", APPROVE)
+    lab.burnish("retry", "1")
+    assert lab.task()["status"] == "verified"
+    assert (place / "ready").exists() and "div_1" in (place / "app.py").read_text()
+
+
+def test_a_task_that_is_being_run_is_refused(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="time.sleep(30)")
+    lab.add()
+    with lab.start("run") as running:
+        try:
+            lab.until(lambda: lab.calls())
+            said = lab.burnish("clean", "1", code=4)
+            assert "being run" in said.err and workspace(lab).is_dir()
+        finally:
+            running.terminate()
+            running.communicate()
+    lab.burnish("clean", "1")
+    assert lab.task()["status"] == "in_progress"
+
+
+def test_what_stands_in_the_place_of_a_workspace_is_left_alone(lab: Lab) -> None:
+    number, place = done(lab)
+    place.rename(place.with_name("moved"))
+    place.mkdir()
+    (place / "precious.txt").write_text("not burnish's\n")
+    assert "not the directory that burnish made" in lab.burnish("clean", number, code=3).err
+    assert (place / "precious.txt").exists()
+    lab.burnish("clean", "--all-completed", code=4)
+    assert (place.with_name("moved") / "app.py").exists(), "nobody knows what is in there"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab.make(tmp_path)
