@@ -56,13 +56,13 @@ def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Revi
     if "\0" in text or len(text) > LONGEST_REPLY:
         return _unclear(text, "the reply cannot be read as text")
     lines = prose_lines(text)
-    remarks = tuple(replace(remark, source=source) for remark in _remarks(lines))
-    said = [verdict for line in own_lines(text) if (verdict := _verdict_of(line, may_fix)) is not None]
+    remarks = tuple(replace(remark, source=source) for remark in remarks_in(lines))
+    said = [verdict for line in own_lines(text) if (verdict := verdict_of(line, may_fix)) is not None]
     hints = sum(_HINT.search(line) is not None for line in lines)
     if len(said) != 1 or hints > 1:
         why = "no verdict line" if not hints else "not exactly one clear verdict line"
         return replace(_unclear(text, why), remarks=remarks)
-    return Review(said[0], _summary(lines), remarks=remarks, signed=False)
+    return Review(said[0], summary_in(lines), remarks=remarks, signed=False)
 
 
 def _unclear(text: str, why: str) -> Review:
@@ -70,7 +70,7 @@ def _unclear(text: str, why: str) -> Review:
     return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)
 
 
-def _verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
+def verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
     line = line.strip(" \t")
     if match := _VERDICT.fullmatch(line):
         # an unknown word after `Verdict:` is a verdict, and not a good one
@@ -83,17 +83,18 @@ def _verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
     return None
 
 
-def _summary(lines: list[str]) -> str:
+def summary_in(lines: list[str]) -> str:
     """The paragraph under a heading `Summary`, else the prose without the verdict."""
     for at, line in enumerate(lines):
         if re.fullmatch(r"#{1,4}[ \t]+(Overall )?Summary\b.*", line.strip(), re.IGNORECASE):
             under = "\n".join(lines[at + 1 :]).strip()
             return clean(re.split(r"\n\s*\n|\n#", under, maxsplit=1)[0])[:2000]
-    rest = [line for line in lines if _verdict_of(line) is None]
+    rest = [line for line in lines if verdict_of(line) is None]
     return clean("\n".join(rest)).strip()[:2000]
 
 
-def _remarks(lines: list[str]) -> list[Remark]:
+def remarks_in(lines: list[str]) -> list[Remark]:
+    """The finding lists of the older tools, from lines of prose."""
     found: list[Remark] = []
     here = False  # does the line belong to the last finding?
     for line in (line.strip() for line in lines if len(line) <= LONGEST_LINE):

@@ -1,0 +1,174 @@
+"""A review that a person hands in: contract JSON, or Markdown with a verdict that nobody can mistake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.core.ledger_checks import is_check
+from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
+from burnish.review import contract, strict
+from burnish.review.blocks import LONGEST_REPLY, prose_lines
+from burnish.review.frontmatter import load
+from burnish.review.outside_lines import bullets, compliance, rulings, sections, verdicts, without_verdict
+from burnish.review.reading import Expect, clean, plain, review_of
+from burnish.review.strictjson import BadJson, loads
+
+LONGEST_PROSE = 8000
+# what another tool calls rejected is sent back, not given up
+_FRONT = {
+    "approved": Verdict.APPROVED,
+    "changes_requested": Verdict.CHANGES_REQUESTED,
+    "needs_discussion": Verdict.NEEDS_DISCUSSION,
+    "rejected": Verdict.REJECTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A Markdown file: what its front matter says, and the rest."""
+
+    facts: dict[str, Any]
+    body: str
+    why: str = ""
+
+    @property
+    def commit(self) -> str:
+        """The commit that it says it is about."""
+        found = self.facts.get("commit")
+        return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f]{7,64}", found) else ""
+
+
+def page_of(text: str) -> Page:
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    match = re.match(r"---\n(.*?)\n---[ \t]*(?:\n|\Z)", text, re.DOTALL)
+    if not match:
+        return Page({}, text)
+    try:
+        return Page(load(match[1]), text[match.end() :])
+    except ValueError as why:
+        return Page({}, text, f"the front matter cannot be read: {why}")
+
+
+def read_contract(text: str, *, number: str, expect: Expect) -> Review | Unreadable:
+    """The object of the contract, bare. A number may be left out, but a wrong one is another review's."""
+    try:
+        value = loads(text.strip())
+    except BadJson as why:
+        return Unreadable(str(why), text)
+    if isinstance(value, dict) and value.get("number") not in (None, "", number or None):
+        return Unreadable("it carries the number of another review", text)
+    return review_of(value, text, expect)
+
+
+def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Expect) -> Review | Unreadable:
+    """`verdict` is what the person typed beside the file, if anything."""
+    page = page_of(text)
+    if page.why or "\0" in text or len(text) > LONGEST_REPLY:
+        return Unreadable(page.why or "it is no text of a sensible length", text)
+    if re.search(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", page.body, re.MULTILINE):
+        return contract.read(page.body, number, expect=expect)
+    said, unclear = verdicts(page.body)
+    said |= {front} if (front := _front(page.facts)) else set()
+    if unclear or len(said) > 1:
+        return Unreadable(f"it has no single clear verdict: {unclear or ', '.join(sorted(said))}", text)
+    if verdict and said and verdict not in said:
+        return Unreadable(f"it says {said.pop()}, and --verdict says {verdict}", text)
+    concluded = verdict or next(iter(said), None)
+    if concluded is None:
+        return Unreadable("it has no verdict", text)
+    return _review(page, concluded, expect)
+
+
+def _front(facts: dict[str, Any]) -> Verdict | None:
+    word = facts.get("verdict")
+    found = _FRONT.get(word.lower()) if isinstance(word, str) else None
+    theirs = "wp_id" in facts or "cycle_number" in facts
+    return Verdict.CHANGES_REQUESTED if theirs and found is Verdict.REJECTED else found
+
+
+def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
+    lines = prose_lines(page.body)
+    remarks = _whole_words(page.body, tuple(strict.remarks_in(lines))) or bullets(page.body)
+    ids = (*expect.prior_ids, *expect.closed_ids)
+    prose = clean(without_verdict(page.body)).strip()
+    ruled, judged = rulings(page.body, ids), compliance(page.body, expect.criteria)
+    if verdict is Verdict.CHANGES_REQUESTED and not remarks and prose and not any(_asks(r) for r in ruled):
+        remarks = (_prose_remark(prose, page.facts),)
+    return Review(
+        verdict=verdict,
+        summary=strict.summary_in(lines) if remarks else prose[:2000],
+        rulings=ruled,
+        compliance=judged,
+        remarks=tuple(replace(remark, source=expect.source) for remark in remarks),
+        rejection_reason=prose[:2000] if verdict is Verdict.REJECTED else "",
+    )
+
+
+def _asks(ruling: Ruling) -> bool:
+    return ruling.state is RulingState.OPEN
+
+
+def _whole_words(body: str, remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
+    """Under a heading of its own a finding has code and all: taken as it was written."""
+    texts = sections(body)
+    if len(texts) != len(remarks):
+        return remarks
+    return tuple(
+        replace(one, description=clean(text)[:LONGEST_PROSE]) if text else one
+        for one, text in zip(remarks, texts, strict=True)
+    )
+
+
+def _prose_remark(prose: str, facts: dict[str, Any]) -> Remark:
+    """Words without a list are one finding, verbatim."""
+    lines = [line.strip("#*- \t") for line in prose.split("\n")]
+    title = next((line for line in lines if line), "Changes were requested")[:120]
+    whole = prose if len(prose) <= LONGEST_PROSE else f"{prose[:LONGEST_PROSE]}\n[cut here; the artifact has the rest]"
+    file, line, end = _affected(facts)
+    return Remark(Category.CODE, Severity.ERROR, title, whole, file=file, line=line, end_line=end)
+
+
+def _affected(facts: dict[str, Any]) -> tuple[str | None, int | None, int | None]:
+    """The first place that a review-cycle file names."""
+    listed = facts.get("affected_files")
+    first = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], dict) else {}
+    path = first.get("path")
+    if not isinstance(path, str):
+        return None, None, None
+    span = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", str(first.get("line_range") or first.get("start") or ""))
+    end = first.get("end")
+    last = int(span[2]) if span and span[2] else end if isinstance(end, int) else None
+    return path, int(span[1]) if span else None, last
+
+
+def says_nothing(review: Review) -> bool:
+    """Changes are asked for, and nothing says which."""
+    if review.verdict is Verdict.APPROVED:
+        return False
+    words = review.summary.strip() or review.rejection_reason.strip()
+    told = any(_asks(r) for r in review.rulings) or any(c.met is False for c in review.compliance)
+    return not (words or review.remarks or told)
+
+
+def in_person(review: Review, *, findings: Sequence[Finding], criteria: Sequence[str], by: str, anew: bool) -> Review:
+    """A person's approval is of the whole: criteria it does not name are met, and earlier findings settled.
+
+    Not if this very tree was rejected before (`anew` is False): then each finding must be ruled on by its id.
+    What a check or a guard reports, words do not settle.
+    """
+    if review.verdict is not Verdict.APPROVED:
+        return review
+    note = f"approved by {by}"
+    judged = {plain(entry.item) for entry in review.compliance}
+    met = tuple(Compliance(item, True, note) for item in criteria if plain(item) not in judged)
+    ruled = {ruling.id for ruling in review.rulings}
+    settled = tuple(
+        Ruling(f.id, RulingState.RESOLVED, note)
+        for f in findings
+        if anew and f.alive and f.id not in ruled and not is_check(f) and f.remark.category is not Category.GUARD
+    )
+    return replace(review, compliance=(*review.compliance, *met), rulings=(*review.rulings, *settled))

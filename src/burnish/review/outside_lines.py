@@ -1,0 +1,141 @@
+"""Lines of a review that a person wrote in Markdown: verdict, findings, rulings, what is met and what is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from burnish.core.finding import Category, Remark, Severity
+from burnish.core.review import Compliance, Ruling, RulingState, Verdict
+from burnish.review.blocks import own_lines, prose_lines
+from burnish.review.reading import clean, plain, severity
+from burnish.review.strict import LONGEST_LINE, verdict_of
+
+_V = Verdict
+_WORDS = {
+    **dict.fromkeys(("approved", "approve", "accepted", "lgtm"), _V.APPROVED),
+    **dict.fromkeys(("changes_requested", "request_changes", "needs_revision"), _V.CHANGES_REQUESTED),
+    **dict.fromkeys(("needs_changes", "needs_work"), _V.CHANGES_REQUESTED),
+    **dict.fromkeys(("needs_discussion", "discuss"), _V.NEEDS_DISCUSSION),
+    **dict.fromkeys(("rejected", "reject"), _V.REJECTED),
+}
+_WORD = r"(?P<word>[A-Za-z]{3,}(?:[ _-][A-Za-z]{3,})?)"
+_LINE = re.compile(rf"[\W_]{{0,9}}(?P<key>verdict|status)[\W_]{{0,5}}:[\W_]{{0,9}}{_WORD}[\W_]{{0,5}}", re.IGNORECASE)
+_ALONE = re.compile(rf"[\W_]{{0,9}}{_WORD}[\W_]{{0,5}}")
+_SPEAKS = re.compile(r"[\W_]{0,9}verdict[\W_]{0,5}:", re.IGNORECASE)
+_VERDICT_HEADING = re.compile(r"#{1,4}[ \t]+verdict[ \t#:]*", re.IGNORECASE)
+
+_FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
+_PLACED = re.compile(r"\*\*(?:File|Line)\*\*:.*")
+_BULLET = re.compile(
+    r"[-*][ \t]+(?:\[[ x]\][ \t]+)?[`(]?(?P<file>[^\s:`()]*[./][^\s:`()]*):(?P<line>\d{1,7})(?:[-–](?P<end>\d{1,7}))?"
+    r"[`)]?[ \t]*[:–—-]?[ \t]+(?:\**(?P<severity>blocker|critical|major|error|warning|minor|info|nit)\**:[ \t]+)?"
+    r"(?P<text>.+)",
+    re.IGNORECASE,
+)
+_RULING = re.compile(
+    r"(?:[-*][ \t]+)?\**(?P<id>F[1-9]\d{0,6})\**:?\**[ \t]*[:–—-]?[ \t]*(?:is[ \t]+)?"
+    r"(?P<state>resolved|fixed|still open|open|not fixed|not resolved|invalid|withdrawn)\b[.:,;–— \t-]*(?P<note>.*)",
+    re.IGNORECASE,
+)
+_STATES = {
+    **dict.fromkeys(("resolved", "fixed"), RulingState.RESOLVED),
+    **dict.fromkeys(("invalid", "withdrawn"), RulingState.INVALID),
+}
+
+
+def verdicts(body: str) -> tuple[set[Verdict], str]:
+    """Every verdict that stands on a line of its own, and a line that speaks of one without being clear."""
+    said = _verdicts_at(body)
+    speaking = ((n, line) for n, line in enumerate(_short(prose_lines(body))) if _SPEAKS.match(line))
+    return set(said.values()), next((line for n, line in speaking if n not in said), "")
+
+
+def _verdicts_at(body: str) -> dict[int, Verdict]:
+    """Number of the line → the verdict it says, also as the first words under a heading `Verdict`."""
+    said: dict[int, Verdict] = {}
+    under = False
+    for number, line in enumerate(_short(own_lines(body))):
+        found = _ALONE.fullmatch(line) if under and line else _LINE.fullmatch(line)
+        verdict = verdict_of(line) or (_meant(found) if found else None)
+        if verdict:
+            said[number] = verdict
+        under = bool(_VERDICT_HEADING.fullmatch(line)) or (under and not line)
+    return said
+
+
+def _meant(found: re.Match[str]) -> Verdict | None:
+    word = re.sub(r"[ -]", "_", found["word"].lower())
+    meant = _WORDS.get(word)
+    # automaker's `Status: REJECTED` sends the work back
+    of_status = found.groupdict().get("key", "").lower() == "status"
+    return Verdict.CHANGES_REQUESTED if of_status and meant is Verdict.REJECTED else meant
+
+
+def without_verdict(body: str) -> str:
+    """The body as it was written, but for the lines that say the verdict."""
+    said = _verdicts_at(body)
+    lines = enumerate(body.split("\n"))
+    return "\n".join(line for n, line in lines if n not in said and not _VERDICT_HEADING.fullmatch(line.strip()))
+
+
+def sections(body: str) -> list[str]:
+    """What stands under each heading that is a finding, code blocks and all."""
+    lines, prose = body.split("\n"), [line.strip() for line in prose_lines(body)]
+    starts = [n for n, line in enumerate(prose) if len(line) <= LONGEST_LINE and _FINDING.fullmatch(line)]
+    found = []
+    for start in starts:
+        ends = (n for n in range(start + 1, len(prose)) if prose[n].startswith(("#", "---")))
+        inside = range(start + 1, next(ends, len(prose)))
+        found.append("\n".join(lines[n] for n in inside if not _PLACED.fullmatch(prose[n])).strip())
+    return found
+
+
+def bullets(body: str) -> tuple[Remark, ...]:
+    """`- src/a.py:45: what is wrong`, as people write it."""
+    found = []
+    for line in _short(prose_lines(body)):
+        if match := _BULLET.fullmatch(line):
+            words = clean(match["text"]).strip()
+            level = severity(match["severity"], []) if match["severity"] else Severity.ERROR
+            end = int(match["end"]) if match["end"] else None
+            found.append(
+                Remark(
+                    Category.CODE, level, words[:200], words, file=match["file"], line=int(match["line"]), end_line=end
+                )
+            )
+    return tuple(found)
+
+
+def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
+    """`F1: resolved`, `- F2 still open: …`. Twice and differently counts as open."""
+    found: dict[str, Ruling] = {}
+    for line in _short(prose_lines(body)):
+        match = _RULING.fullmatch(line)
+        id_ = match["id"].upper() if match else ""
+        if match and id_ in ids:
+            state = _STATES.get(match["state"].lower(), RulingState.OPEN)
+            differs = id_ in found and found[id_].state is not state
+            found[id_] = Ruling(id_, RulingState.OPEN if differs else state, clean(match["note"]).strip())
+    return tuple(found.values())
+
+
+def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
+    """The lists under `Compliant` and `Non-Compliant`."""
+    asked = {plain(item): item for item in criteria}
+    judged: dict[str, Compliance] = {}
+    met: bool | None = None
+    for line in _short(prose_lines(body)):
+        if line.startswith("#"):
+            named = re.fullmatch(r"#{2,5}\W*(non[- ])?compliant\b.{0,60}", line, re.IGNORECASE)
+            met = named[1] is None if named else None
+        elif met is not None and (item := re.fullmatch(r"[-*][ \t]+(?:\[[ x]\][ \t]+)?(.+)", line)):
+            key = plain(item[1])
+            if key and not (key in judged and judged[key].met is False):
+                judged[key] = Compliance(asked.get(key, clean(item[1])), met)
+    return tuple(judged.values())
+
+
+def _short(lines: Sequence[str]) -> list[str]:
+    """Stripped; a line too long to be read by a pattern counts as blank."""
+    return [line.strip() if len(line) <= LONGEST_LINE else "" for line in lines]

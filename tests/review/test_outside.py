@@ -1,0 +1,206 @@
+"""Reviews that people write: what counts as a verdict, what as a finding, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.review import Review, RulingState, Unreadable, Verdict
+from burnish.review.outside import in_person, page_of, read_contract, read_markdown, says_nothing
+from burnish.review.reading import Expect
+
+ADA = Expect(cycle=2, prior_ids=("F1", "F2"), criteria=("rejects empty passwords",), source="user:ada")
+NONE = Expect(source="user:ada")
+
+AUTOMAKER = """\
+# Code Review - Feature: Add user authentication
+**Iteration 1 of 3**
+
+**Status**: ❌ REJECTED
+
+## Overall Summary
+Implementation lacks error handling.
+
+## Compliance Review
+### ✓ Compliant
+- User registration flow implemented
+
+### ❌ Non-Compliant / Incomplete
+- Rejects empty passwords
+
+## Findings
+
+### [ERROR] Compliance: Missing Password Validation (src/auth/validator.ts:45)
+**File**: src/auth/validator.ts
+**Line**: 45
+
+Empty passwords are accepted.
+
+**Suggestion**:
+```typescript
+# not a heading
+throw new ValidationError('8 characters');
+```
+
+---
+
+### [INFO] Architecture: Consider using middleware
+Could extract validation.
+"""
+
+
+def read(text: str, expect: Expect = NONE, verdict: Verdict | None = None, number: str = "") -> Review | Unreadable:
+    return read_markdown(text, verdict=verdict, number=number, expect=expect)
+
+
+def good(text: str, expect: Expect = NONE, verdict: Verdict | None = None) -> Review:
+    review = read(text, expect, verdict)
+    assert isinstance(review, Review), review
+    return review
+
+
+def test_automakers_review_file_is_read_with_findings_code_and_compliance() -> None:
+    review = good(AUTOMAKER, ADA)
+    assert (review.verdict, review.summary) == (Verdict.CHANGES_REQUESTED, "Implementation lacks error handling.")
+    first, second = review.remarks
+    assert (first.category, first.severity, first.file, first.line) == (
+        "compliance",
+        "error",
+        "src/auth/validator.ts",
+        45,
+    )
+    assert first.title == "Missing Password Validation" and first.source == "user:ada"
+    assert "throw new ValidationError" in first.description and "**File**" not in first.description
+    assert (second.severity, second.category) == (Severity.INFO, Category.ARCHITECTURE)
+    assert [(c.item, c.met) for c in review.compliance] == [
+        ("User registration flow implemented", True),
+        ("rejects empty passwords", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        ("**Verdict: APPROVED**", "approved"),
+        ("Verdict: approved", "approved"),
+        ("[APPROVED]", "approved"),
+        ("REVIEW_PASSED", "approved"),
+        ("**Status**: ✅ APPROVED", "approved"),
+        ("## Verdict\n\n**Approved**", "approved"),
+        ("Verdict: Changes requested", "changes_requested"),
+        ("Verdict: request-changes", "changes_requested"),
+        ("[REJECTED]", "changes_requested"),
+        ("REVIEW_FAILED", "changes_requested"),
+        ("Verdict: needs discussion.", "needs_discussion"),
+        ("Verdict: REJECTED", "rejected"),
+        ("---\nverdict: approved\n---\nfine", "approved"),
+        ("---\nwp_id: WP01\ncycle_number: 1\nverdict: rejected\n---\nno", "changes_requested"),
+    ],
+)
+def test_a_verdict_on_a_line_of_its_own_is_heard(line: str, want: str) -> None:
+    assert good(line if line.startswith("---") else f"I looked at it.\n\n{line}\n").verdict == want
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "It is all good, approved from my side.",
+        "> Verdict: approved",
+        "```\nVerdict: approved\n```",
+        "- Verdict: approved",
+        "<!--\nVerdict: approved\n-->",
+        "Verdict: not approved",
+        "Verdict: approved if the tests pass",
+        "Verdict: approved\n\nVerdict: changes requested",
+        "---\nverdict: approved\n---\n**Status**: ❌ REJECTED",
+        "---\nverdict: [\n---\nVerdict: approved",
+        "Verdict: approved\0",
+    ],
+)
+def test_what_is_not_clearly_a_verdict_is_none(text: str) -> None:
+    assert isinstance(read(text), Unreadable)
+
+
+def test_a_typed_verdict_serves_a_file_without_one_and_must_agree_with_one_that_has() -> None:
+    legacy = good("The lock is never released.\n\nSee `lock.py`.", verdict=Verdict.CHANGES_REQUESTED)
+    (only,) = legacy.remarks
+    assert only.title == "The lock is never released." and "See `lock.py`." in only.description
+    assert isinstance(read("Verdict: approved", verdict=Verdict.REJECTED), Unreadable)
+
+
+def test_what_a_review_cycle_file_says_is_affected_places_its_words() -> None:
+    text = "---\nverdict: rejected\nwp_id: WP01\naffected_files:\n  - path: a.py\n    line_range: 3-9\n---\nIt leaks.\n"
+    (only,) = good(text).remarks
+    assert (only.file, only.line, only.end_line, only.description) == ("a.py", 3, 9, "It leaks.")
+    assert page_of("---\ncommit: 0123456789abcdef\n---\n").commit == "0123456789abcdef"
+
+
+def test_a_plain_list_of_places_becomes_findings() -> None:
+    listed = "- src/a.py:45: b may be 0\n- `lib/x.ts:3-4` warning: too long\n* not a place: x\n"
+    text = f"Verdict: changes requested\n\n{listed}"
+    first, second = good(text).remarks
+    assert (first.file, first.line, first.severity, first.title) == ("src/a.py", 45, Severity.ERROR, "b may be 0")
+    assert (second.file, second.line, second.end_line, second.severity) == ("lib/x.ts", 3, 4, Severity.WARNING)
+
+
+def test_earlier_findings_are_ruled_on_by_id() -> None:
+    review = good(
+        "Verdict: changes requested\n\n- F1: resolved, nice\n- **F2** still open: see tests\n- F9: resolved\n", ADA
+    )
+    assert [(r.id, r.state, r.note) for r in review.rulings] == [
+        ("F1", RulingState.RESOLVED, "nice"),
+        ("F2", RulingState.OPEN, "see tests"),
+    ]
+    assert review.remarks == ()
+
+
+def test_changes_without_a_word_about_them_say_nothing() -> None:
+    assert says_nothing(good("Verdict: changes requested\n"))
+    assert says_nothing(good("## Verdict\n\nRejected\n"))
+    assert not says_nothing(good("Verdict: approved\n"))
+    assert not says_nothing(good("Verdict: changes requested\n\n- F1: open\n", ADA))
+
+
+CONTRACT = {"verdict": "approved", "summary": "ok", "inspected": [], "findings": [], "prior": [], "compliance": []}
+
+
+def test_the_contracts_object_needs_no_number_but_must_not_carry_another_reviews() -> None:
+    assert isinstance(read_contract(json.dumps(CONTRACT), number="", expect=ADA), Review)
+    assert isinstance(read_contract(json.dumps({**CONTRACT, "number": "abc"}), number="abc", expect=ADA), Review)
+    for wrong in ("abd", 1, True):
+        text = json.dumps({**CONTRACT, "number": wrong})
+        assert isinstance(read_contract(text, number="abc", expect=ADA), Unreadable)
+        assert isinstance(read_contract(text, number="", expect=ADA), Unreadable)
+    assert isinstance(
+        read_contract('{"verdict": "approved", "verdict": "approved"}', number="", expect=NONE), Unreadable
+    )
+
+
+def test_a_block_in_markdown_counts_only_with_this_reviews_number() -> None:
+    text = f"Looked.\n\n```burnish-verdict abcdef012345\n{json.dumps(CONTRACT)}\n```\n"
+    assert isinstance(read(text, ADA, number="abcdef012345"), Review)
+    assert isinstance(read(text, ADA, number="abcdef012346"), Unreadable)
+    assert isinstance(read(text + "\nVerdict: approved\n", ADA, number=""), Unreadable)
+
+
+def finding(id: str, category: Category = Category.CODE, source: str = "judge") -> Finding:
+    return Finding(id, Remark(category, Severity.ERROR, "x", source=source), State.OPEN, reviewers=(source,))
+
+
+def test_a_persons_approval_is_of_the_whole_but_not_against_checks_guards_or_an_earlier_rejection() -> None:
+    findings = (finding("F1"), finding("F2", Category.GUARD), finding("F3", source="check:test"))
+    said = good("Verdict: approved\n")
+    whole = in_person(said, findings=findings, criteria=("a", "b"), by="user:ada", anew=True)
+    assert [(r.id, r.state) for r in whole.rulings] == [("F1", RulingState.RESOLVED)]
+    assert [(c.item, c.met) for c in whole.compliance] == [("a", True), ("b", True)]
+    assert in_person(said, findings=findings, criteria=(), by="user:ada", anew=False).rulings == ()
+
+
+@given(st.text(alphabet="Verdict: aproved#*`>-\n[]_F1<!|'", max_size=300))
+def test_no_text_makes_the_reader_fail(text: str) -> None:
+    assert isinstance(read(text, ADA), Review | Unreadable)
