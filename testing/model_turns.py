@@ -107,12 +107,13 @@ def turn_of(path: str, body: Json, key: str) -> Turn | None:
 
 
 def _turn(dialect: str, body: Json, key: str, said: list[tuple[str, str]], tools: dict[str, Tool]) -> Turn:
-    first = next((n for n, (role, _) in enumerate(said) if role == "user"), 0)
+    # the last: some programs begin with a talk of their own
+    begun = max((n for n, (role, _) in enumerate(said) if role == "user"), default=0)
     return Turn(
         dialect=dialect,
         model=str(body.get("model", "")),
         prompt="\n".join(text for role, text in said if role == "user"),
-        number=sum(role == "model" for role, _ in said[first:]),
+        number=sum(role == "model" for role, _ in said[begun:]),
         tools=tools,
         stream=bool(body.get("stream")),
         key=key,
@@ -134,9 +135,9 @@ def _messages(body: Json) -> Iterator[tuple[str, str]]:
         if role == "assistant":
             yield "model", _text(content)
         elif role == "user":
-            texts = _text(content)
-            if texts or not isinstance(content, list):
-                yield "user", texts
+            parts = content if isinstance(content, list) else []
+            if not any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts):
+                yield "user", _text(content)
 
 
 def _items(body: Json) -> Iterator[tuple[str, str]]:

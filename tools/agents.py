@@ -72,7 +72,9 @@ def _cell(trial: str, found: dict[str, Any] | None) -> str:
         return "not run"
     if not found["good"]:
         return f"**failed**: {found['told'].splitlines()[0][:80]}".replace("|", "/")
-    return found["told"] if trial == "start-up" else f"yes, {found['seconds']} s"
+    if trial == "start-up":
+        return str(found["told"])
+    return "by the clock alone" if "clock alone" in found["told"] else f"yes, {found['seconds']} s"
 
 
 def write(results: dict[str, Any]) -> None:

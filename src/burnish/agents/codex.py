@@ -73,8 +73,7 @@ def _failed(problem: str, done: Spoken) -> AgentFailure:
         return silent("codex", done, login=_LOGIN)
     # where it gave up after several tries, the status stands in the tries
     status = re.search(r"status (\d{3})", problem)
-    cut = "stream disconnected" in problem or "stream closed" in problem
-    return failure("codex", problem, status=int(status[1]) if status else None, cut=cut, login=_LOGIN)
+    return failure("codex", problem, status=int(status[1]) if status else None, login=_LOGIN)
 
 
 def _reply(text: str, session: str | None, usage: Any, model: str) -> AgentReply:

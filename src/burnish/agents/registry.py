@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from burnish.agents.aider import AiderAgent
+from burnish.agents.amp import AmpAgent
 from burnish.agents.base import Agent
 from burnish.agents.claude import ClaudeAgent
 from burnish.agents.codex import CodexAgent
 from burnish.agents.command import CommandAgent
+from burnish.agents.copilot import CopilotAgent
+from burnish.agents.cursor import CursorAgent
+from burnish.agents.gemini import GeminiAgent
+from burnish.agents.opencode import OpencodeAgent
+from burnish.agents.qwen import QwenAgent
 from burnish.agents.scripted import ScriptedAgent
 
 AGENTS: dict[str, Agent] = {
     "claude": ClaudeAgent(),
     "codex": CodexAgent(),
+    "gemini": GeminiAgent(),
+    "opencode": OpencodeAgent(),
+    "aider": AiderAgent(),
+    "copilot": CopilotAgent(),
+    "qwen": QwenAgent(),
+    "cursor": CursorAgent(),
+    "amp": AmpAgent(),
     "command": CommandAgent(),
     "scripted": ScriptedAgent(),
 }

@@ -12,7 +12,8 @@ _PERMANENT = re.compile(
 )
 _TRANSIENT = re.compile(
     r"\b(?:429|502|503|504|529)\b|rate.?limit|too many requests|overloaded|high demand|temporary error"
-    r"|(?:temporarily|service) unavailable"
+    r"|(?:temporarily|service) unavailable|stream (?:disconnected|closed|ended)"
+    r"|premature close|socket hang up|finish.reason"
     r"|gateway time.?out|connection (?:reset|refused|aborted|timed out|error)|network is unreachable"
     r"|temporary failure in name resolution|\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)\b",
     re.IGNORECASE,

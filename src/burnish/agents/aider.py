@@ -1,0 +1,80 @@
+"""aider: no JSON, no tools, exit code 0 whatever happens; its chat history tells who said what."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.core.agent import AgentReply, AgentRequest
+
+_LOGIN = "Set the key of the model's provider, e.g. OPENAI_API_KEY or ANTHROPIC_API_KEY."
+_CHAT = "chat.md"
+# Told one by one, because the repository's .env could set each of them otherwise.
+_QUIET = (
+    *("--yes-always", "--no-pretty", "--no-stream", "--no-fancy-input", "--no-check-update", "--no-analytics"),
+    *("--no-show-release-notes", "--no-show-model-warnings", "--no-detect-urls", "--disable-playwright"),
+    *("--no-gitignore", "--no-auto-commits", "--no-dirty-commits", "--no-auto-lint", "--no-auto-test"),
+    *("--no-notifications", "--no-suggest-shell-commands", "--no-watch-files", "--no-restore-chat-history"),
+    # the map of the repository keeps its cache inside of it
+    *("--map-tokens", "0", "--timeout", "300"),
+)
+_SUM = re.compile(
+    r"^> Tokens: ([\d.,]+[kM]?) sent,.*? ([\d.,]+[kM]?) received\.(?:.*?\$([\d.]+) message)?", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AiderAgent:
+    name: str = "aider"
+    program: str = "aider"
+    verified: bool = True
+    keys: tuple[str, ...] = (
+        "OPENAI_API_KEY",
+        "OPENAI_API_BASE",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "DEEPSEEK_API_KEY",
+        "OPENROUTER_API_KEY",
+        "OLLAMA_API_BASE",
+        "AIDER_MODEL",
+    )
+    keeps: tuple[str, ...] = (_CHAT,)
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        here = request.call_dir
+        argv = [self.program, *_QUIET, "--message-file", str(here / "prompt.md")]
+        argv += ["--chat-history-file", str(here / _CHAT), "--input-history-file", str(here / "input")]
+        # named, so that the repository's own .aider.conf.yml is not looked for
+        argv += ["--config", str(here / "aider.yml"), "--env-file", str(here / "no.env"), "--load", str(here / "none")]
+        if request.read_only:
+            argv += ["--chat-mode", "ask", "--dry-run"]
+        if request.model:
+            argv += ["--model", request.model]
+        files = {"aider.yml": "{}\n", "no.env": "", "none": ""}
+        return Call(tuple(argv), env={"LITELLM_LOCAL_MODEL_COST_MAP": "True"}, files=files)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        chat = done.files.get(_CHAT, "")
+        # what it asked last, then what came of it: the model's words, and its own behind ">"
+        *_, last = re.split(r"^#### .*\n", chat, flags=re.MULTILINE)
+        lines = last.splitlines()
+        text = "\n".join(line.rstrip() for line in lines if not line.startswith(">")).strip()
+        own = [line[1:].strip() for line in lines if line.startswith(">")]
+        counted = list(_SUM.finditer(chat))
+        if done.exit_code != 0 or not chat or len(chat) == len(last):
+            return silent("aider", done, login=_LOGIN)
+        # it counts the tokens of an answer; there is none if it has nothing to count
+        if not _SUM.search(last) or not text or no_answer(text):
+            told = next((line for line in own if "Error" in line), "") or text or "it gave no answer"
+            return failure("aider", told, cut=not own and not text, login=_LOGIN)
+        tokens = sum(_count(sum_[1]) + _count(sum_[2]) for sum_ in counted)
+        costs = [float(sum_[3].rstrip(".")) for sum_ in counted if sum_[3]]
+        return AgentReply(text, cost_usd=sum(costs) if costs else None, tokens=tokens)
+
+
+def _count(word: str) -> int:
+    """`1.2k` as a number."""
+    factor = {"k": 1_000, "M": 1_000_000}.get(word[-1], 1)
+    return round(float(word.rstrip("kM").replace(",", "")) * factor)

@@ -1,0 +1,52 @@
+"""Amp, by its documentation: it talks to its own service only and was not tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import json_lines, telling, words
+from burnish.core.agent import AgentReply, AgentRequest
+
+_WRITERS = ("create_file", "edit_file", "undo_edit", "Bash", "Task")
+
+
+@dataclass(frozen=True, slots=True)
+class AmpAgent:
+    """It chooses the model itself: a model is its mode (`smart`, `rush`, …)."""
+
+    name: str = "amp"
+    program: str = "amp"
+    verified: bool = False
+    keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        argv = [self.program, "-x", "--stream-json", "--no-notifications"]
+        files = {}
+        if request.read_only:
+            rules = ",".join(f'{{"tool": "{name}", "action": "reject"}}' for name in _WRITERS)
+            files["amp.json"] = f'{{"amp.permissions": [{rules}]}}'
+            argv += ["--settings-file", str(request.call_dir / "amp.json")]
+        else:
+            argv += ["--dangerously-allow-all"]
+        if request.model:
+            argv += ["--mode", request.model]
+        return Call(tuple(argv), stdin=request.prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        login = "Run `amp login`, or set AMP_API_KEY."
+        result = None
+        for event in json_lines(done.stdout):
+            result = event if event.get("type") == "result" else result
+        if result is None:
+            return silent("amp", done, login=login)
+        text = words(result.get("result"))
+        if done.exit_code != 0 or result.get("is_error") or not text or no_answer(text):
+            told = words(result.get("error")) or text
+            return failure("amp", told, cut=not told and not result.get("is_error"), login=login)
+        return AgentReply(text, provider="amp", session=words(result.get("session_id")) or None)
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)

@@ -1,0 +1,83 @@
+"""GitHub Copilot CLI: one JSON object per line; the tokens are told in a file of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import dig, json_lines, json_value, number, telling, words
+from burnish.agents.prices import cost
+from burnish.core.agent import AgentReply, AgentRequest
+
+_LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
+_USAGE = "usage.json"
+# Three ways to say the same: what exists, what is denied, and nobody to ask.
+_LOOK = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
+
+
+@dataclass(frozen=True, slots=True)
+class CopilotAgent:
+    name: str = "copilot"
+    program: str = "copilot"
+    verified: bool = True
+    # not COPILOT_ALLOW_ALL: "true" there trusts the repository's own hooks
+    keys: tuple[str, ...] = (
+        "COPILOT_GITHUB_TOKEN",
+        "GH_TOKEN",
+        "GITHUB_TOKEN",
+        "COPILOT_HOME",
+        "COPILOT_MODEL",
+        "COPILOT_OFFLINE",
+        "COPILOT_PROVIDER_BASE_URL",
+        "COPILOT_PROVIDER_API_KEY",
+        "COPILOT_PROVIDER_TYPE",
+        "COPILOT_PROVIDER_WIRE_API",
+    )
+    keeps: tuple[str, ...] = (_USAGE,)
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        argv = [self.program, "--output-format", "json", "--no-color", "--disable-client-telemetry"]
+        argv += ["--usage-output-file", str(request.call_dir / _USAGE)]
+        argv += _LOOK if request.read_only else ["--allow-all-tools"]
+        if request.model:
+            argv += ["--model", request.model]
+        if settings.resume and request.session:
+            argv += [f"--resume={request.session}"]
+        return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        text, problem, result = "", None, None
+        for event in json_lines(done.stdout):
+            match event:
+                case {"type": "assistant.message", "data": {"content": str(said)}}:
+                    text = said.strip()
+                case {"type": "session.error", "data": {"message": str(_)}}:
+                    problem = event["data"]
+                case {"type": "result"}:
+                    result = event
+        if result is None and problem is None:
+            return silent("copilot", done, login=_LOGIN)
+        if done.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
+            status = dig(problem, "statusCode")
+            told = words(dig(problem, "message")) or text or words(done.stderr)
+            return failure("copilot", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if not text:
+            return failure("copilot", "the answer was empty", cut=True)
+        return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")))
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _reply(text: str, session: str | None, usage: Any) -> AgentReply:
+    tokens, costs, model = 0, 0.0, None
+    metrics = dig(usage, "modelMetrics") or {}
+    priced = bool(metrics)
+    for name, told in metrics.items():
+        given, cached, out = (number(dig(told, "usage", f"{kind}Tokens")) for kind in ("input", "cacheRead", "output"))
+        price = cost(name, new=max(0, given - cached), cached=cached, out=out)
+        priced, costs = priced and price is not None, costs + (price or 0.0)
+        tokens, model = tokens + given + out, name if out or model is None else model
+    return AgentReply(text, model, "github", costs if priced else None, tokens, session=session)

@@ -1,0 +1,44 @@
+"""Cursor's `cursor-agent`, by its documentation: it talks to its own service only and was not tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import json_lines, telling, words
+from burnish.core.agent import AgentReply, AgentRequest
+
+
+@dataclass(frozen=True, slots=True)
+class CursorAgent:
+    name: str = "cursor"
+    program: str = "cursor-agent"
+    verified: bool = False
+    keys: tuple[str, ...] = ("CURSOR_API_KEY",)
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        argv = [self.program, "-p", "--output-format", "stream-json"]
+        # without --force it only proposes changes
+        argv += ["--mode", "ask"] if request.read_only else ["--force"]
+        if request.model:
+            argv += ["--model", request.model]
+        if settings.resume and request.session:
+            argv += [f"--resume={request.session}"]
+        return Call(tuple(argv), stdin=request.prompt)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        login = "Run `cursor-agent login`, or set CURSOR_API_KEY."
+        result = None
+        for event in json_lines(done.stdout):
+            result = event if event.get("type") == "result" else result
+        if result is None:
+            return silent("cursor", done, login=login)
+        text = words(result.get("result"))
+        if done.exit_code != 0 or result.get("is_error") or not text or no_answer(text):
+            return failure("cursor", text, cut=not text and not result.get("is_error"), login=login)
+        return AgentReply(text, provider="cursor", session=words(result.get("session_id")) or None)
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)

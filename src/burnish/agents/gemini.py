@@ -1,0 +1,98 @@
+"""Gemini CLI: one JSON object per line, the last of them the result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import Json, dig, json_lines, number, telling, words
+from burnish.agents.prices import cost
+from burnish.core.agent import AgentReply, AgentRequest
+
+_STATUSES = (400, 401, 403, 404, 429, 500, 502, 503, 504)
+_LOGIN = "Run `gemini` once and log in, or set GEMINI_API_KEY."
+# Without trust it does not start at all, and with trust the repository's settings count. These count more.
+_SETTINGS = {
+    "general": {"maxAttempts": 2, "retryFetchErrors": False, "enableAutoUpdate": False},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "hooksConfig": {"enabled": False},
+    "mcp": {"allowed": ["none"], "serverCommand": ""},
+    "tools": {"discoveryCommand": "", "callCommand": ""},
+    "advanced": {"ignoreLocalEnv": True},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiAgent:
+    name: str = "gemini"
+    program: str = "gemini"
+    verified: bool = True
+    keys: tuple[str, ...] = (
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GEMINI_CLI_HOME",
+    )
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        argv = [self.program, "-o", "stream-json", "--skip-trust"]
+        # `default` without a person at hand offers no tool that writes or runs; `plan` may write its plans
+        argv += ["--approval-mode", "default" if request.read_only else "yolo"]
+        if request.model:
+            argv += ["-m", request.model]
+        if settings.resume and request.session:
+            argv += ["--resume", request.session]
+        env = {
+            "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(request.call_dir / "gemini.json"),
+            # one process instead of two
+            "GEMINI_CLI_NO_RELAUNCH": "true",
+        }
+        return Call(tuple(argv), stdin=request.prompt, env=env, files={"gemini.json": json.dumps(_SETTINGS)})
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        text, session, problem, result = "", None, "", None
+        for event in json_lines(done.stdout):
+            match event:
+                case {"type": "init", "session_id": str(id_)}:
+                    session = id_
+                case {"type": "message", "role": "assistant", "content": str(said)}:
+                    text += said
+                case {"type": "tool_use"} | {"type": "tool_result"}:
+                    text = ""
+                case {"type": "error"}:
+                    problem = words(event.get("message"))
+                case {"type": "result"}:
+                    result = event
+        if result is None:
+            return silent("gemini", done, login=_LOGIN)
+        if done.exit_code != 0 or result.get("status") != "success" or no_answer(text):
+            said = words(dig(result, "error", "message")) or problem or text
+            # its exit code is the low byte of the server's status
+            status = next((code for code in _STATUSES if code & 0xFF == done.exit_code), None)
+            return failure("gemini", said, status=status, login=_LOGIN)
+        if not text.strip():
+            return failure("gemini", problem or "the answer was empty", cut=True)
+        return _reply(text.strip(), session, result)
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _reply(text: str, session: str | None, result: Json) -> AgentReply:
+    used = dig(result, "stats", "models")
+    costs, tokens, model = 0.0, 0, None
+    priced = bool(used)
+    for name, counts in (used or {}).items():
+        new, cached, out = (number(dig(counts, key)) for key in ("input", "cached", "output_tokens"))
+        price = cost(name, new=new, cached=cached, out=out)
+        priced, costs = priced and price is not None, costs + (price or 0.0)
+        tokens, model = tokens + number(dig(counts, "total_tokens")), name if new or model is None else model
+    return AgentReply(text, model, "google", costs if priced else None, tokens, session=session)

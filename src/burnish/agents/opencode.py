@@ -1,0 +1,90 @@
+"""opencode: one JSON object per line; it is over when the last step ended with `stop`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import dig, json_lines, number, telling, words
+from burnish.core.agent import AgentReply, AgentRequest
+
+_LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
+# Its `plan` agent may still run commands, and `git diff*` alone would write files by `--output`.
+_LOOK = dict.fromkeys(("edit", "write", "bash", "task", "webfetch", "external_directory", "skill"), "deny")
+_WORK = {"*": "allow", "question": "deny"}
+_QUIET = (
+    *("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"),
+    *("OPENCODE_DISABLE_DEFAULT_PLUGINS", "OPENCODE_DISABLE_SHARE"),
+    # opencode.json, .opencode and .claude of the repository, which may name programs
+    *("OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpencodeAgent:
+    name: str = "opencode"
+    program: str = "opencode"
+    verified: bool = True
+    keys: tuple[str, ...] = (
+        "OPENCODE_API_KEY",
+        "OPENCODE_CONFIG",
+        "OPENCODE_CONFIG_DIR",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "GEMINI_API_KEY",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+    )
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        # not `--auto`: what is neither allowed nor denied is refused, as nobody can be asked
+        argv = [self.program, "run", "--pure", "--format", "json"]
+        if request.model:
+            argv += ["-m", request.model]
+        if settings.resume and request.session:
+            argv += ["-s", request.session]
+        permission = json.dumps(_LOOK if request.read_only else _WORK)
+        env = {**dict.fromkeys(_QUIET, "1"), "OPENCODE_PERMISSION": permission}
+        return Call(tuple(argv), stdin=request.prompt, env=env)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        text, session, problem, reason = "", None, None, ""
+        steps: list[Any] = []
+        for event in json_lines(done.stdout):
+            session = words(event.get("sessionID")) or session
+            match event:
+                case {"type": "text", "part": {"text": str(said)}}:
+                    text = said.strip()
+                case {"type": "error"}:
+                    problem = event.get("error") or {}
+                case {"type": "step_finish", "part": dict(part)}:
+                    steps.append(part)
+                    reason = words(part.get("reason"))
+        if problem is not None:
+            status = dig(problem, "data", "statusCode")
+            told = words(dig(problem, "data", "message")) or words(dig(problem, "name"))
+            return failure("opencode", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if done.exit_code != 0 or not steps:
+            return silent("opencode", done, login=_LOGIN)
+        if reason != "stop" or not text or no_answer(text):
+            told = text if no_answer(text) else f"the answer broke off ({reason or 'no reason given'})"
+            return failure("opencode", told, cut=not no_answer(text), login=_LOGIN)
+        return _reply(text, session, steps)
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
+    counted = ("input", "output", "reasoning")
+    tokens = sum(number(dig(step, "tokens", name)) for step in steps for name in counted)
+    tokens += sum(number(dig(step, "tokens", "cache", name)) for step in steps for name in ("read", "write"))
+    costs = [step.get("cost") for step in steps]
+    known = [float(value) for value in costs if isinstance(value, int | float)]
+    # a model whose price it does not know costs 0 there
+    return AgentReply(text, provider="opencode", cost_usd=sum(known) or None, tokens=tokens, session=session)

@@ -1,0 +1,98 @@
+"""Qwen Code: a relative of Gemini CLI that prints as Claude Code does, and ends well whatever happened."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import Json, dig, json_lines, number, telling, words
+from burnish.agents.prices import cost
+from burnish.core.agent import AgentReply, AgentRequest
+
+_LOGIN = "Run `qwen` once and choose a login, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL)."
+# They count more than the repository's own settings. Its waits of a minute after 429 end with the retries.
+_SETTINGS = {
+    "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "model": {"generationConfig": {"maxRetries": 0}},
+    "memory": {"enableManagedAutoMemory": False},
+    "disableAllHooks": True,
+    "mcp": {"allowed": ["none"], "serverCommand": ""},
+    "tools": {"discoveryCommand": "", "callCommand": ""},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QwenAgent:
+    name: str = "qwen"
+    program: str = "qwen"
+    verified: bool = True
+    keys: tuple[str, ...] = (
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_MODEL",
+        "DASHSCOPE_API_KEY",
+        "BAILIAN_CODING_PLAN_API_KEY",
+    )
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        argv = [self.program, "-o", "stream-json"]
+        argv += ["--approval-mode", "plan" if request.read_only else "yolo"]
+        if request.read_only:
+            argv += ["--exclude-tools", "write_file,edit,run_shell_command,monitor,agent,skill"]
+        if request.model:
+            argv += ["-m", request.model]
+        files = {"qwen.json": json.dumps(_SETTINGS)}
+        if request.schema:
+            argv += ["--json-schema", f"@{request.call_dir / 'schema.json'}"]
+            files["schema.json"] = request.schema
+        if settings.resume and request.session:
+            argv += ["--resume", request.session]
+        env = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": str(request.call_dir / "qwen.json")}
+        return Call(tuple(argv), stdin=request.prompt, env=env, files=files)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        result, model = None, None
+        for event in json_lines(done.stdout):
+            match event:
+                case {"type": "result"}:
+                    result = event
+                case {"type": "assistant", "message": {"model": str(name)}}:
+                    model = name
+        if result is None:
+            return silent("qwen", done, login=_LOGIN)
+        text = words(result.get("result"))
+        # a wrong key ends with exit code 0, no error flag, and the error as the answer
+        if done.exit_code != 0 or result.get("is_error") or no_answer(text):
+            told = text or words(dig(result, "error", "message")) or str(result.get("subtype"))
+            return failure("qwen", told, status=_status(told), login=_LOGIN)
+        if not text:
+            return failure("qwen", "the answer was empty", cut=True)
+        return _reply(text, model, result)
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _status(told: str) -> int | None:
+    found = re.search(r"API Error: (\d{3})\b", told)
+    return int(found[1]) if found else None
+
+
+def _reply(text: str, model: str | None, result: Json) -> AgentReply:
+    given, cached, out = (
+        number(dig(result, "usage", f"{name}_tokens")) for name in ("input", "cache_read_input", "output")
+    )
+    return AgentReply(
+        text=text,
+        model=model,
+        provider="qwen",
+        cost_usd=cost(model, new=max(0, given - cached), cached=cached, out=out),
+        tokens=given + out,
+        session=words(result.get("session_id")) or None,
+    )
