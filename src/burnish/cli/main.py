@@ -45,6 +45,7 @@ VERBS = {
     "log": "burnish.cli.log:log",
     "events": "burnish.cli.log:events",
     "clean": "burnish.cli.clean:clean",
+    "rebuild": "burnish.cli.rebuild:rebuild",
     "version": "burnish.cli.version:version",
 }
 ALIASES = frozenset({"work"})

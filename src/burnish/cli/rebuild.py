@@ -1,0 +1,50 @@
+"""burnish rebuild"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import mark, say, say_json, tell
+from burnish.cli.session import AsJson, open_app
+from burnish.cli.text import clean, count
+
+if TYPE_CHECKING:
+    from burnish.wiring.rebuilding import Rebuilt
+
+
+def rebuild(
+    from_ref: Annotated[
+        bool, typer.Option("--from-ref", help="Only from refs/burnish/artifacts/, not from the copies in the home.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Bring back tasks that the database lost, from their artifacts and commits.
+
+    What the database has is left as it is. An approval comes back only if it can be shown.
+    """
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
+    from burnish.wiring.rebuilding import rebuild as bring_back
+
+    done = bring_back(open_app(), from_ref=from_ref)
+    say_json(_json(done)) if as_json else _say(done)
+    return 1 if done.damaged else 0
+
+
+def _say(done: Rebuilt) -> None:
+    for one in done.restored:
+        say(f"{mark('✓')} {one.task} {one.status}  from {clean(one.source)}" + (f": {one.note}" if one.note else ""))
+    for where, why in done.damaged:
+        tell(f"{mark('!')} damaged: {clean(where)}: {clean(why)}")
+    say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} were there already.")
+
+
+def _json(done: Rebuilt) -> dict[str, Any]:
+    restored = [
+        {"id": str(one.task), "status": one.status, "source": one.source, "note": one.note} for one in done.restored
+    ]
+    damaged = [{"file": where, "why": why} for where, why in done.damaged]
+    return {"restored": restored, "present": [str(number) for number in done.present], "damaged": damaged}

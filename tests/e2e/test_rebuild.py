@@ -1,0 +1,203 @@
+"""`burnish rebuild`: a lost database comes back from files, refs and commits, and no approval out of thin air."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testing.lab import Lab
+
+TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
+Edit = Callable[[list[dict[str, Any]]], None]
+
+
+def lose_database(lab: Lab) -> None:
+    for file in Path(lab.env["BURNISH_HOME"]).glob("burnish.db*"):
+        file.unlink()
+
+
+def story_file(lab: Lab) -> Path:
+    (found,) = Path(lab.env["BURNISH_HOME"]).glob("projects/*/tasks/1-*/artifacts/events.jsonl")
+    return found
+
+
+def drop_refs(lab: Lab, prefix: str = "refs/burnish/artifacts/") -> None:
+    for ref in lab.refs(prefix):
+        lab.repo.git("update-ref", "-d", ref)
+
+
+def altered(lab: Lab, edit: Edit) -> None:
+    """Somebody has been at the only copy there is."""
+    drop_refs(lab)
+    place = story_file(lab)
+    events = [json.loads(line) for line in place.read_text().splitlines()]
+    edit(events)
+    place.write_text("".join(json.dumps(event, sort_keys=True) + "\n" for event in events))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division", "--accept", "it divides")
+    lab.agent("judge", "print(verdict('approved', 'good', compliance=[{'item': 'it divides', 'met': True}]))")
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+    return lab
+
+
+@pytest.mark.parametrize("from_ref", [False, True])
+def test_everything_that_was_archived_comes_back_as_it_was(lab: Lab, from_ref: bool) -> None:
+    lab.add("Second")
+    lab.burnish("run", "2", code=None)
+    before = lab.show(1), lab.show(2)["status"], lab.events()
+    lose_database(lab)
+    if from_ref:
+        story_file(lab).write_text("not this one\n")
+    said = lab.burnish("rebuild", "--json", *(["--from-ref"] if from_ref else [])).json
+    assert [one["id"] for one in said["restored"]] == ["1", "2"] and said["damaged"] == []
+    assert (lab.show(1), lab.show(2)["status"], lab.events()) == before
+    lab.burnish("merge", "1")
+    assert lab.task()["status"] == "completed"
+
+
+def test_what_the_database_has_is_left_as_it_is(lab: Lab) -> None:
+    lab.burnish("edit", "1", "--title", "A better title")
+    before = lab.events()
+    said = lab.burnish("rebuild", "--json").json
+    assert (said["restored"], said["present"]) == ([], ["1"])
+    assert lab.events() == before and lab.task()["title"] == "A better title"
+
+
+def test_only_what_is_missing_is_added_and_numbers_do_not_clash(lab: Lab) -> None:
+    lose_database(lab)
+    for _ in range(3):
+        lab.burnish("add", "New")
+    lab.burnish("rm", "1")
+    said = lab.burnish("rebuild", "--json").json
+    assert said["present"] == ["1"], "even a removed task is there"
+    lose_database(lab)
+    home = story_file(lab).parents[2]
+    shutil.copytree(home / "1-add-division", home / "7-add-division")
+    place = home / "7-add-division" / "artifacts" / "events.jsonl"
+    place.write_text(place.read_text().replace('"task": "1"', '"task": "7"'))
+    lab.burnish("add", "New")
+    said = lab.burnish("rebuild", "--json").json
+    assert [one["id"] for one in said["restored"]] == ["7"]
+    assert lab.task(7)["status"] == "verified" and lab.task(1)["title"] == "New"
+    ids = [event["id"] for event in lab.events()]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_merged_task_comes_back_completed(lab: Lab) -> None:
+    lab.burnish("merge", "1")
+    lose_database(lab)
+    lab.burnish("rebuild")
+    assert lab.task()["status"] == "completed"
+
+
+def without_approval(events: list[dict[str, Any]]) -> None:
+    events[:] = [event for event in events if event["type"] != "review.approved"]
+
+
+def other_tree(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        if event["type"] == "review.approved":
+            event["data"]["tree"] = event["data"]["tree"][::-1]
+
+
+def no_such_commit(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        if event["type"] == "review.approved":
+            event["data"]["commit"] = "0" * 40
+
+
+def voided(events: list[dict[str, Any]]) -> None:
+    at = next(n for n, event in enumerate(events) if event["type"] == "review.approved")
+    events.insert(at + 1, {**events[at], "type": "approval.voided", "data": {"why": "x"}})
+    for number, event in enumerate(events, 1):
+        event["id"] = number
+
+
+def straight_to_the_end(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        if event["type"] == "task.status" and event["data"]["to"] == "verified":
+            event["data"]["to"] = "completed"
+
+
+@pytest.mark.parametrize("edit", [without_approval, other_tree, no_such_commit, voided, straight_to_the_end])
+def test_an_approval_that_nothing_shows_does_not_come_back(lab: Lab, edit: Edit) -> None:
+    altered(lab, edit)
+    lose_database(lab)
+    (one,) = lab.burnish("rebuild", "--json").json["restored"]
+    assert one["status"] == "code_review" and "judged again" in one["note"]
+    lab.burnish("merge", "1", code=4)
+    calls = len(lab.calls())
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified"
+    assert [c["phase"] for c in lab.calls()[calls:]] == ["review"], "and it can be had again"
+
+
+def test_without_any_story_the_commits_tell_what_there_is(lab: Lab) -> None:
+    drop_refs(lab)
+    shutil.rmtree(story_file(lab).parents[1])
+    commit = lab.task()["commit"]
+    lose_database(lab)
+    (one,) = lab.burnish("rebuild", "--json").json["restored"]
+    task = lab.task()
+    assert (task["status"], task["title"], task["commit"]) == ("code_review", "Add division", commit)
+    assert "only its commits" in one["note"] and task["base"] == lab.repo.git("rev-parse", "main")
+    lab.agent("judge", "print(verdict('approved', 'good'))")
+    lab.burnish("run", "1")
+    lab.burnish("merge", "1")
+
+
+def test_a_damaged_copy_is_named_and_the_one_in_git_is_taken(lab: Lab) -> None:
+    place = story_file(lab)
+    place.write_text(place.read_text().replace("approved", "Approved"))
+    lose_database(lab)
+    said = lab.burnish("rebuild", "--json", code=1).json
+    assert said["damaged"][0]["file"] == str(place)
+    assert lab.task()["status"] == "verified"
+
+
+def test_bytes_flipped_anywhere_never_make_an_approval(tmp_path: Path) -> None:
+    """Of a task that was rejected, and of one that was approved: what comes back was so before, or less."""
+    lab = Lab.make(tmp_path, judge="print(verdict('rejected', 'no'))")
+    lab.add()
+    lab.burnish("run", code=1)
+    drop_refs(lab)
+    place, chance = story_file(lab), random.Random(13)
+    whole = place.read_bytes()
+    reported = 0
+    for _ in range(400 if TORTURE else 15):
+        at = chance.randrange(len(whole))
+        flipped = whole[at] ^ (1 << chance.randrange(8))
+        place.write_bytes(whole[:at] + bytes([flipped]) + whole[at + 1 :])
+        lose_database(lab)
+        said = lab.burnish("rebuild", "--json", code=None)
+        assert said.code in (0, 1)
+        reported += bool(said.json["damaged"])
+        assert all(one["status"] in ("blocked", "code_review", "in_progress") for one in said.json["restored"])
+        lab.burnish("merge", "1", code=None)
+        assert lab.repo.git("rev-parse", "main") == lab.repo.git("rev-parse", "HEAD")
+        assert not lab.events("task.merged")
+    assert reported
+
+
+def test_a_cut_or_empty_story_is_reported(lab: Lab) -> None:
+    drop_refs(lab)
+    place = story_file(lab)
+    whole = place.read_bytes()
+    for broken in (b"", whole[:-20], b"\0" * 100, b"[]\n", b'{"id": 1}\n', whole + b"null\n"):
+        place.write_bytes(broken)
+        lose_database(lab)
+        said = lab.burnish("rebuild", "--json", code=1).json
+        assert said["damaged"][0]["file"] == str(place)
+        assert [one["status"] for one in said["restored"]] == ["code_review"], "from the commits"
