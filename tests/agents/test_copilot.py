@@ -1,0 +1,58 @@
+"""Copilot: the last message counts, if the last line says that all went well."""
+
+from __future__ import annotations
+
+import json
+
+from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.copilot import CopilotAgent
+from burnish.core.agent import AgentReply
+from testing.agent_samples import request, spoken
+
+SETTINGS = AgentSettings("copilot", "copilot")
+RESULT = {"type": "result", "sessionId": "s", "exitCode": 0}
+
+
+def said(text: str) -> dict[str, object]:
+    return {"type": "assistant.message", "data": {"content": text}}
+
+
+def read(*events: dict[str, object], exit_code: int = 0, usage: str = "") -> AgentReply | AgentFailure:
+    stdout = "".join(json.dumps(event) + "\n" for event in events)
+    done = spoken("copilot", "implement", stdout=stdout, exit_code=exit_code, files={"usage.json": usage})
+    return CopilotAgent().read(done)
+
+
+def test_a_reviewer_can_only_look() -> None:
+    look = CopilotAgent().call(request(read_only=True), SETTINGS).argv
+
+    assert "--allow-all-tools" not in look and look[look.index("--available-tools") + 1] == "view,grep,glob"
+    assert look.count("--deny-tool") == 2
+
+
+def test_the_repository_is_never_trusted() -> None:
+    assert "COPILOT_ALLOW_ALL" not in CopilotAgent().keys
+    assert "--trust-folder" not in CopilotAgent().call(request(), SETTINGS).argv
+
+
+def test_tokens_are_read_from_its_file() -> None:
+    usage = {"modelMetrics": {"gpt-5": {"usage": {"inputTokens": 1000, "outputTokens": 10, "cacheReadTokens": 0}}}}
+    reply = read(said("I begin."), said("Done."), RESULT, usage=json.dumps(usage))
+
+    assert isinstance(reply, AgentReply) and (reply.text, reply.tokens, reply.session) == ("Done.", 1010, "s")
+    assert reply.cost_usd == (1000 * 1.25 + 10 * 10) / 1e6
+
+
+def test_without_that_file_the_answer_still_counts() -> None:
+    reply = read(said("Done."), RESULT)
+
+    assert isinstance(reply, AgentReply) and reply.tokens == 0 and reply.cost_usd is None
+
+
+def test_an_error_of_the_session_is_a_failure() -> None:
+    problem = {"type": "session.error", "data": {"message": "no", "statusCode": 429}}
+    answer = read(said("Done."), problem, RESULT)
+
+    assert isinstance(answer, AgentFailure) and answer.retryable
+    assert isinstance(read(said("Done."), {**RESULT, "exitCode": 1}), AgentFailure)
+    assert isinstance(read(said("Done.")), AgentFailure)

@@ -1,0 +1,70 @@
+"""Gemini CLI: settings of ours over those of the repository, and a status in the low byte of the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.gemini import GeminiAgent
+from burnish.core.agent import AgentReply
+from testing.agent_samples import request, spoken
+
+SETTINGS = AgentSettings("gemini", "gemini")
+USED = {"total_tokens": 1100, "output_tokens": 100, "cached": 400, "input": 600}
+
+
+def said(text: str) -> dict[str, object]:
+    return {"type": "message", "role": "assistant", "content": text, "delta": True}
+
+
+def result(status: str = "success", **more: object) -> dict[str, object]:
+    return {"type": "result", "status": status, "stats": {"models": {"gemini-2.5-pro": USED}}, **more}
+
+
+def read(*events: dict[str, object], exit_code: int = 0, stderr: str = "") -> AgentReply | AgentFailure:
+    stdout = "".join(json.dumps(event) + "\n" for event in events)
+    return GeminiAgent().read(spoken("gemini", "implement", stdout=stdout, exit_code=exit_code, stderr=stderr))
+
+
+def test_our_settings_lie_over_those_of_the_repository() -> None:
+    call = GeminiAgent().call(request(read_only=True), SETTINGS)
+    told = json.loads(call.files["gemini.json"])
+
+    assert call.env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] == "/calls/1/gemini.json"
+    assert told["hooksConfig"] == {"enabled": False} and told["general"]["maxAttempts"] == 2
+    assert told["advanced"]["ignoreLocalEnv"] is True
+    assert call.argv[call.argv.index("--approval-mode") + 1] == "default"
+
+
+def test_the_answer_is_what_was_said_after_the_last_tool() -> None:
+    reply = read(said("I look."), {"type": "tool_use"}, {"type": "tool_result"}, said("All "), said("done."), result())
+
+    assert isinstance(reply, AgentReply) and reply.text == "All done."
+    assert reply.tokens == 1100 and reply.model == "gemini-2.5-pro"
+    assert reply.cost_usd == pytest.approx((600 * 1.25 + 400 * 0.125 + 100 * 10) / 1e6)
+
+
+@pytest.mark.parametrize(("code", "retryable"), [(144, False), (145, False), (173, True), (244, True), (247, True)])
+def test_the_exit_code_tells_the_status(code: int, retryable: bool) -> None:
+    answer = read(result("error", error={"message": "[API Error: no]"}), exit_code=code)
+
+    assert isinstance(answer, AgentFailure) and answer.retryable is retryable
+
+
+def test_an_error_with_exit_code_0_is_no_answer() -> None:
+    broken = {"type": "error", "message": "Model stream ended without a finish reason."}
+    answer = read(said("All d"), broken, result("error"))
+
+    assert isinstance(answer, AgentFailure) and answer.retryable
+
+
+def test_a_stop_with_exit_code_0_is_no_answer() -> None:
+    assert isinstance(read(said("All done.")), AgentFailure)
+
+
+def test_no_key_is_told_from_stderr() -> None:
+    answer = read(exit_code=41, stderr="Please set an Auth method: GEMINI_API_KEY, …\n")
+
+    assert isinstance(answer, AgentFailure) and not answer.retryable and "GEMINI_API_KEY" in answer.what

@@ -1,0 +1,62 @@
+"""opencode: over when the last step ended with `stop`; a reviewer is denied every way to write."""
+
+from __future__ import annotations
+
+import json
+
+from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.opencode import OpencodeAgent
+from burnish.core.agent import AgentReply
+from testing.agent_samples import request, spoken
+
+SETTINGS = AgentSettings("opencode", "opencode")
+
+
+def said(text: str) -> dict[str, object]:
+    return {"type": "text", "sessionID": "ses_1", "part": {"text": text}}
+
+
+def step(reason: str, cost: float = 0.25) -> dict[str, object]:
+    tokens = {"input": 100, "output": 10, "reasoning": 5, "cache": {"read": 50, "write": 1}}
+    return {"type": "step_finish", "sessionID": "ses_1", "part": {"reason": reason, "cost": cost, "tokens": tokens}}
+
+
+def read(*events: dict[str, object], exit_code: int = 0) -> AgentReply | AgentFailure:
+    stdout = "".join(json.dumps(event) + "\n" for event in events)
+    return OpencodeAgent().read(spoken("opencode", "implement", stdout=stdout, exit_code=exit_code, stderr=""))
+
+
+def test_a_reviewer_is_denied_commands_too() -> None:
+    call = OpencodeAgent().call(request(read_only=True), SETTINGS)
+    permission = json.loads(call.env["OPENCODE_PERMISSION"])
+
+    assert permission["edit"] == permission["bash"] == permission["task"] == "deny"
+    assert "--auto" not in call.argv and "--pure" in call.argv
+
+
+def test_settings_of_the_repository_are_not_read() -> None:
+    assert OpencodeAgent().call(request(), SETTINGS).env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"
+
+
+def test_tokens_and_cost_are_summed_over_the_steps() -> None:
+    reply = read(said("I begin."), step("tool-calls"), said("Done."), step("stop"))
+
+    assert isinstance(reply, AgentReply)
+    assert (reply.text, reply.tokens, reply.cost_usd, reply.session) == ("Done.", 332, 0.5, "ses_1")
+
+
+def test_a_step_that_did_not_end_well_is_no_answer() -> None:
+    for events in (
+        [said("Done.")],
+        [said("Done."), step("tool-calls")],
+        [said("Done."), step("length")],
+        [step("stop")],
+    ):
+        assert isinstance(read(*events), AgentFailure)
+
+
+def test_an_error_is_a_failure_by_its_status() -> None:
+    for status, retryable in ((401, False), (503, True)):
+        error = {"name": "APIError", "data": {"message": "no", "statusCode": status}}
+        answer = read(said("Done."), step("stop"), {"type": "error", "error": error}, exit_code=1)
+        assert isinstance(answer, AgentFailure) and answer.retryable is retryable
