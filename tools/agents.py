@@ -98,14 +98,14 @@ def main() -> int:
         for program in programs:
             print(program.unable or program.install() or record(program))
         return 0
-    results = kept()
     for program in programs:
         found = tried(program, given.only)
+        # read anew each time: another run may try another program meanwhile
+        results = kept()
         if given.only:
             found["trials"] = {**results.get(program.name, {}).get("trials", {}), **found["trials"]}
-        results[program.name] = found
-        kept(results)
-    write(results)
+        write(kept({**results, program.name: found}))
+    results = kept()
     return int(any(not trial["good"] for found in results.values() for trial in found["trials"].values()))
 
 
