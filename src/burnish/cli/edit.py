@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from burnish.cli import questions
 from burnish.cli.paint import say, say_json
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import count, one_line
@@ -14,9 +15,10 @@ from burnish.core.task import Item, Task, task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.core.override import Grounds
     from burnish.wiring import App
 
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")]
+Reason = Annotated[str, typer.Option("--reason", "--explain", metavar="TEXT", help="Why; it is kept.")]
 
 
 def edit(
@@ -43,14 +45,23 @@ def edit(
     status: Annotated[str | None, typer.Option("--status", metavar="backlog", help="Put it back.")] = None,
     verdict: Annotated[str | None, typer.Option("--verdict", metavar="V", help="Override the review.")] = None,
     reason: Reason = "",
+    pre_existing: questions.PreExisting = False,
+    wrong_context: questions.WrongContext = False,
+    out_of_scope: questions.OutOfScope = False,
+    environmental: questions.Environmental = False,
+    follow_up: questions.FollowUp = False,
     as_json: AsJson = False,
 ) -> None:
     """Change a task, put it back, or override its verdict."""
+    number = task_id(task)
+    grounds = None
     if verdict is not None:
         _person_decides()
-        if not reason.strip():
+        if verdict.upper() != "APPROVED":
+            raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
+        grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, reason)
+        if grounds is None and not questions.on_terminal():
             raise BadInput("An override needs a reason.", hint='Add --reason "why the review is wrong".')
-    number = task_id(task)
     app = open_app()
     changes: dict[str, Any] = {
         "title": title,
@@ -66,7 +77,16 @@ def edit(
     changes |= {key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None}
     if not changes and status is None and verdict is None:
         raise BadInput("Nothing to change was named.", hint="`burnish edit --help` shows what can be changed.")
-    _report(app.edit(number, changes, status=status, verdict=verdict, reason=reason), "Changed", as_json)
+    if verdict is not None:
+        _override(app, number, grounds)
+    _report(app.edit(number, changes, status=status), "Changed", as_json)
+
+
+def _override(app: App, number: int, grounds: Grounds | None) -> None:
+    from burnish.wiring import people
+
+    shown = people.check_override(app, number)
+    people.override(app, number, grounds or questions.ask(), commit=shown.commit)
 
 
 def rm(task: TaskId, as_json: AsJson = False) -> None:
@@ -79,13 +99,28 @@ def cancel(task: TaskId, as_json: AsJson = False) -> None:
     _report(open_app().cancel(task_id(task)), "Cancelled", as_json)
 
 
-def done(task: TaskId, reason: Reason = "", as_json: AsJson = False) -> None:
+def done(
+    task: TaskId,
+    reason: Reason = "",
+    pre_existing: questions.PreExisting = False,
+    wrong_context: questions.WrongContext = False,
+    out_of_scope: questions.OutOfScope = False,
+    environmental: questions.Environmental = False,
+    follow_up: questions.FollowUp = False,
+    as_json: AsJson = False,
+) -> None:
     """Close a task by hand.
 
     On a task that is not approved this is an override and needs a reason.
     """
     _person_decides()
-    _report(open_app().done(task_id(task), reason=reason), "Closed", as_json)
+    from burnish.wiring import people
+
+    app, number = open_app(), task_id(task)
+    grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, reason)
+    if grounds is None and questions.on_terminal() and people.done_overrides(app, number):
+        grounds = questions.ask()
+    _report(people.done(app, number, grounds), "Closed", as_json)
 
 
 def _person_decides() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console, Group
@@ -72,6 +74,15 @@ class Live(Plain):
 
     def close(self) -> None:
         self.screen.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """No line moves while a person reads and types."""
+        self.screen.stop()
+        try:
+            yield
+        finally:
+            self.screen.start()
 
     def draw(self) -> Group:
         # Called from the screen's own thread; a copy, so that no lock is held while drawing.

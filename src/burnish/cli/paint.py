@@ -26,7 +26,9 @@ BY_STATUS = {
 
 # For those who listen to a screen instead of looking at it.
 WORDS = {"✓": "ok", "✗": "failed", "!": "attention", "→": "running", "·": "waiting"}
-_SPOKEN = str.maketrans({"…": "...", "│": "|", "─": "-", "·": "-", "→": "to", "✓": "ok", "✗": "failed"})
+_SPOKEN = str.maketrans(
+    {"…": "...", "│": "|", "─": "-", "═": "=", "—": "-", "·": "-", "→": "to", "✓": "ok", "✗": "failed"}
+)
 
 BY_SEVERITY = {"error": "red", "warning": "yellow", "info": "dim"}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from burnish.cli import story
 from burnish.cli.paint import BY_STATUS, coloured, is_plain, paint, tell
@@ -47,6 +49,11 @@ class Plain:
 
     def close(self) -> None:
         """Nothing is left on the screen to take back."""
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The screen is wanted for a question."""
+        yield
 
     def write(self, text: str) -> None:
         tell(text)

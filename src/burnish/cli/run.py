@@ -16,6 +16,8 @@ from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.cli.gate import TerminalGate
+    from burnish.cli.progress import Plain
     from burnish.wiring import App, RunReport, RunRequest
 
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 where it ran but was not approved.")]
@@ -28,7 +30,7 @@ def run(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every task that is ready or becomes ready.")] = False,
     jobs: Annotated[int, typer.Option("-j", "--parallel", min=1, metavar="N", help="So many at once.")] = 1,
-    hitl: Annotated[bool, typer.Option("--hitl-review", help="Stop before acceptance: a person decides.")] = False,
+    hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask a person after every review.")] = False,
     no_review: Annotated[bool, typer.Option("--no-review", help="Skip the review, where settings allow.")] = False,
     tui: Annotated[bool, typer.Option("--tui", hidden=True)] = False,
     budget: Annotated[float | None, typer.Option("--budget", min=0, metavar="USD", help="Spend no more.")] = None,
@@ -82,8 +84,9 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
 
     several = request.jobs > 1 or request.everything or len(request.ids) > 1
     progress = watcher(several=several, quiet=SESSION.quiet or request.dry_run, verbose=SESSION.verbose)
+    gate = None if request.dry_run else _gate(app, request, progress, as_json=as_json)
     try:
-        report = app.run(request, progress=progress)
+        report = app.run(request, progress=progress, gate=gate)
     finally:
         progress.close()
     if as_json:
@@ -93,6 +96,20 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
         told = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
         say_report(report, request, told=told)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
+
+
+def _gate(app: App, request: RunRequest, progress: Plain, *, as_json: bool) -> TerminalGate | None:
+    """Where a person can be asked, the gate asks; elsewhere it holds all the same, and that is said."""
+    if not (request.hitl or app.config.hitl_review):
+        return None
+    from burnish.cli.gate import TerminalGate, can_ask
+
+    why = "several tasks run at once" if request.jobs > 1 else "--json is given" if as_json else ""
+    why = why or ("" if can_ask() else "this is no terminal")
+    if not why:
+        return TerminalGate(progress.aside)
+    tell(f"Warning: hitl_review is on, but there is no prompt here ({why}). A task at the gate waits: burnish inbox")
+    return None
 
 
 def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_zero: bool) -> int:

@@ -122,7 +122,9 @@ def advice(task: Task) -> str | None:
         return f"See the change: burnish diff {task.id}"
     if task.status is Status.FAILED:
         return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
-    if task.status in (Status.BLOCKED, Status.WAITING_APPROVAL):
+    if task.status is Status.WAITING_APPROVAL:
+        return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve|reject|fix"
+    if task.status is Status.BLOCKED:
         return f"Look: burnish show {task.id}"
     return None
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from burnish.core.event import Event
 from burnish.core.flow import RUNNING
+from burnish.core.gate import Person
 from burnish.core.history import History
-from burnish.core.status import FinalVerdict, Reason, ReviewStatus, Status, check_move
+from burnish.core.override import Grounds
+from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task
 from burnish.engine.moves import moved
-from burnish.engine.ports import Book, Code
+from burnish.engine.overriding import judged_commit, needs_grounds, overridden, road_to_verified, walk
+from burnish.engine.ports import Book, Code, FollowUp
 from burnish.errors import Refused
 
 REVIEW_AGAIN = frozenset({Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW})
@@ -163,58 +165,31 @@ def put_back(book: Book, task_id: int) -> Task:
     return book.task(task_id)
 
 
-def done(book: Book, task_id: int, *, by: str, reason: str) -> Task:
+def done(
+    book: Book, task_id: int, *, person: Person, grounds: Grounds | None, follow_up: FollowUp | None = None
+) -> Task:
     """A person says that it is finished, e.g. merged by hand. Without an approval that is an override."""
-    task = book.task(task_id)
+    history = book.history(task_id)
+    task = history.task
     steps: list[Event] = []
     if task.status is not Status.VERIFIED:
+        road = road_to_verified(task)
         refuse_if_held(book, task)
-        if not reason.strip():
-            raise Refused(
-                f"Task {task.id} is {task.status}, not verified: calling it done is an override.",
-                hint=f'Say why: burnish done {task.id} --reason "…"',
-            )
-        steps += override(task, by=by, reason=reason)
+        if grounds is None:
+            needed = needs_grounds(task, f"burnish done {task.id}")
+            raise Refused(needed.what, hint=needed.hint)
+        steps += [overridden(history, grounds, person, follow_up), *walk(task, road)]
         task = _as(task, Status.VERIFIED)
-    steps += [moved(task, Status.COMPLETED), Event("task.done", {"by": by}, run=task.run, cycle=task.cycle)]
+    steps += [moved(task, Status.COMPLETED), Event("task.done", {"by": person.name}, run=task.run, cycle=task.cycle)]
     book.record(task_id, *steps)
     return book.task(task_id)
-
-
-def override(task: Task, *, by: str, reason: str) -> list[Event]:
-    """Forward against a rejection, with a reason on record."""
-    data: dict[str, Any] = {"by": by, "category": "custom", "explanation": reason, "from": task.status.value}
-    events = [Event("override.recorded", data, run=task.run, cycle=task.cycle)]
-    for status in _road(task):
-        events.append(
-            moved(
-                task,
-                status,
-                final_verdict=FinalVerdict.APPROVED if status is Status.VERIFIED else None,
-                review_status=ReviewStatus.PASSED if status is Status.VERIFIED else None,
-            )
-        )
-        task = _as(task, status)
-    return events
-
-
-def _road(task: Task) -> list[Status]:
-    """The legal way to `verified` from where the task stands."""
-    roads = {
-        Status.BLOCKED: [Status.VERIFIED],
-        Status.WAITING_APPROVAL: [Status.VERIFIED],
-        Status.CODE_REVIEW: [Status.VERIFIED],
-        Status.IN_PROGRESS: [Status.CODE_REVIEW, Status.VERIFIED],
-        Status.FAILED: [Status.CODE_REVIEW, Status.VERIFIED],
-    }
-    if task.status not in roads:
-        check_move(str(task.id), task.status, Status.VERIFIED)
-    return roads[task.status]
 
 
 def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     """Take an approval back if what it was bound to has changed; says why."""
     approval = book.approval(task.id)
+    if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):
+        return _moved_at_gate(book, code, task)
     if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
         return None
     workspace = code.workspace(task)
@@ -232,6 +207,17 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
     events += judge_anew(book.history(task.id), head.sha, head.tree, why)
     book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
+    return why
+
+
+def _moved_at_gate(book: Book, code: Code, task: Task) -> str | None:
+    """A person was to judge another commit than the one that is there now: that one is reviewed first."""
+    history = book.history(task.id)
+    seen, head = judged_commit(history), code.workspace(task).head()
+    if seen is None or head is None or seen.result["commit"] == head.sha:
+        return None
+    why = "the branch has moved while it waited for a person"
+    book.record(task.id, *judge_anew(history, head.sha, head.tree, why), moved(task, Status.CODE_REVIEW, note=why))
     return why
 
 

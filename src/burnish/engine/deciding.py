@@ -14,6 +14,7 @@ from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, S
 from burnish.core.stored import stored_review
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
+from burnish.engine.asking import asks_person, opened
 from burnish.engine.followups import make_followups
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
@@ -75,9 +76,14 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
         data["blockers"] = list(decision.blockers)
     if isinstance(decision, Escalate):
         data["reason"] = decision.reason.value
+    asks = asks_person(history, site.policy, cycle, decision)
+    if asks:
+        data |= {"action": "ask", "proposed": data["action"]}
     events = [Event("decision.made", data, run=task.run, cycle=cycle)]
-    if task.status is Status.IN_PROGRESS and isinstance(decision, Accept | Wait):
+    if task.status is Status.IN_PROGRESS and (asks or isinstance(decision, Accept | Wait)):
         events.append(moved(task, Status.CODE_REVIEW, cycle=cycle))
+    if asks:
+        return events + opened(history, cycle, _bound(history, site.policy, cycle), decision.why, status)
     return events + _outcome(deps, site, history, cycle, decision, status)
 
 
@@ -142,20 +148,23 @@ def _accepted(
         return [moved(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:
         return []
-    # what was judged, and by whom; not what the branch and the settings are by now
-    seen = stored_review(history, cycle) or history.work(cycle)
-    assert seen
-    bound = {"base": site.base.commit, "tree": seen.result["tree"], "commit": seen.result["commit"]}
-    bound["judge"] = _judge_of(history, site.policy, cycle)
+    bound = _bound(history, site.policy, cycle)
     events = []
     if isinstance(decision, Accept):
         events.append(Event("review.approved", {**bound, "why": decision.why}, run=task.run, cycle=cycle))
     why = decision.why if isinstance(decision, Wait) else _needs_person(task, site.policy)
     if why:
-        opened = Event("gate.opened", {**bound, "why": why}, run=task.run, cycle=cycle)
-        return [*events, opened, moved(at_review, Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status)]
+        return [*events, *opened(history, cycle, bound, why, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
     return [*events, moved(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
+
+
+def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
+    """What was judged, and by whom; not what the branch and the settings are by now."""
+    seen = stored_review(history, cycle) or history.tip(cycle)
+    assert seen
+    bound = {"base": history.task.base, "tree": seen.result["tree"], "commit": seen.result["commit"]}
+    return {**bound, "judge": _judge_of(history, policy, cycle)}
 
 
 def _judge_of(history: History, policy: Policy, cycle: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History
+from burnish.core.override import Grounds
 from burnish.core.task import Spec, Task
 from burnish.engine.ports import Deps
 
@@ -45,4 +46,19 @@ def _spec(task: Task, finding: Finding) -> Spec:
         depends_on=(task.id,),
         priority=task.spec.priority,
         follows=f"{task.id}.{task.run} {finding.id}",
+    )
+
+
+def after_override(history: History, grounds: Grounds) -> Spec:
+    """What an override leaves open, as one task."""
+    task = history.task
+    alive = worst_first(tuple(f for f in history.findings if f.alive))
+    lines = [f"- {f.id} {f.remark.title}: {f.remark.description}" for f in alive]
+    said = f"Task {task.id} ({task.spec.title}) was accepted against its review. {grounds.explanation}".strip()
+    return Spec(
+        title=f"Follow up task {task.id}: {' '.join(task.spec.title.split())}"[:200],
+        description="\n".join([said, "", "Left open:", *lines] if lines else [said]),
+        depends_on=(task.id,),
+        priority=task.spec.priority,
+        follows=f"{task.id}.{task.run} override",
     )

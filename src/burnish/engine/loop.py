@@ -13,6 +13,7 @@ from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
 from burnish.engine.actions import judge_anew, void_stale
+from burnish.engine.asking import asked
 from burnish.engine.checking import check
 from burnish.engine.deciding import settle
 from burnish.engine.fixing import review_and_fix
@@ -37,8 +38,10 @@ def run_task(deps: Deps, task: Task) -> Task:
     while True:
         history = deps.book.history(task.id)
         step = next_step(history, site.policy)
-        if isinstance(step, Stop) or deps.stopping(task.id):
-            return history.task
+        if deps.stopping(task.id) or (isinstance(step, Stop) and not asked(deps, task.id)):
+            return deps.book.task(task.id)
+        if isinstance(step, Stop):
+            continue
         try:
             if _too_dear(deps, site, history, step):
                 return deps.book.task(task.id)

@@ -15,7 +15,9 @@ from burnish.core.check import CheckReport, Comparison
 from burnish.core.commit import Base, Commit
 from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding, Remark
+from burnish.core.gate import Answer, Person, Shown
 from burnish.core.history import History
+from burnish.core.override import Grounds
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
 from burnish.core.task import Spec, Task
@@ -190,6 +192,22 @@ class Progress(Protocol):
     def note(self, text: str) -> None: ...
 
 
+# Makes a task of what an override leaves open; its id.
+FollowUp = Callable[[History, Grounds], int]
+
+
+SOMEBODY = Person("somebody", "gate")
+
+
+class Gate(Protocol):
+    """A person at a terminal."""
+
+    @property
+    def asking(self) -> bool: ...
+    def ask(self, shown: Shown, waits: Callable[[], bool]) -> Answer | None:
+        """None: nobody answered, or it no longer `waits` for an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deps:
     """Everything the engine is given."""
@@ -211,6 +229,10 @@ class Deps:
     add: Callable[[Spec], Task] = _nothing_is_added
     # answers at once where the reviewer is a program of our own, None where an agent must be asked
     program: Callable[[Inspection], Review | None] = _no_program
+    # None: nobody can be asked, and a task at the gate waits
+    gate: Gate | None = None
+    person: Person = SOMEBODY
+    follow_up: FollowUp | None = None
 
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""

@@ -98,3 +98,23 @@ def for_the_ref(text: bytes, *, link: str) -> bytes:
         return render_artifact(parse_artifact(words, link), link=link).encode()
     except MalformedArtifact:
         return cut(words, LIMIT, link).encode()
+
+
+def mark_overrides(deps: Deps, task: Task) -> None:
+    """The newest override, in the front matter of the review that it goes against."""
+    said = [e for e in deps.book.events(task.id) if e.type == "override.recorded" and e.data.get("review_ref")]
+    if not said:
+        return
+    name = str(said[-1].data["review_ref"]).rpartition("/")[2]
+    text = deps.desk.read(task, name)
+    if text is None:
+        return
+    keys = ("by", "category", "explanation", "follow_up")
+    override = {"at": said[-1].ts, **{key: said[-1].data[key] for key in keys if said[-1].data.get(key)}}
+    try:
+        artifact = parse_artifact(text.decode("utf-8", "replace"), name)
+    except MalformedArtifact as damaged:
+        deps.progress.note(f"Task {task.id}: {damaged}")
+        return
+    whole = render_artifact(replace(artifact, arbiter_override=override), limit=1 << 30)
+    deps.desk.write(task, name, whole.encode())

@@ -20,7 +20,7 @@ from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import Status, check_move
 from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
-from burnish.engine.ports import Progress
+from burnish.engine.ports import Gate, Progress
 from burnish.errors import BadInput
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
@@ -120,28 +120,18 @@ class App:
         plain = policy_for(self.config, spec, installed=lambda name: True, detected=())
         return self.store.add_task(self.key, spec, max_cycles=plain.max_cycles, auto_review=plain.auto_review)
 
-    def edit(
-        self, task_id: int, changes: Mapping[str, Any], *, status: str | None, verdict: str | None, reason: str
-    ) -> Task:
+    def edit(self, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:
         task = self.store.task(self.key, task_id)
         if status not in (None, Status.BACKLOG):
             raise BadInput(
                 f"A task's status cannot be set to {status!r} by hand.", hint="Only `--status backlog` puts it back."
             )
-        if verdict and verdict.upper() != "APPROVED":
-            raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
-        if verdict and not reason.strip():
-            raise BadInput("An override needs a reason.", hint='Say why: --reason "…"')
         if status:
             check_move(str(task_id), task.status, Status.BACKLOG)
-        if verdict:
-            actions.refuse_if_held(self.book, task)
         if changes:
             task = self.store.edit_task(self.key, task_id, clean_changes(self.book.secrets, changes))
         if status:
             task = actions.put_back(self.book, task_id)
-        if verdict:
-            self.book.record(task_id, *actions.override(task, by=self.person, reason=reason))
         return self.store.task(self.key, task_id)
 
     def remove(self, task_id: int) -> Task:
@@ -149,11 +139,6 @@ class App:
 
     def cancel(self, task_id: int) -> Task:
         return actions.cancel(self.book, self.code, task_id)
-
-    def done(self, task_id: int, *, reason: str) -> Task:
-        task = self.store.task(self.key, task_id)
-        actions.void_stale(self.book, self.code, task, self.policy(task).judge)
-        return actions.done(self.book, task_id, by=self.person, reason=reason)
 
     def retry(self, task_id: int, *, restart: bool) -> Task:
         if restart:
@@ -227,7 +212,7 @@ class App:
 
         return find_logs(self.task_folder(self.store.task(self.key, task_id)))
 
-    def run(self, request: RunRequest, *, progress: Progress) -> RunReport:
+    def run(self, request: RunRequest, *, progress: Progress, gate: Gate | None = None) -> RunReport:
         from burnish.wiring.running import run
 
-        return run(self, request, progress)
+        return run(self, request, progress, gate)

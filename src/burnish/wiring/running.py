@@ -8,26 +8,31 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from burnish.agents.runner import Runner
 from burnish.core.flow import RUNNING
+from burnish.core.gate import Person
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
+from burnish.engine.asking import asked
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
-from burnish.engine.ports import Deps, Progress
-from burnish.errors import BadInput, BurnishError, Refused
+from burnish.engine.ports import Deps, Gate, Progress
+from burnish.errors import BadInput, BurnishError
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
+from burnish.wiring.holding import refuse_if_held
+from burnish.wiring.people import follow_up
 from burnish.wiring.programs import programs
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.signals import stopping_on_signals
@@ -36,26 +41,32 @@ if TYPE_CHECKING:
     from burnish.wiring.app import App
 
 
-def run(app: App, request: RunRequest, progress: Progress) -> RunReport:
+def run(app: App, request: RunRequest, progress: Progress, gate: Gate | None = None) -> RunReport:
     """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
     _check_settings(app)
     _check_ids(app, request)
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = Stops()
-    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
+    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _telling(progress, gate)):
         app.store.register_runner(card(lock))
         try:
-            return _run(app, request, progress, stops, lock.runner.uuid)
+            deps = deps_for(app, request, progress, stops, lock.runner.uuid)
+            return _run(app, request, replace(deps, gate=gate), stops)
         finally:
             app.store.forget_runner(lock.runner.uuid)
 
 
-def _run(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> RunReport:
-    deps = deps_for(app, request, progress, stops, runner)
+def _telling(progress: Progress, gate: Gate | None) -> Callable[[str], None]:
+    """At the gate no agent is at work, so there is nothing to say of ending them."""
+    return lambda text: None if gate and gate.asking else progress.note(text)
+
+
+def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
     notes = _before(app, deps, request)
     for note in notes:
-        progress.note(note)
+        deps.progress.note(note)
+    request = _at_gate(app, request, deps, stops)
     # without ids and without --all: the next ready task, one
     most = None if request.everything or request.ids else 1
     pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked)
@@ -78,18 +89,27 @@ def _check_settings(app: App) -> None:
         )
 
 
+def _at_gate(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunRequest:
+    """Who left the gate without an answer, or was killed there, is asked first; nothing is done twice for it."""
+    if deps.gate is None:
+        return request
+    ids = request.ids or None
+    waiting = app.store.tasks(app.key, statuses=(Status.WAITING_APPROVAL,), ids=ids)
+    wanted = [t.id for t in waiting if deps.policy_for(t).hitl != "off"]
+    if not (request.ids or request.everything):
+        wanted = wanted[:1]
+    for number in wanted:
+        if not stops.asked:
+            # nobody has claimed it yet: a person's answer needs no claim
+            asked(replace(deps, book=app.book), number)
+    return request if request.ids or request.everything or not wanted else replace(request, ids=tuple(wanted))
+
+
 def _check_ids(app: App, request: RunRequest) -> None:
     """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
-    lock_dir = app.locks
     for number in request.ids:
         task = app.store.task(app.key, number)
-        holder = app.store.holder(app.key, number)
-        if holder and task.status in RUNNING and not is_dead(lock_dir, str(holder["runner"])):
-            raise Refused(
-                f"Task {number} is being run by {holder.get('user')}@{holder.get('host')}, "
-                f"pid {holder.get('pid')}, since {holder.get('since')}.",
-                hint=f"Wait for it (`burnish status`), or stop it: burnish cancel {number}",
-            )
+        refuse_if_held(app, number)
         if task.status is Status.FAILED and not request.dry_run:
             actions.retry(app.book, number, by=app.person)
 
@@ -156,12 +176,12 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         overspent=_session_budget(app, request),
         add=app.add,
         program=programs(app.repo, agents, stops.everything),
+        person=Person(app.person, "gate"),
+        follow_up=follow_up(app),
     )
 
 
 def _policy(app: App, request: RunRequest, task: Task) -> Policy:
-    from dataclasses import replace
-
     policy = app.policy(task)
     if request.no_review and not policy.review_required:
         policy = replace(policy, review_enabled=False)

@@ -1,0 +1,97 @@
+"""burnish decide, burnish override"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from burnish.cli import questions
+from burnish.cli.paint import say, say_json, tell
+from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.cli.text import one_line
+from burnish.core.gate import Answer, Choice
+from burnish.core.status import Status
+from burnish.core.task import Task, task_id
+from burnish.engine.overriding import needs_grounds
+
+Commit = Annotated[
+    str, typer.Option("--commit", metavar="SHA", help="The commit you looked at; refused if it is another now.")
+]
+DONE = {
+    Choice.APPROVE: "Approved",
+    Choice.REJECT: "Rejected",
+    Choice.FIX: "Sent back",
+    Choice.SKIP: "Accepted without a review:",
+}
+
+
+def decide(
+    task: TaskId,
+    choice: Annotated[Choice, typer.Argument(metavar="approve|reject|fix|skip", show_default=False)],
+    note: Annotated[str, typer.Option("-m", "--note", metavar="NOTE", help="For the record, and for who fixes.")] = "",
+    commit: Commit = "",
+    pre_existing: questions.PreExisting = False,
+    wrong_context: questions.WrongContext = False,
+    out_of_scope: questions.OutOfScope = False,
+    environmental: questions.Environmental = False,
+    follow_up: questions.FollowUp = False,
+    explain: questions.Explain = "",
+    as_json: AsJson = False,
+) -> None:
+    """Answer for a task that waits: approve, reject, fix or skip.
+
+    The answer counts for the reviewed commit alone. Approving against the review is an override and needs a reason.
+    """
+    from burnish import wiring
+    from burnish.wiring import people
+
+    wiring.refuse_inside_phase()
+    app, number = open_app(), task_id(task)
+    grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
+    if choice is Choice.APPROVE and grounds is None and questions.on_terminal():
+        shown = people.what_waits(app, number)
+        if shown.against and shown.task.status is Status.WAITING_APPROVAL:
+            # what is accepted is what was there when the questions were asked
+            grounds, commit = questions.ask(), commit or shown.commit
+    done = people.decide(app, number, Answer(choice, note, commit, grounds))
+    _report(done, DONE[choice], as_json)
+
+
+def override(
+    task: TaskId,
+    commit: Commit = "",
+    pre_existing: questions.PreExisting = False,
+    wrong_context: questions.WrongContext = False,
+    out_of_scope: questions.OutOfScope = False,
+    environmental: questions.Environmental = False,
+    follow_up: questions.FollowUp = False,
+    explain: questions.Explain = "",
+    as_json: AsJson = False,
+) -> None:
+    """Accept a task against its review, with the reason on record.
+
+    On a terminal five questions are asked; in scripts the flags answer them.
+    """
+    from burnish.wiring import people
+
+    app, number = open_app(), task_id(task)
+    shown = people.check_override(app, number, commit=commit)
+    given = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
+    grounds = questions.grounds_or_ask(given)
+    if grounds is None:
+        raise needs_grounds(shown.task, f"burnish override {number}")
+    _report(people.override(app, number, grounds, commit=commit or shown.commit), "Overrode the review of", as_json)
+
+
+def _report(task: Task, what: str, as_json: bool) -> None:
+    if as_json:
+        from burnish.views import task_json
+
+        say_json(task_json(task))
+        return
+    say(f"{what} task {task.id}: {one_line(task.spec.title)} ({task.status})")
+    if task.status is Status.IN_PROGRESS:
+        tell(f"  `burnish run {task.id}` goes on with it.")
+    elif task.status is Status.VERIFIED:
+        tell(f"  `burnish merge {task.id}` brings it to {task.target or 'its branch'}.")

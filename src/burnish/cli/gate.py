@@ -1,0 +1,187 @@
+"""The gate on a terminal: what the review found, and one key for what is to become of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+from burnish.cli import questions
+from burnish.cli.paint import BY_SEVERITY, coloured, columns, paint, spoken, tell
+from burnish.cli.text import count, cut, one_line, width, wrap
+from burnish.core.finding import Finding, blocks, worst_first
+from burnish.core.gate import Answer, Choice, Shown
+
+KEYS = {"a": Choice.APPROVE, "r": Choice.REJECT, "f": Choice.FIX, "s": Choice.SKIP}
+MENU = "  [a]pprove  [r]eject  [f]ix-and-retry  [s]kip"
+TONES = {"approved": "green", "changes_requested": "yellow", "rejected": "red", "needs_discussion": "magenta"}
+# Seconds between looks at whether an answer is still wanted; a stop is noticed as fast.
+PATIENCE = 0.25
+_WIDEST = 79
+_MOST = 20
+
+
+class NoAnswer(Exception):
+    """The input ended, or nobody waits for an answer any more."""
+
+
+class TerminalGate:
+    """Asks whoever sits there. Thread-safe: one question at a time."""
+
+    def __init__(self, aside: Callable[[], AbstractContextManager[None]]) -> None:
+        self.aside = aside
+        self.asking = False
+
+    def ask(self, shown: Shown, waits: Callable[[], bool]) -> Answer | None:
+        with self.aside():
+            self.asking = True
+            try:
+                for line in screen(shown, room=columns(sys.stderr), colour=coloured(sys.stderr)):
+                    tell(line)
+                return _answer(shown, waits)
+            except NoAnswer:
+                tell("")
+                return None
+            finally:
+                self.asking = False
+
+
+def can_ask() -> bool:
+    """A person at a terminal that is ours to read from: a job in the background has none."""
+    if not questions.on_terminal():
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
+    rule = paint("═" * min(room, _WIDEST), "cyan", on=colour)
+    task = shown.task
+    cycles = f"cycle {shown.cycle}/{task.max_cycles}"
+    if shown.cycle > task.max_cycles:
+        cycles = f"cycle {shown.cycle} (max {task.max_cycles})"
+    title = cut(f"Review: T{task.id} — {one_line(task.spec.title)}", min(room, _WIDEST) - width(cycles) - 2)
+    gap = " " * max(2, min(room, _WIDEST) - width(title) - width(cycles))
+    yield ""
+    yield rule
+    yield f"{paint(title, 'bold', on=colour)}{gap}{paint(cycles, 'dim', on=colour)}"
+    yield rule
+    yield ""
+    yield from _findings(shown, room, colour)
+    yield ""
+    yield from _verdict(shown, room, colour)
+    facts = f"Commit {shown.commit[:12]} on {one_line(task.branch or '')}. The change: burnish diff {task.id}"
+    yield paint(cut(facts, room), "dim", on=colour)
+    yield ""
+    yield paint(MENU, "bold", on=colour)
+
+
+def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+    found = worst_first(shown.findings)
+    yield f"{count(len(found), 'issue')} found:" if found else "No issues found."
+    for finding in found[:_MOST]:
+        severity = finding.remark.severity.value
+        label = paint(f"{severity.upper()}:", BY_SEVERITY.get(severity, "dim"), on=colour)
+        first, *more = wrap(_words(finding), max(20, room - len(severity) - 4)) or [""]
+        yield f"  {label} {first}"
+        yield from (f"    {line}" for line in more)
+    if len(found) > _MOST:
+        yield f"  … and {len(found) - _MOST} more: burnish findings {shown.task.id}"
+
+
+def _words(finding: Finding) -> str:
+    remark = finding.remark
+    place = f" ({one_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
+    return f"{one_line(remark.title)}{place}"
+
+
+def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+    word = shown.verdict.upper() or "NONE (the review could not be read, or there was none)"
+    summary = f" — {one_line(shown.summary)}" if shown.summary else ""
+    first, *more = wrap(f"{word}{summary}", room - 9)[:6]
+    head, tail = first[: len(word)], first[len(word) :]
+    yield f"Verdict: {paint(head, TONES.get(shown.verdict, 'red'), on=colour)}{tail}"
+    yield from (f"         {line}" for line in more)
+    standing = [f.id for f in shown.findings if blocks(f, shown.block_on)]
+    if shown.against:
+        why = f" ({', '.join(standing)} open)" if standing else ""
+        yield paint(cut(f"To approve it is an override{why}: you will be asked why.", room), "yellow", on=colour)
+
+
+def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:
+    def line(prompt: str) -> str:
+        return _read(prompt, waits, keys=False)
+
+    while True:
+        choice = KEYS.get(_read("> ", waits, keys=True))
+        if choice is None:
+            tell("Press a, r, f or s. Ctrl-C leaves the task waiting.")
+        elif choice is Choice.SKIP and not shown.may_skip:
+            tell("The review is required, so it cannot be skipped (`review.required: false` allows it).")
+        elif choice is Choice.APPROVE and shown.against:
+            return Answer(choice, "", shown.commit, questions.ask(line))
+        elif choice is Choice.FIX:
+            note = line("Note for the fix (Enter for none): ").strip()
+            if note or shown.findings or shown.against:
+                return Answer(choice, note, shown.commit)
+            tell("No finding is open: say in the note what is to be fixed.")
+        else:
+            return Answer(choice, "", shown.commit)
+
+
+def _read(prompt: str, waits: Callable[[], bool], *, keys: bool) -> str:
+    """A key, or a line; only what was typed after the prompt stood there."""
+    fd = sys.stdin.fileno()
+    with _cbreak(fd) if keys else contextlib.nullcontext():
+        if keys:
+            with contextlib.suppress(termios.error):
+                termios.tcflush(fd, termios.TCIFLUSH)
+        sys.stderr.write(spoken(prompt))
+        sys.stderr.flush()
+        text = _typed(fd, waits).strip()
+        if keys:
+            word = text.lower()
+            # a whole word counts as its first letter; anything longer, e.g. an arrow key, does not
+            word = next((key for key, choice in KEYS.items() if word in (key, choice.value)), "")
+            tell(KEYS[word].value if word else "")
+            return word
+        return text
+
+
+def _typed(fd: int, waits: Callable[[], bool]) -> str:
+    while waits():
+        if select.select([fd], [], [], PATIENCE)[0]:
+            try:
+                data = os.read(fd, 4096)
+            except OSError:
+                data = b""  # the terminal is gone
+            # Ctrl-D where keys are read one by one
+            if data in (b"", b"\x04"):
+                tell("")
+                tell("No answer: the task waits.")
+                raise NoAnswer
+            return data.decode("utf-8", "replace")
+    raise NoAnswer
+
+
+@contextlib.contextmanager
+def _cbreak(fd: int) -> Iterator[None]:
+    """One key is enough; where the terminal cannot do that, a line is read."""
+    try:
+        before = termios.tcgetattr(fd)
+        tty.setcbreak(fd)
+    except termios.error:
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(fd, termios.TCSADRAIN, before)

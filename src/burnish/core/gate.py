@@ -1,0 +1,53 @@
+"""The gate: what a person is shown, and what the person may answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from burnish.core.finding import Finding, Severity
+from burnish.core.override import Grounds
+from burnish.core.task import Task
+
+
+class Choice(StrEnum):
+    APPROVE = "approve"
+    REJECT = "reject"
+    FIX = "fix"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One reviewed commit, as it is put before a person."""
+
+    task: Task
+    cycle: int
+    commit: str
+    verdict: str
+    summary: str
+    # what burnish would do, or why it waits
+    why: str
+    findings: tuple[Finding, ...] = ()
+    # approving it goes against the review or open findings
+    against: bool = False
+    may_skip: bool = False
+    block_on: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    choice: Choice
+    note: str = ""
+    # the commit that the person saw; "" = the reviewed one
+    commit: str = ""
+    # why, where approving is an override
+    grounds: Grounds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who decides, and from where: cli, gate, web."""
+
+    name: str
+    via: str = "cli"

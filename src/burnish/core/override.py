@@ -1,0 +1,70 @@
+"""Forward against a rejection: five questions, and what the answers come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from burnish.errors import BadInput
+
+
+class Ground(StrEnum):
+    """Why a rejection does not count."""
+
+    PRE_EXISTING = "pre_existing"
+    WRONG_CONTEXT = "wrong_context"
+    CROSS_SCOPE = "cross_scope"
+    INFRA = "infra"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    flag: str
+    words: str
+    # None: it makes a task, and is no category
+    ground: Ground | None
+
+
+QUESTIONS = (
+    Question("--pre-existing", "Was the problem there before this task?", Ground.PRE_EXISTING),
+    Question("--wrong-context", "Did the reviewer judge with the wrong context?", Ground.WRONG_CONTEXT),
+    Question("--out-of-scope", "Is it outside the scope of this task?", Ground.CROSS_SCOPE),
+    Question("--environmental", "Does it come from the environment, not from the code?", Ground.INFRA),
+    Question("--follow-up", "Should what is left open become a task of its own?", None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a person answered."""
+
+    ground: Ground
+    explanation: str = ""
+    follow_up: bool = False
+
+    @property
+    def words(self) -> str:
+        return f"{self.ground}: {self.explanation}" if self.explanation else str(self.ground)
+
+
+def grounds_of(yes: Mapping[str, bool], explanation: str) -> Grounds:
+    """The first yes gives the category; without one it takes words."""
+    first = next((q.ground for q in QUESTIONS if q.ground and yes.get(q.flag)), Ground.CUSTOM)
+    words = explanation.strip()
+    if first is Ground.CUSTOM and not words:
+        raise BadInput(
+            "An override needs a reason.",
+            hint=f'Give one of {", ".join(q.flag for q in QUESTIONS if q.ground)}, or say it: --explain "…"',
+        )
+    return Grounds(first, words, bool(yes.get("--follow-up")))
+
+
+def in_words(data: Mapping[str, Any]) -> str:
+    """One line for people and prompts, from an `override.recorded` event's data."""
+    said = str(data.get("explanation") or "").strip()
+    made = f" (follow-up: task {data['follow_up']})" if data.get("follow_up") else ""
+    who = f"overridden by {data.get('by', 'a person')}, {data.get('category', 'custom')}"
+    return f"{who}{': ' if said else ''}{said}{made}"

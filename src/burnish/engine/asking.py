@@ -1,0 +1,96 @@
+"""The gate: when a person is asked, what is shown, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.decision import Decision, Escalate, Revise
+from burnish.core.event import Event
+from burnish.core.flow import RUNNING
+from burnish.core.gate import Shown
+from burnish.core.history import History
+from burnish.core.policy import Policy
+from burnish.core.status import ReviewStatus, Status
+from burnish.core.stored import stored_review
+from burnish.core.task import TaskType
+from burnish.engine.archive import archive
+from burnish.engine.moves import moved
+from burnish.engine.overriding import judged_commit
+from burnish.engine.people import decide, is_against
+from burnish.engine.ports import Deps
+from burnish.engine.record_review import mark_overrides
+from burnish.errors import BurnishError
+
+
+def asks_person(history: History, policy: Policy, cycle: int, decision: Decision) -> bool:
+    """Is a person to be heard before this is sent back or stops? Acceptance has its own way to the gate."""
+    if policy.hitl == "off" or history.task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
+        return False
+    if isinstance(decision, Revise):
+        return policy.hitl == "every" and stored_review(history, cycle) is not None
+    work = history.tip(cycle)
+    return isinstance(decision, Escalate) and bool(work and work.result.get("changed"))
+
+
+def opened(
+    history: History, cycle: int, bound: Mapping[str, Any], why: str, status: ReviewStatus | None
+) -> list[Event]:
+    """On record before anybody is asked, so that a crash at the gate leaves the task at the gate."""
+    task = history.task
+    attempt, new = history.attempt(cycle, "gate")
+    started = Event("phase.started", {"phase": "gate", "attempt": attempt, "runner": ""}, run=task.run, cycle=cycle)
+    waits = moved(
+        replace(task, status=Status.CODE_REVIEW), Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status
+    )
+    gate = Event("gate.opened", {**bound, "why": why}, run=task.run, cycle=cycle)
+    return [*([started] if new else []), gate, waits]
+
+
+def asked(deps: Deps, task_id: int) -> bool:
+    """Put the task before a person, if there is one to ask; True where the run may go on."""
+    history = deps.book.history(task_id)
+    policy = deps.policy_for(history.task)
+    if deps.gate is None or history.task.status is not Status.WAITING_APPROVAL or policy.hitl == "off":
+        return False
+    answer = deps.gate.ask(shown(history, policy), lambda: _still_waits(deps, task_id))
+    if answer is not None:
+        try:
+            decide(deps.book, deps.code, task_id, answer, policy, deps.person, follow_up=deps.follow_up)
+        except BurnishError as error:
+            # e.g. the branch moved while the person read: nothing has changed, and the task still waits
+            deps.progress.note(f"{error.what} {error.hint}")
+            return False
+        keep_decision(deps, task_id)
+    # somebody else may have answered, on another screen
+    return deps.book.task(task_id).status in RUNNING
+
+
+def keep_decision(deps: Deps, task_id: int) -> None:
+    """What a person decided, in the artifacts."""
+    task = deps.book.task(task_id)
+    mark_overrides(deps, task)
+    archive(deps, deps.code.workspace(task), task, task.cycle)
+
+
+def _still_waits(deps: Deps, task_id: int) -> bool:
+    return deps.book.task(task_id).status is Status.WAITING_APPROVAL and not deps.stopping(task_id)
+
+
+def shown(history: History, policy: Policy) -> Shown:
+    seen = judged_commit(history)
+    said = seen.result if seen else {}
+    verdict = str(said.get("verdict") or "")
+    return Shown(
+        task=history.task,
+        cycle=history.cycle,
+        commit=str(said.get("commit", "")),
+        verdict=verdict,
+        summary=str(said.get("summary", "")),
+        why=history.task.note,
+        findings=tuple(f for f in history.findings if f.alive),
+        against=is_against(history, policy),
+        may_skip=not policy.review_required,
+        block_on=policy.block_on,
+    )

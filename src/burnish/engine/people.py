@@ -1,0 +1,160 @@
+"""What a person decides on a reviewed commit: approve, reject, fix, skip, override. Each is one transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burnish.core.event import Event
+from burnish.core.finding import blocks
+from burnish.core.gate import Answer, Choice, Person
+from burnish.core.history import History, PhaseRecord
+from burnish.core.policy import Policy
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
+from burnish.core.stored import stored_review
+from burnish.core.task import Task
+from burnish.engine.moves import moved
+from burnish.engine.overriding import approved, check_seen, gate_closed, needs_grounds, overridden
+from burnish.engine.ports import Book, Code, FollowUp
+from burnish.errors import BadInput, Refused
+
+
+def decide(
+    book: Book,
+    code: Code,
+    task_id: int,
+    answer: Answer,
+    policy: Policy,
+    person: Person,
+    *,
+    follow_up: FollowUp | None = None,
+) -> Task:
+    """Carry out what a person says about the commit that the person saw."""
+    history = book.history(task_id)
+    task = history.task
+    _check_legal(task, answer.choice, policy)
+    seen = check_seen(code, history, answer.commit)
+    if answer.choice is Choice.FIX:
+        events = send_back(book, history, answer.note, person)
+    elif answer.choice is Choice.REJECT:
+        events = _reject(book, history, answer.note, person)
+    else:
+        events = _accept(history, answer, policy, person, seen, follow_up)
+    book.record(task_id, *gate_closed(history, answer.choice), *events)
+    return book.task(task_id)
+
+
+def _check_legal(task: Task, choice: Choice, policy: Policy) -> None:
+    if choice is Choice.SKIP and policy.review_required:
+        raise Refused(
+            "The review is required and cannot be skipped.", hint="`review.required: false` in the settings allows it."
+        )
+    to = {Choice.FIX: Status.IN_PROGRESS, Choice.REJECT: Status.BLOCKED}.get(choice, Status.VERIFIED)
+    check_move(str(task.id), task.status, to)
+    if to is Status.VERIFIED and task.status is not Status.WAITING_APPROVAL:
+        raise Refused(
+            f"Task {task.id} is {task.status} and does not wait for an approval.",
+            hint=f"To accept it all the same: burnish override {task.id}",
+        )
+    if task.status is Status.FAILED:
+        raise Refused(f"Task {task.id} could not be run.", hint=f"`burnish retry {task.id}` goes on with it.")
+
+
+def is_against(history: History, policy: Policy) -> bool:
+    """Would accepting it go against a review that asked for changes, findings that block, or no review at all?"""
+    last = history.decision(history.cycle)
+    accepted = last is not None and last.action in ("accept", "wait") and last.data.get("review_status") != "failed"
+    unseen = policy.review_required and stored_review(history, history.cycle) is None
+    return not accepted or unseen or any(blocks(f, policy.block_on) for f in history.findings)
+
+
+def _accept(
+    history: History,
+    answer: Answer,
+    policy: Policy,
+    person: Person,
+    seen: PhaseRecord,
+    follow_up: FollowUp | None,
+) -> list[Event]:
+    task, skips = history.task, answer.choice is Choice.SKIP
+    status = ReviewStatus.SKIPPED if skips else ReviewStatus.PASSED
+    against = not skips and is_against(history, policy)
+    if against and answer.grounds is None:
+        raise needs_grounds(task, f"burnish decide {task.id} approve")
+    if not against and task.review_status is ReviewStatus.FIXED and not skips:
+        status = ReviewStatus.FIXED
+    judge = policy.judge if against or skips else str(seen.result.get("judge", policy.judge))
+    over = [overridden(history, answer.grounds, person, follow_up)] if against and answer.grounds else []
+    why = answer.note or f"{'skipped' if skips else 'approved'} by a person"
+    data = {
+        "action": "accept",
+        "why": why,
+        "review_status": status.value,
+        **_signed(answer.choice, answer.note, person),
+    }
+    data["commit"] = seen.result["commit"]
+    final = None if skips else FinalVerdict.APPROVED
+    return [
+        *over,
+        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        approved(task, seen, judge, why, person),
+        moved(task, Status.VERIFIED, cycle=history.cycle, final_verdict=final, review_status=status),
+    ]
+
+
+def _reject(book: Book, history: History, note: str, person: Person) -> list[Event]:
+    task, why = history.task, note or "rejected by a person"
+    where = {"run": task.run, "cycle": history.cycle}
+    blockers = _alive(history)
+    reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
+    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
+    data |= {"blockers": blockers, **_signed(Choice.REJECT, note, person)}
+    stop = moved(
+        task,
+        Status.BLOCKED,
+        cycle=history.cycle,
+        reason=reason,
+        error=ErrorCode.REVIEW_REJECTED,
+        note=why,
+        final_verdict=FinalVerdict.REJECTED,
+        review_status=status,
+    )
+    said = Event("review.rejected", {"why": why, "blockers": blockers, "by": person.name}, **where)
+    return [*_void(book, task, why), Event("decision.made", data, **where), said, stop]
+
+
+def send_back(book: Book, history: History, note: str, person: Person, **more: Any) -> list[Event]:
+    """One more improve, with the findings and the person's own words; the maximum does not count here."""
+    task = history.task
+    said = [r.result.get("summary") for r in history.reviews(history.cycle)]
+    asked = history.decision(history.cycle)
+    rejected = asked is not None and asked.action in ("ask", "escalate", "revise")
+    if not (note.strip() or _alive(history) or (rejected and any(said))):
+        raise BadInput(
+            f"There is nothing to fix in task {task.id}: no finding is open.",
+            hint='Say what to change: -m "…"',
+        )
+    why = note.strip() or "a person said: fix what was found"
+    data = {"action": "revise", "why": why, "guidance": note.strip(), "blockers": _alive(history)}
+    data |= {"review_status": ReviewStatus.FAILED.value, **_signed(Choice.FIX, note, person), **more}
+    where = {"run": task.run, "cycle": history.cycle}
+    return [
+        *_void(book, task, "a person asked for changes"),
+        Event("decision.made", data, **where),
+        Event("review.rejected", {"why": why, "blockers": _alive(history), "by": person.name}, **where),
+        moved(task, Status.IN_PROGRESS, cycle=history.cycle, review_status=ReviewStatus.FAILED),
+    ]
+
+
+def _signed(choice: Choice, note: str, person: Person) -> dict[str, Any]:
+    return {"choice": choice.value, "by": person.name, "via": person.via, "note": note.strip()}
+
+
+def _void(book: Book, task: Task, why: str) -> list[Event]:
+    approval = book.approval(task.id)
+    if approval is None or not approval.valid:
+        return []
+    return [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)]
+
+
+def _alive(history: History) -> list[str]:
+    return [f.id for f in history.findings if f.alive]

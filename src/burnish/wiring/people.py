@@ -1,0 +1,97 @@
+"""What a person decides, for every screen: each refuses what is not the person's to decide now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burnish.core.gate import Answer, Person, Shown
+from burnish.core.history import History
+from burnish.core.override import Grounds
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine import actions, asking, overriding, people
+from burnish.engine.followups import after_override
+from burnish.engine.ports import Deps, FollowUp
+from burnish.wiring.helpers import Stops
+from burnish.wiring.holding import refuse_if_held
+from burnish.wiring.reader import refuse_inside_phase
+from burnish.wiring.rendering import Nobody
+from burnish.wiring.requests import RunRequest
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+
+def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
+    """`burnish decide`; the web and the terminal's interface do the same."""
+    refuse_inside_phase()
+    refuse_if_held(app, task_id)
+    policy, person = app.policy(app.store.task(app.key, task_id)), Person(app.person, via)
+    people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
+    return _kept(app, task_id)
+
+
+def override(app: App, task_id: int, grounds: Grounds, *, commit: str = "", via: str = "cli") -> Task:
+    refuse_inside_phase()
+    refuse_if_held(app, task_id)
+    policy, person = app.policy(app.store.task(app.key, task_id)), Person(app.person, via)
+    overriding.override(app.book, app.code, task_id, policy, grounds, person, commit=commit, follow_up=follow_up(app))
+    return _kept(app, task_id)
+
+
+def check_override(app: App, task_id: int, *, commit: str = "") -> Shown:
+    """Before anybody is asked why: may it be overridden at all? What it is that would be accepted."""
+    refuse_inside_phase()
+    refuse_if_held(app, task_id)
+    history = app.store.history(app.key, task_id)
+    overriding.road_to_verified(history.task)
+    overriding.check_seen(app.code, history, commit)
+    return asking.shown(history, app.policy(history.task))
+
+
+def done(app: App, task_id: int, grounds: Grounds | None, *, via: str = "cli") -> Task:
+    """A task that is finished, e.g. merged by hand; an override where it is not approved."""
+    refuse_inside_phase()
+    refuse_if_held(app, task_id)
+    task = app.store.task(app.key, task_id)
+    actions.void_stale(app.book, app.code, task, app.policy(task).judge)
+    actions.done(app.book, task_id, person=Person(app.person, via), grounds=grounds, follow_up=follow_up(app))
+    return _kept(app, task_id)
+
+
+def done_overrides(app: App, task_id: int) -> bool:
+    """Would `done` go against a review? Refused at once where it is not legal at all."""
+    refuse_if_held(app, task_id)
+    task = app.store.task(app.key, task_id)
+    if task.status is Status.VERIFIED:
+        return False
+    overriding.road_to_verified(task)
+    return True
+
+
+def what_waits(app: App, task_id: int) -> Shown:
+    """What a person is to be shown before deciding."""
+    history = app.store.history(app.key, task_id)
+    return asking.shown(history, app.policy(history.task))
+
+
+def follow_up(app: App) -> FollowUp:
+    """Made once for each run of a task, however often it is asked for."""
+
+    def make(history: History, grounds: Grounds) -> int:
+        spec = after_override(history, grounds)
+        known = [task.id for task in app.store.tasks(app.key) if task.spec.follows == spec.follows]
+        return known[0] if known else app.add(spec).id
+
+    return make
+
+
+def _kept(app: App, task_id: int) -> Task:
+    asking.keep_decision(_deps(app), task_id)
+    return app.store.task(app.key, task_id)
+
+
+def _deps(app: App) -> Deps:
+    from burnish.wiring.running import deps_for
+
+    return deps_for(app, RunRequest(), Nobody(), Stops(), "")

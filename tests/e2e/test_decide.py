@@ -1,0 +1,174 @@
+"""`burnish decide`: what each answer does, and that it counts for the commit that was seen alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testing.lab import APPROVE, REJECT, Lab
+from tests.engine.test_binding import by_hand
+
+QUIET = 'app.write_text(app.read_text() + f"# {phase} {cycle}\\n")'
+
+
+def facts(lab: Lab) -> tuple[object, ...]:
+    return lab.events(), lab.refs("refs/"), lab.repo.fingerprint()
+
+
+def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", author: str = QUIET) -> Lab:
+    """One task at the gate, with nobody at a terminal."""
+    lab = Lab.make(tmp_path, author=author, judge=judge, extra=extra)
+    lab.add("Add division", *argv)
+    said = lab.burnish("run", "--hitl-review", code=1)
+    assert "no prompt" in said.err
+    assert lab.task()["status"] == "waiting_approval"
+    return lab
+
+
+def test_approve_accepts_what_was_reviewed_and_says_who(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, APPROVE)
+    said = lab.burnish("decide", "1", "approve", "-m", "looks good", "--json").json
+    assert (said["status"], said["final_verdict"], said["review_status"]) == ("verified", "APPROVED", "passed")
+    decided = lab.events("decision.made")[-1]["data"]
+    assert (decided["choice"], decided["note"], decided["via"]) == ("approve", "looks good", "cli")
+    assert decided["by"].startswith("user:") and decided["commit"] == said["commit"]
+    assert lab.events("override.recorded") == []
+    calls = len(lab.calls())
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
+    lab.burnish("merge", "1")
+
+
+def test_the_gate_holds_before_anything_is_sent_back(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    assert [c["phase"] for c in lab.calls()] == ["implement", "review"]
+    (opened,) = lab.events("gate.opened")
+    assert opened["data"]["commit"] == lab.task()["commit"]
+    assert lab.show(1)["cycles"][0]["phases"][-1]["phase"] == "gate"
+    lab.burnish("run", "--all")
+    assert len(lab.calls()) == 2 and lab.task()["status"] == "waiting_approval"
+
+
+def test_reject_blocks_for_good(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, APPROVE)
+    lab.burnish("decide", "1", "reject", "-m", "not what I meant")
+    task = lab.show(1)
+    assert (task["status"], task["reason"], task["error"]) == ("blocked", "human_rejected", "REVIEW_REJECTED")
+    assert (task["final_verdict"], task["review_status"], task["note"]) == ("REJECTED", "rejected", "not what I meant")
+    assert task["cycles"][0]["review_status"] == "rejected" and task["approval"]["valid"] is False
+    calls = len(lab.calls())
+    lab.burnish("run", "--all")
+    assert len(lab.calls()) == calls, "nothing is tried again by itself"
+
+
+def test_fix_gives_one_more_improve_with_findings_and_note_even_past_the_maximum(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, REJECT, "--max-cycles", "1")
+    lab.burnish("decide", "1", "fix", "-m", "use a guard clause")
+    assert lab.task()["status"] == "in_progress"
+    lab.agent("judge", APPROVE)
+    lab.burnish("run")
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
+    prompt = next(c["prompt"] for c in lab.calls() if c["phase"] == "improve")
+    assert "use a guard clause" in prompt and "Zero is not handled" in prompt
+
+
+def test_fix_with_nothing_to_fix_is_refused_before_any_change(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, APPROVE)
+    before = facts(lab)
+    assert "-m" in lab.burnish("decide", "1", "fix", code=2).err
+    assert facts(lab) == before
+
+
+def test_skip_is_refused_where_the_review_is_required(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    before = facts(lab)
+    assert "required" in lab.burnish("decide", "1", "skip", code=4).err
+    assert facts(lab) == before
+    lab.settle("review: {agents: [judge], required: false}\n")
+    lab.burnish("decide", "1", "skip")
+    assert (lab.task()["status"], lab.task()["review_status"]) == ("verified", "skipped")
+
+
+def test_approving_against_the_review_is_an_override_and_needs_a_reason(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    before = facts(lab)
+    said = lab.burnish("decide", "1", "approve", "-m", "fine", code=2)
+    assert "--explain" in said.err and facts(lab) == before
+    lab.burnish("decide", "1", "approve", "--out-of-scope", "--explain", "zero comes later")
+    assert (lab.task()["status"], lab.task()["overrides"]) == ("verified", 1)
+    (over,) = lab.events("override.recorded")
+    assert (over["data"]["category"], over["data"]["explanation"]) == ("cross_scope", "zero comes later")
+    assert len(lab.events("review.approved")) == 1
+    lab.burnish("merge", "1")
+
+
+def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, APPROVE)
+    seen, base = lab.task()["commit"], lab.task()["base"]
+    other = "0" * 40
+    before = facts(lab)
+    for choice in ("approve", "reject", "fix", "skip"):
+        for wrong in (base, other, seen[:5], seen[:-1] + ("0" if seen[-1] != "0" else "1"), "main", f"{seen}0"):
+            lab.burnish("decide", "1", choice, "-m", "x", "--commit", wrong, code=4)
+            assert facts(lab) == before
+    by_hand(lab)
+    before = facts(lab)
+    for choice in ("approve", "reject", "fix"):
+        for named in ([], ["--commit", seen], ["--commit", lab.repo.git("rev-parse", lab.task()["branch"])]):
+            said = lab.burnish("decide", "1", choice, "-m", "x", *named, code=4)
+            assert "is what was reviewed" in said.err and facts(lab) == before
+    lab.agent("judge", "print(verdict('approved', inspected=['app.py', 'by-hand.py']))")
+    lab.burnish("run", "--hitl-review", code=1)
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 2)
+    lab.burnish("decide", "1", "approve", "--commit", seen, code=4)
+    lab.burnish("decide", "1", "approve", "--commit", lab.task()["commit"][:10].upper())
+    assert lab.task()["status"] == "verified"
+
+
+def test_a_branch_that_moves_at_the_gate_of_a_rejection_is_judged_anew(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    by_hand(lab)
+    lab.agent("judge", "print(verdict('approved', inspected=['app.py', 'by-hand.py']))")
+    lab.burnish("run")
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
+    assert [c["phase"] for c in lab.calls()].count("improve") == 0
+
+
+@pytest.mark.parametrize("choice", ["approve", "reject", "fix", "skip"])
+def test_there_is_nothing_to_decide_on_what_was_never_worked_on_or_is_over(tmp_path: Path, choice: str) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, author=QUIET)
+    lab.add()
+    before = facts(lab)
+    lab.burnish("decide", "1", choice, "-m", "x", code=4)
+    assert facts(lab) == before
+    lab.burnish("run")
+    lab.burnish("done", "1")
+    before = facts(lab)
+    lab.burnish("decide", "1", choice, "-m", "x", code=4)
+    assert facts(lab) == before
+
+
+def test_a_blocked_task_may_be_sent_back_but_not_simply_approved(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=QUIET, judge="print(verdict('needs_discussion', 'which way?', [flaw]))")
+    lab.add()
+    lab.burnish("run", code=1)
+    assert "burnish override 1" in lab.burnish("decide", "1", "approve", code=4).err
+    lab.burnish("decide", "1", "reject", code=4)
+    lab.burnish("decide", "1", "fix", "-m", "the short way")
+    lab.agent("judge", APPROVE)
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+
+
+def test_final_asks_before_acceptance_and_before_blocking_only(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=QUIET, judge=REJECT, extra="review: {agents: [judge]}\nhitl_review: final\n")
+    lab.add("Add division", "--max-cycles", "2")
+    lab.burnish("run", code=1)
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 2)
+    lab.burnish("decide", "1", "fix")
+    lab.agent("judge", APPROVE)
+    lab.burnish("run", code=1)
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 3)
+    lab.burnish("decide", "1", "approve")
+    assert lab.task()["status"] == "verified"
