@@ -1,0 +1,37 @@
+"""burnish pr"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from burnish.cli.paint import mark, say, say_json
+from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.cli.text import clean
+from burnish.core.task import task_id
+
+
+def pr(
+    task: TaskId,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="As a draft; it may show what is not approved yet, and says so.")
+    ] = False,
+    into: Annotated[
+        str | None, typer.Option("--into", metavar="BRANCH", help="Another target than the branch it began from.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Push a task's branch and open a pull request, by your own git and gh."""
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
+    from burnish.wiring.pull_request import open_pull
+
+    pull = open_pull(open_app(), task_id(task), draft=draft, into=into)
+    if as_json:
+        facts = {"id": str(pull.task.id), "url": pull.url, "branch": pull.branch, "base": pull.base}
+        say_json({**facts, "remote": pull.remote, "updated": pull.updated})
+    else:
+        what = "was there already and says now what is so now" if pull.updated else "is open"
+        say(f"{mark('✓')} The pull request of task {pull.task.id} {what}: {clean(pull.url) or pull.branch}")

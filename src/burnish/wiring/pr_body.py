@@ -1,0 +1,92 @@
+"""What a pull request says about a task: the review, in short, for people who were not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from burnish.core.finding import Finding, worst_first
+from burnish.core.history import History
+from burnish.core.task import Task
+from burnish.views.cycles import cycles
+
+MOST = 50
+_LONGEST = 300
+
+
+def body(history: History, *, approved: str | None) -> str:
+    """Markdown: summary, criteria, findings with their state, checks, cycles, cost."""
+    told = [cycle for cycle in cycles(history.phases, history.decisions) if cycle["phases"]]
+    reviewed = [p.result for p in history.phases if p.phase == "review" and p.state == "finished" and not p.superseded]
+    last: Mapping[str, Any] = reviewed[-1] if reviewed else {}
+    parts = [
+        _head(history.task, last, approved),
+        _list("Criteria", [_criterion(entry) for entry in last.get("compliance", ())]),
+        _findings(history.findings),
+        _list("Checks", [_check(check) for check in _last_checks(told)]),
+        _list("Cycles", [_cycle(cycle) for cycle in told]),
+        _foot(history.task),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def plain(text: object) -> str:
+    """One line that is only words: no markup of the reviewer's, no mention that calls somebody, no issue closed."""
+    line = " ".join(str(text or "").split())
+    line = re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", line)
+    line = re.sub(r"([@#])(?=\w)", "\\1\u200b", line).replace("://", ":\u200b//")
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip("\\") + "…"
+
+
+def _head(task: Task, last: Mapping[str, Any], approved: str | None) -> str:
+    verdict = f"**Approved** by burnish at {approved[:12]}." if approved else f"**Not approved yet** ({task.status})."
+    lines = [plain(task.spec.description), verdict, plain(last.get("summary", ""))]
+    return "\n\n".join(line for line in lines if line)
+
+
+def _list(title: str, items: Sequence[str]) -> str:
+    shown = [f"- {item}" for item in items[:MOST]]
+    more = [f"- … and {len(items) - MOST} more"] if len(items) > MOST else []
+    return f"### {title}\n\n" + "\n".join([*shown, *more]) if items else ""
+
+
+def _criterion(entry: Mapping[str, Any]) -> str:
+    met = {True: "met", False: "**not met**"}.get(entry.get("met"), "not judged")  # type: ignore[arg-type]
+    comment = plain(entry.get("note"))
+    return f"{plain(entry.get('item'))}: {met}" + (f" ({comment})" if comment else "")
+
+
+def _findings(findings: tuple[Finding, ...]) -> str:
+    rows = []
+    for finding in worst_first(findings)[:MOST]:
+        remark = finding.remark
+        place = f" ({plain(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
+        reason = f": {plain(finding.waiver.reason)}" if finding.waiver else ""
+        rows.append(f"{finding.id} {remark.severity}, **{finding.state}**{reason}: {plain(remark.title)}{place}")
+    return _list("Findings", rows) or "### Findings\n\nNone."
+
+
+def _last_checks(told: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return next((list(cycle["checks"]) for cycle in reversed(told) if cycle["checks"]), [])
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    counts = check.get("counts") or {}
+    numbers = ", ".join(f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key))
+    new = f", {len(check['new'])} new" if check.get("new") else ""
+    return f"{plain(check.get('name'))}: {check.get('status')}" + (f" ({numbers}{new})" if numbers else "")
+
+
+def _cycle(cycle: Mapping[str, Any]) -> str:
+    who = ", ".join(plain(voice.get("agent")) for voice in cycle["reviewers"])
+    said = f"{cycle['verdict'] or 'no review'}" + (f" by {who}" if who else "")
+    summary = plain(cycle["summary"])
+    return f"{cycle['number']}: {said}" + (f": {summary}" if summary else "")
+
+
+def _foot(task: Task) -> str:
+    cost = f"${task.cost_usd:.2f}" if task.cost_usd is not None else "unknown"
+    overrides = f", {task.overrides} overridden by a person" if task.overrides else ""
+    count = f"{task.cycle} cycle{'' if task.cycle == 1 else 's'}"
+    return f"Task {task.id}, {count}, cost {cost}, {task.tokens} tokens{overrides}."

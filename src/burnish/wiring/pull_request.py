@@ -1,0 +1,123 @@
+"""`burnish pr`: the task's branch to the remote and a pull request, by the user's own git and gh."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from burnish.core.task import Task
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.git.landing import ELSEWHERE, user_git
+from burnish.git.refs import read_ref
+from burnish.proc.capture import Captured, capture
+from burnish.wiring.merge_plan import fit_to_merge
+from burnish.wiring.pr_body import body
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request that is there now."""
+
+    task: Task
+    url: str
+    branch: str
+    base: str
+    remote: str
+    # it was there, and says now what is so now
+    updated: bool = False
+
+
+def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> Pull:
+    """Push what was approved and nothing else; a draft may show what is not approved yet, and says so."""
+    gh = shutil.which("gh")
+    if gh is None:
+        raise BurnishError(
+            "gh is not installed, so no pull request can be opened.",
+            hint="Install GitHub's command line (gh) and log in with `gh auth login`; or push the branch by hand.",
+        )
+    task, commit, approved = _subject(app, task_id, draft=draft)
+    base = into or task.target
+    if not base:
+        raise BadInput(
+            f"Task {task.id} was started from no branch.", hint=f"Name one: burnish pr {task.id} --into BRANCH"
+        )
+    remote = _remote(app, base)
+    pushed = user_git(app.repo.root, "push", "--quiet", remote, f"{commit}:refs/heads/{task.branch}")
+    if pushed.exit_code:
+        raise BurnishError(
+            f"git push to {remote} failed: {_last(pushed)}",
+            hint=f"Try it by hand: git push {remote} {commit[:12]}:refs/heads/{task.branch}",
+        )
+    text = app.book.secrets.redact(body(app.store.history(app.key, task.id), approved=commit if approved else None))
+    url, updated = _create(app, gh, task, base, text, draft=draft)
+    return Pull(task, url, str(task.branch), base, remote, updated)
+
+
+def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, bool]:
+    task = app.store.task(app.key, task_id)
+    try:
+        fit = fit_to_merge(app, task_id)
+    except Refused:
+        tip = read_ref(app.repo, f"refs/heads/{task.branch}") if task.branch else None
+        if not draft or tip is None or tip == task.base:
+            raise
+        return app.store.task(app.key, task_id), tip, False
+    return fit.task, fit.approval.commit, True
+
+
+def _remote(app: App, base: str) -> str:
+    """The one that the target is pulled from, else `origin`, else the only one."""
+    root = app.repo.root
+    named = user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
+    known = user_git(root, "remote").stdout.decode(errors="replace").split()
+    wanted = [named, "origin", *(known if len(known) == 1 else [])]
+    if found := [name for name in wanted if name in known]:
+        return found[0]
+    raise BurnishError(
+        "There is no remote to push to." if not known else "It is not known which remote to push to.",
+        hint="`git remote add origin URL`" if not known else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
+    )
+
+
+def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool) -> tuple[str, bool]:
+    title = " ".join(task.spec.title.split())
+    what = (f"--title={title}", "--body-file=-")
+    more = ("--draft",) if draft else ()
+    made = _gh(app, gh, "pr", "create", f"--head={task.branch}", f"--base={base}", *what, *more, text=text)
+    if made.exit_code == 0:
+        return _url(made), False
+    if "already exists" not in made.stderr.decode(errors="replace"):
+        raise _gh_failed(made, task)
+    edited = _gh(app, gh, "pr", "edit", str(task.branch), *what, text=text)
+    if edited.exit_code:
+        raise _gh_failed(edited, task)
+    return _url(edited) or _url(made, made.stderr), True
+
+
+def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
+    env = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"}
+    stdin = text.encode("utf-8", "replace")
+    return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=app.repo.root, env=env, stdin=stdin, timeout=120)
+
+
+def _gh_failed(done: Captured, task: Task) -> BurnishError:
+    return BurnishError(
+        f"gh could not open the pull request: {_last(done)}",
+        hint=f"`gh auth status` tells whether you are logged in; {task.branch} is pushed.",
+    )
+
+
+def _url(done: Captured, said: bytes | None = None) -> str:
+    words = (done.stdout if said is None else said).decode(errors="replace").split()
+    return next((word for word in reversed(words) if word.startswith(("https://", "http://"))), "")
+
+
+def _last(done: Captured) -> str:
+    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1] if lines else f"exit code {done.exit_code}"
