@@ -17,6 +17,7 @@ from burnish.cli.report import Page, report
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.cli.text import clean, cut, one_line
+from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -43,13 +44,26 @@ def review(
     tests: Annotated[
         bool | None, typer.Option("--tests/--no-tests", help="Run code of the change: tests, linters with plugins.")
     ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="Take a review of the task from a file, or - for stdin."),
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option("--verdict", metavar="V", help="With --from: what a review without a verdict says.")
+    ] = None,
+    commit: Annotated[
+        str | None, typer.Option("--commit", metavar="SHA", help="With --from: the commit that was reviewed.")
+    ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
     """Review a change: no task and no settings needed.
 
     Without arguments: what is not committed; else the branch; else the last commit.
+    With --from: a person's or another tool's review of a task (Markdown, contract JSON, SARIF, rdjson).
     """
+    if source is not None or verdict or commit:
+        return _take(what, source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
     asked = [
         word for word, on in (("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)) if on
     ]
@@ -60,6 +74,20 @@ def review(
     if number is not None:
         return _review_task(number, flags, exit_zero=exit_zero, as_json=as_json)
     return _review_change(_wish(what or rev, dirty, staged, base), flags, tests, exit_zero=exit_zero, as_json=as_json)
+
+
+def _take(
+    what: str | None, source: str | None, verdict: str | None, commit: str | None, *, exit_zero: bool, as_json: bool
+) -> int:
+    if source is None:
+        raise BadInput("--verdict and --commit belong to --from FILE.", hint="burnish review TASK --from FILE")
+    if what is None:
+        raise BadInput("Which task is the review of?", hint="burnish review TASK --from FILE")
+    from burnish.cli.handoff import take_review
+    from burnish.wiring import refuse_inside_phase
+
+    refuse_inside_phase()
+    return take_review(task_id(what), source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
 
 
 def _flags(agents: list[str] | None, model: str | None) -> dict[str, Any]:

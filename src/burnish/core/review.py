@@ -101,3 +101,11 @@ class Panel:
     # every reviewer was a program that cannot judge criteria
     mechanical: bool = False
     notes: tuple[str, ...] = field(default=())
+
+
+PERSON = "user:"
+
+
+def is_person(reviewer: str) -> bool:
+    """A review that somebody signed with a name of their own, `user:ada`, is no agent's."""
+    return reviewer.startswith(PERSON)

@@ -53,6 +53,11 @@ def page_of(text: str) -> Page:
         return Page({}, text, f"the front matter cannot be read: {why}")
 
 
+def has_block(text: str) -> bool:
+    """Does it answer by the contract? Then the contract's rules hold, and no other line counts."""
+    return re.search(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", text, re.MULTILINE) is not None
+
+
 def read_contract(text: str, *, number: str, expect: Expect) -> Review | Unreadable:
     """The object of the contract, bare. A number may be left out, but a wrong one is another review's."""
     try:
@@ -69,7 +74,7 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     page = page_of(text)
     if page.why or "\0" in text or len(text) > LONGEST_REPLY:
         return Unreadable(page.why or "it is no text of a sensible length", text)
-    if re.search(rf"^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*{contract.WORD}\b", page.body, re.MULTILINE):
+    if has_block(page.body):
         return contract.read(page.body, number, expect=expect)
     said, unclear = verdicts(page.body)
     said |= {front} if (front := _front(page.facts)) else set()

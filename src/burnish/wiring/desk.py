@@ -51,6 +51,10 @@ class HomeCall:
         return done is not None and done.exit_code == 0
 
 
+def _call_name(task: Task, cycle: int, phase: str, attempt: int, voice: str) -> str:
+    return f"run-{task.run}-cycle-{cycle}-{phase}-{attempt}" + (f"-{voice}" if voice else "")
+
+
 @dataclass(frozen=True, slots=True)
 class HomeDesk:
     """Everything lies under `$BURNISH_HOME/projects/<project>/tasks/<task>/`."""
@@ -71,8 +75,12 @@ class HomeDesk:
         return self.locks / f"shims-{self.root.parent.name}-{task.id}"
 
     def call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str = "") -> HomeCall:
-        name = f"run-{task.run}-cycle-{cycle}-{phase}-{attempt}" + (f"-{voice}" if voice else "")
-        return HomeCall(self.folder(task, "calls", name))
+        return HomeCall(self.folder(task, "calls", _call_name(task, cycle, phase, attempt, voice)))
+
+    def known_call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str) -> HomeCall | None:
+        """The same, if there was such a call; looking makes nothing."""
+        place = self.root / task.name / "calls" / _call_name(task, cycle, phase, attempt, voice)
+        return HomeCall(place) if place.is_dir() else None
 
     def out_dir(self, task: Task, cycle: int, name: str) -> Path:
         return self.folder(task, "outputs", f"run-{task.run}-cycle-{cycle}-{name}")

@@ -1,0 +1,142 @@
+"""burnish handoff, and what `burnish review --from` does"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.session import SESSION, AsJson, TaskId, open_app
+from burnish.cli.text import clean, count, one_line
+from burnish.core.review import Verdict
+from burnish.core.task import task_id
+from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring.handoff import Handed
+
+LARGEST = 4 * 1024 * 1024
+SHOWN = 20
+
+
+def handoff(
+    task: TaskId,
+    force: Annotated[
+        bool, typer.Option("--force", help="Hand over what is committed, whatever else lies there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Hand a task to a reviewer outside: a person, or another tool.
+
+    Prints the prompt. `burnish review TASK --from FILE` takes the answer.
+    """
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
+    from burnish.wiring.handoff import Dirty, hand_off
+
+    try:
+        handed = hand_off(open_app(), task_id(task), force=force)
+    except Dirty as dirty:
+        if as_json:
+            say_json({"id": str(task_id(task)), "blocking": list(dirty.blocking), "benign": list(dirty.benign)})
+        _tell_dirt(dirty.blocking, dirty.benign, forced=False)
+        raise
+    if as_json:
+        say_json(_json(handed))
+        return 0
+    _tell_dirt(handed.blocking, handed.benign, forced=True)
+    say(clean(handed.prompt).rstrip("\n"))
+    if not SESSION.quiet:
+        for line in _where(handed):
+            tell(line)
+    return 0
+
+
+def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bool) -> None:
+    on = coloured(sys.stderr)
+    lead, tone = ("left out", "yellow") if forced else ("not committed", "red")
+    for label, paths, colour in ((lead, blocking, tone), ("does not matter", benign, "dim")):
+        for path in paths[:SHOWN]:
+            tell(paint(f"{label}: {one_line(path)}", colour, on=on))
+        if len(paths) > SHOWN:
+            tell(paint(f"{label}: {count(len(paths) - SHOWN, 'more path')}", colour, on=on))
+
+
+def _where(handed: Handed) -> list[str]:
+    number = handed.task.id
+    return [
+        f"Task {number} waits for a review of {handed.commit[:12]} (cycle {handed.cycle}).",
+        f"  files     {handed.checkout}",
+        f"  write to  {handed.file}",
+        f"  then      burnish review {number} --from {handed.file}",
+    ]
+
+
+def _json(handed: Handed) -> dict[str, Any]:
+    return {
+        "id": str(handed.task.id),
+        "status": handed.task.status.value,
+        "cycle": handed.cycle,
+        "commit": handed.commit,
+        "number": handed.number,
+        "checkout": str(handed.checkout),
+        "file": str(handed.file),
+        "prompt": handed.prompt,
+        "blocking": list(handed.blocking),
+        "benign": list(handed.benign),
+    }
+
+
+def take_review(
+    number: int, source: str, verdict: str | None, commit: str | None, *, exit_zero: bool, as_json: bool
+) -> int:
+    """A review from a file, or `-` for stdin."""
+    from burnish.cli.progress import watcher
+    from burnish.cli.run import exit_code, say_report
+    from burnish.views import review_json
+    from burnish.wiring import RunReport, RunRequest
+    from burnish.wiring.outside import Offered, bring_review
+
+    offered = Offered(*_given(source), _verdict(verdict), commit)
+    app = open_app()
+    progress = watcher(several=False, quiet=SESSION.quiet, verbose=SESSION.verbose)
+    try:
+        task = bring_review(app, number, offered, progress)
+    finally:
+        progress.close()
+    if as_json:
+        say_json(review_json(app.store, app.key, number))
+    else:
+        say_report(RunReport(tasks=(task,)), RunRequest(ids=(number,)))
+    return exit_code([task], waiting=False, interrupted=False, exit_zero=exit_zero)
+
+
+def _given(source: str) -> tuple[str, str]:
+    """What it is called, and what it says."""
+    name = "The review on stdin" if source == "-" else one_line(source)
+    try:
+        with nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as why:
+        raise BadInput(f"{name} cannot be read: {why.strerror}.", hint="Nothing was changed.") from None
+    if len(data) > LARGEST:
+        raise BadInput(f"{name} is larger than {LARGEST >> 20} MB.", hint="Nothing was changed.")
+    try:
+        return name, data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{name} cannot be read: it is not UTF-8 text.", hint="Nothing was changed.") from None
+
+
+def _verdict(word: str | None) -> Verdict | None:
+    if word is None:
+        return None
+    plain = word.strip().lower().replace("-", "_").replace(" ", "_")
+    if plain in {verdict.value for verdict in Verdict}:
+        return Verdict(plain)
+    known = ", ".join(verdict.value for verdict in Verdict)
+    raise BadInput(f"{word!r} is no verdict.", hint=f"One of: {known}.")

@@ -1,0 +1,148 @@
+"""`burnish handoff`: a reviewer outside gets the prompt, the files and a place to write."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.core.dirty import classify
+from burnish.core.policy import ReviewerSpec
+from burnish.core.task import Task
+from burnish.engine import actions, outside
+from burnish.engine.ports import Deps
+from burnish.engine.site import Site
+from burnish.engine.subject import subject_of
+from burnish.errors import Refused
+from burnish.git.dirty import dirty_paths
+from burnish.git.workspace import Workspace
+from burnish.review.context import ReviewPrompt, build_review_prompt
+from burnish.wiring.desk import HomeDesk
+from burnish.wiring.helpers import Stops
+from burnish.wiring.rendering import Nobody
+from burnish.wiring.requests import RunRequest
+from burnish.wiring.running import deps_for
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+OUTSIDE = ReviewerSpec("outside")
+VOICE = "handoff"
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What the reviewer outside is given."""
+
+    task: Task
+    cycle: int
+    commit: str
+    number: str
+    prompt: str
+    checkout: Path
+    # where to write the review
+    file: Path
+    blocking: tuple[str, ...]
+    benign: tuple[str, ...]
+
+
+class Dirty(Refused):
+    """Work lies in the workspace that is not part of the change."""
+
+    def __init__(self, task: Task, blocking: list[str], benign: list[str]) -> None:
+        n = len(blocking)
+        super().__init__(
+            f"{n} uncommitted path{'s' * (n != 1)} of task {task.id} would not be part of the review.",
+            hint=f"Commit or remove {'them' if n != 1 else 'it'}, or hand over what is committed:"
+            f" burnish handoff {task.id} --force",
+        )
+        self.blocking = tuple(blocking)
+        self.benign = tuple(benign)
+
+
+def hand_off(app: App, task_id: int, *, force: bool) -> Handed:
+    deps = deps_for(app, RunRequest(), Nobody(), Stops(), "")
+    history = app.book.history(task_id)
+    task = history.task
+    actions.refuse_if_held(app.book, task)
+    site = site_of(app, deps, task)
+    head = outside.refuse_unreviewable(history, site.workspace.head(), site.base.tree)
+    assert isinstance(site.workspace, Workspace) and isinstance(deps.desk, HomeDesk)
+    blocking, benign = _dirt(app, site.workspace, deps.desk, task)
+    if blocking and not force:
+        raise Dirty(task, blocking, benign)
+    if not blocking and not benign and (not site.workspace.exists() or site.workspace.stands_on() != head.sha):
+        site.workspace.put_right(head.sha, base=site.base)
+    left = f", {len(blocking)} uncommitted paths left out" if blocking else ""
+    events = outside.hand_over(
+        history,
+        site.policy,
+        head,
+        by=app.person,
+        why=f"handed over to a reviewer outside{left}",
+        approved=_approved(app, task_id),
+    )
+    if events:
+        app.book.record(task_id, *events)
+    return _handed(app, deps, site, (tuple(blocking), tuple(benign)))
+
+
+def site_of(app: App, deps: Deps, task: Task) -> Site:
+    """The task's place, as it is: nothing is laid."""
+    if not task.base or not task.branch:
+        raise Refused(f"Task {task.id} has not been worked on.", hint=f"`burnish run {task.id}` starts it.")
+    return Site(task.id, deps.policy_for(task), app.code.base_of(task), app.code.workspace(task))
+
+
+def _approved(app: App, task_id: int) -> bool:
+    approval = app.book.approval(task_id)
+    return bool(approval and approval.valid)
+
+
+def _dirt(app: App, workspace: Workspace, desk: HomeDesk, task: Task) -> tuple[list[str], list[str]]:
+    if not workspace.exists():
+        return [], []
+    folder = f".burnish/tasks/{task.name}/"
+    kept = {folder + name: data for name, data in desk.read_all(task).items()}
+    paths = dirty_paths(app.repo, workspace)
+    ours = [path for path in paths if path in kept and _holds(workspace.path / path, kept[path])]
+    return classify(paths, task_name=task.name, written_by_burnish=ours)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Is this the file that we wrote? A link in its place is not."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(fd, "rb") as file:
+        try:
+            return file.read(len(data) + 1) == data
+        except OSError:
+            return False
+
+
+def asked(deps: Deps, site: Site, number: str) -> ReviewPrompt:
+    """The prompt of this cycle for a reviewer outside."""
+    history = deps.book.history(site.task_id)
+    subject = subject_of(deps, site, history, history.cycle)
+    return build_review_prompt(subject.context(site.policy, OUTSIDE, number))
+
+
+def _handed(app: App, deps: Deps, site: Site, dirt: tuple[tuple[str, ...], tuple[str, ...]]) -> Handed:
+    history = app.book.history(site.task_id)
+    task, cycle = history.task, history.cycle
+    assert isinstance(deps.desk, HomeDesk)
+    call = deps.desk.call(task, cycle, "review", outside.attempt_for(history, cycle), VOICE)
+    file = app.task_folder(task) / "handoff" / f"review-cycle-{cycle}.md"
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    where = (
+        f"The files under review are in {site.workspace.path}; change nothing there.\n"
+        f"Write your review to {file}, then have it taken: burnish review {task.id} --from {file}\n"
+    )
+    prompt = deps.desk.secrets.redact(f"{asked(deps, site, call.number()).text}\n{where}")
+    (call.path / "prompt.md").write_text(prompt, "utf-8", "surrogateescape")
+    return Handed(
+        task, cycle, site.head().sha, call.number(), prompt, site.workspace.path, file, blocking=dirt[0], benign=dirt[1]
+    )

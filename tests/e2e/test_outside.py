@@ -1,0 +1,313 @@
+"""Reviews from outside: handed over, written by a person or a tool, taken as a cycle like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testing.lab import APPROVE, Lab
+
+EXPLICIT = "review: {agents: [judge], trigger: explicit}\n"
+REJECTION = """\
+Verdict: changes requested
+
+- app.py:4: Zero is not handled, b may be 0
+"""
+ME = re.compile(r"user:\S+")
+
+
+def handed(tmp_path: Path, extra: str = EXPLICIT, *argv: str) -> Lab:
+    """A task that is done, checked, and waits for a review that somebody asks for."""
+    lab = Lab.make(tmp_path, extra=extra)
+    lab.add("Add division", *argv)
+    lab.burnish("run", code=None)
+    return lab
+
+
+def write(lab: Lab, text: str | dict[str, Any], name: str = "review.md") -> str:
+    file = lab.root / name
+    file.write_text(text if isinstance(text, str) else json.dumps(text))
+    return str(file)
+
+
+def state(lab: Lab) -> tuple[int, str, str]:
+    task = lab.task()
+    return len(lab.events(task=1)), task["status"], task["commit"]
+
+
+def dirt(lab: Lab, path: str, text: str = "x\n") -> None:
+    file = Path(lab.burnish("path", "1").out.strip()) / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approved(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    given = lab.burnish("handoff", "1", "--json").json
+    assert (given["status"], given["cycle"], lab.task()["status"]) == ("code_review", 1, "code_review")
+    Path(given["file"]).write_text(REJECTION)
+
+    lab.burnish("review", "1", "--from", given["file"], code=1)
+
+    task = lab.show(1)
+    assert (task["status"], task["review_status"]) == ("in_progress", "failed")
+    (finding,) = task["findings"]
+    assert (finding["file"], finding["line"], finding["state"]) == ("app.py", 4, "open")
+    assert ME.fullmatch(finding["reviewers"][0])
+    artifact = lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+    assert "Zero is not handled" in artifact and f'agent: "{finding["reviewers"][0]}"' in artifact
+    assert lab.burnish("show", "review-cycle://1/outside-review-1.md").out == REJECTION
+
+    lab.burnish("run", "1", code=None)  # improves, checks, and waits again: the trigger is explicit
+    (fix,) = [call for call in lab.calls() if call["phase"] == "improve"]
+    assert "Zero is not handled, b may be 0" in fix["prompt"]
+    assert "judge" not in {call["agent"] for call in lab.calls()}
+
+    lab.burnish("review", "1", "--from", write(lab, "Looks right now.\n\n**Verdict: APPROVED**\n"))
+    task = lab.show(1)
+    assert (task["status"], task["final_verdict"], task["review_status"]) == ("verified", "APPROVED", "passed")
+    assert [f["state"] for f in task["findings"]] == ["resolved"]
+    assert [c["verdict"] for c in task["cycles"]] == ["changes_requested", "approved"]
+    assert task["approval"]["valid"] and task["approval"]["commit"] == task["commit"]
+    said = lab.burnish("show", "1").out
+    assert "user:" in said
+
+
+def test_the_prompt_is_the_real_one_and_its_number_signs_the_answer(tmp_path: Path) -> None:
+    lab = handed(tmp_path, EXPLICIT, "--accept", "divides")
+    first = lab.burnish("handoff", "1")
+    given = lab.burnish("handoff", "1", "--json").json
+    number = given["number"]
+    assert f"burnish-verdict {number}" in first.out and "a / b  # BUG" in first.out and "divides" in first.out
+    assert given["file"] in first.out and given["checkout"] in first.out
+    assert Path(given["checkout"], "app.py").exists()
+    reply = {"verdict": "approved", "summary": "good", "inspected": ["app.py"], "findings": [], "prior": []}
+    reply["compliance"] = [{"item": "divides", "met": True}]
+    before = state(lab)
+    for wrong in (
+        f"```burnish-verdict {number[:-1]}x\n{json.dumps(reply)}\n```\n",
+        json.dumps({**reply, "number": "1" * 16}),
+    ):
+        said = lab.burnish("review", "1", "--from", write(lab, wrong), code=2)
+        assert "number" in said.err
+    assert state(lab) == before
+
+    lab.burnish(
+        "review", "1", "--from", write(lab, f"Read it all.\n\n```burnish-verdict {number}\n{json.dumps(reply)}\n```\n")
+    )
+    assert lab.task()["status"] == "verified"
+
+
+REFUSED = {
+    "": "is empty",
+    " \n\t\n": "is empty",
+    "Verdict: changes requested\n": "does not say which",
+    "I like it.\n": "no verdict",
+    "Verdict: approved, mostly\n": "no single clear verdict",
+    "{": "not valid JSON",
+    "{}": "of a kind that burnish does not know",
+    '{"runs": 3}': "no runs",
+    '{"verdict": "approved"}': "`summary` is missing",
+    '{"verdict": "approved", "verdict": "approved"}': "occurs twice",
+    '{"runs": []}': "--verdict approved",
+    '{"diagnostics": [{}]}': "no message",
+}
+
+
+def test_what_is_empty_or_unreadable_is_refused_by_name_and_nothing_changes(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    before = state(lab)
+    for text, why in REFUSED.items():
+        said = lab.burnish("review", "1", "--from", write(lab, text, "their-review"), code=2)
+        assert "their-review" in said.err and why in said.err
+    assert state(lab) == before
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    assert "cannot be read" in lab.burnish("review", "1", "--from", str(tmp_path / "none"), code=2).err
+    (tmp_path / "latin").write_bytes(b"Verdict: approved \xff")
+    assert "not UTF-8" in lab.burnish("review", "1", "--from", str(tmp_path / "latin"), code=2).err
+    assert "is no verdict" in lab.burnish("review", "1", "--from", write(lab, "x"), "--verdict", "yes", code=2).err
+    assert "--from" in lab.burnish("review", "1", "--verdict", "approved", code=2).err
+
+
+SARIF = {
+    "runs": [
+        {
+            "tool": {"driver": {"name": "scan"}},
+            "results": [
+                {
+                    "level": "error",
+                    "ruleId": "DIV",
+                    "message": {"text": "division by zero"},
+                    "locations": [
+                        {"physicalLocation": {"artifactLocation": {"uri": "app.py"}, "region": {"startLine": 4}}}
+                    ],
+                }
+            ],
+        }
+    ]
+}
+RDJSON = {
+    "source": {"name": "lint"},
+    "diagnostics": [{"message": "long line", "severity": "WARNING", "location": {"path": "app.py"}}],
+}
+
+
+def test_a_tools_errors_ask_for_changes_and_without_errors_the_person_says_what_it_comes_to(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    assert (
+        "cannot approve" in lab.burnish("review", "1", "--from", write(lab, SARIF), "--verdict", "approved", code=2).err
+    )
+    lab.burnish("review", "1", "--from", write(lab, SARIF), code=1)
+    (finding,) = lab.show(1)["findings"]
+    assert (finding["rule"], finding["line"], lab.task()["status"]) == ("DIV", 4, "in_progress")
+    lab.burnish("run", "1", code=None)
+    assert "--verdict approved" in lab.burnish("review", "1", "--from", write(lab, RDJSON), code=2).err
+    lab.burnish("review", "1", "--from", write(lab, RDJSON), "--verdict", "approved")
+    task = lab.show(1)
+    assert (task["status"], [f["state"] for f in task["findings"]]) == ("verified", ["resolved", "open"])
+
+
+def test_legacy_feedback_without_a_verdict_needs_one_and_becomes_one_finding_verbatim(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    feedback = "**Issue**: the divisor is never checked.\n\n```python\nreturn a / b\n```\n\nPlease handle zero.\n"
+    assert "no verdict" in lab.burnish("review", "1", "--from", write(lab, feedback), code=2).err
+    lab.burnish("review", "1", "--from", write(lab, feedback), "--verdict", "changes_requested", code=1)
+    (finding,) = lab.show(1)["findings"]
+    assert "return a / b" in finding["description"] and "Please handle zero." in finding["description"]
+    lab.burnish("run", "1", code=None)
+    assert "Please handle zero." in [c for c in lab.calls() if c["phase"] == "improve"][0]["prompt"]
+
+
+def test_own_dirt_blocks_a_hand_off_and_benign_dirt_does_not(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    dirt(lab, ".burnish/tasks/7-other/task.md")
+    given = lab.burnish("handoff", "1")
+    assert "does not matter: .burnish/tasks/7-other/task.md" in given.err
+    dirt(lab, "app.py", "half-baked words\n")
+    dirt(lab, ".burnish/tasks/1-add-division/notes.md")
+    before = state(lab)
+
+    said = lab.burnish("handoff", "1", code=4)
+
+    assert "not committed: app.py" in said.err and "notes.md" in said.err and "does not matter" in said.err
+    assert state(lab) == before
+    refused = lab.burnish("handoff", "1", "--json", code=4).json
+    assert refused["blocking"] == [".burnish/tasks/1-add-division/notes.md", "app.py"]
+    assert refused["benign"] == [".burnish/tasks/7-other/task.md"]
+    forced = lab.burnish("handoff", "1", "--force", "--json").json
+    assert "half-baked words" not in forced["prompt"] and forced["blocking"] == refused["blocking"]
+
+
+def test_what_burnish_itself_wrote_beside_the_task_is_benign_until_somebody_changes_it(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    story = lab.burnish("show", "review-cycle://1/task.json").out
+    dirt(lab, ".burnish/tasks/1-add-division/task.json", story)
+    lab.burnish("handoff", "1")
+    dirt(lab, ".burnish/tasks/1-add-division/task.json", story + "\n")
+    lab.burnish("handoff", "1", code=4)
+
+
+def test_a_review_of_a_commit_that_is_no_longer_the_branchs_is_refused(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    old = lab.task()["commit"]
+    branch = lab.task()["branch"]
+    tree = lab.repo.git("rev-parse", f"{branch}^{{tree}}").strip()
+    new = lab.repo.git("commit-tree", tree, "-p", old, "-m", "by hand").strip()
+    lab.repo.git("update-ref", f"refs/heads/{branch}", new)
+    before = state(lab)
+    approval = write(lab, "Verdict: approved\n")
+    for argv in ((), ("--commit", old), ("--commit", "0" * 40)):
+        lab.burnish("review", "1", "--from", approval, *argv, code=4)
+    lab.burnish("review", "1", "--from", write(lab, f"---\ncommit: {old}\n---\nVerdict: approved\n", "old.md"), code=4)
+    assert state(lab)[:2] == before[:2]
+
+    lab.burnish("review", "1", "--from", approval, "--commit", new[:12])
+    task = lab.show(1)
+    assert (task["status"], task["approval"]["commit"], len(task["cycles"])) == ("verified", new, 2)
+
+
+def test_an_agent_cannot_bring_a_review_or_hand_over_from_inside_a_phase(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    file, before = write(lab, "Verdict: approved\n"), state(lab)
+    for argv in (
+        ("review", "1", "--from", file),
+        ("handoff", "1"),
+        ("review", "1", "--from", file, "--verdict", "approved"),
+    ):
+        said = lab.apart(*argv, code=4, BURNISH_TASK="1")
+        assert "inside a phase" in said.err
+    assert state(lab) == before
+
+
+def test_a_person_does_not_wave_through_what_was_rejected_on_the_same_code(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    assert lab.task()["status"] == "blocked"
+
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), code=1)
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "max_cycles")
+
+    lab.burnish("review", "1", "--from", write(lab, "F1: invalid, zero never comes\n\nVerdict: approved\n"))
+    task = lab.show(1)
+    assert task["status"] == "verified" and "zero never comes" in task["findings"][0]["note"]
+
+
+def test_checks_that_have_not_seen_the_code_are_run_before_a_persons_word_counts(tmp_path: Path) -> None:
+    broken = f"checks: {{test: null, lint: null, extra: {{bug: {{command: '! grep -q BUG app.py'}}}}}}\n{EXPLICIT}"
+    lab = handed(tmp_path, EXPLICIT)
+    lab.settle(broken)
+    branch, old = lab.task()["branch"], lab.task()["commit"]
+    tree = lab.repo.git("rev-parse", f"{branch}^{{tree}}").strip()
+    new = lab.repo.git("commit-tree", tree, "-p", old, "-m", "by hand").strip()
+    lab.repo.git("update-ref", f"refs/heads/{branch}", new)
+
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), "--commit", new, code=1)
+
+    task = lab.show(1)
+    assert task["status"] == "in_progress"
+    assert [f["reviewers"] for f in task["findings"]] == [["check:bug"]]
+
+
+def test_a_person_who_approved_is_not_asked_again(tmp_path: Path) -> None:
+    lab = handed(tmp_path, f"approval: required\n{EXPLICIT}")
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"))
+    assert lab.task()["status"] == "verified"
+
+
+def test_an_approval_goes_on_to_the_pipeline(tmp_path: Path) -> None:
+    lab = handed(tmp_path, f"pipeline: [{{name: security, agents: [judge]}}]\n{EXPLICIT}")
+    lab.agent("judge", APPROVE)
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), code=1)
+    assert lab.task()["status"] == "code_review"
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified"
+
+
+def test_a_review_on_stdin_is_taken(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    words = [sys.executable, "-m", "burnish.cli", "-C", str(lab.repo.path), "review", "1", "--from", "-", "--json"]
+    done = subprocess.run(words, input=b"Verdict: approved\n", env={**os.environ, **lab.env}, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "approved" and lab.task()["status"] == "verified"
+
+
+@pytest.mark.parametrize("status", ["backlog", "cancelled"])
+def test_a_task_that_cannot_be_reviewed_is_not_handed_over(tmp_path: Path, status: str) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add()
+    if status == "cancelled":
+        lab.burnish("cancel", "1")
+    lab.burnish("handoff", "1", code=4)
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), code=4)
+    assert lab.task()["status"] == status
