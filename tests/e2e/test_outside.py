@@ -185,7 +185,7 @@ def test_legacy_feedback_without_a_verdict_needs_one_and_becomes_one_finding_ver
     (finding,) = lab.show(1)["findings"]
     assert "return a / b" in finding["description"] and "Please handle zero." in finding["description"]
     lab.burnish("run", "1", code=None)
-    assert "Please handle zero." in [c for c in lab.calls() if c["phase"] == "improve"][0]["prompt"]
+    assert "Please handle zero." in next(c for c in lab.calls() if c["phase"] == "improve")["prompt"]
 
 
 def test_own_dirt_blocks_a_hand_off_and_benign_dirt_does_not(tmp_path: Path) -> None:

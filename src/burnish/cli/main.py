@@ -32,7 +32,6 @@ VERBS = {
     "work": "burnish.cli.run:run",
     "review": "burnish.cli.review:review",
     "handoff": "burnish.cli.handoff:handoff",
-    "handoff": "burnish.cli.handoff:handoff",
     "retry": "burnish.cli.run:retry",
     "decide": "burnish.cli.decide:decide",
     "override": "burnish.cli.decide:override",
