@@ -280,7 +280,7 @@ def test_checks_that_have_not_seen_the_code_are_run_before_a_persons_word_counts
 
 
 def test_a_person_who_approved_is_not_asked_again(tmp_path: Path) -> None:
-    lab = handed(tmp_path, f"approval: required\n{EXPLICIT}")
+    lab = handed(tmp_path, f"approval: required\nhitl_review: every\n{EXPLICIT}", "--skip-tests")
     lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"))
     assert lab.task()["status"] == "verified"
 

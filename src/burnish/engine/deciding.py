@@ -10,6 +10,7 @@ from burnish.core.event import Event
 from burnish.core.flow import Decide, DoReview, decision_after_checks, decision_after_work, judged, reviews
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
+from burnish.core.review import is_person
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.stored import stored_review
 from burnish.core.task import Task, TaskType
@@ -152,7 +153,7 @@ def _accepted(
     events = []
     if isinstance(decision, Accept):
         events.append(Event("review.approved", {**bound, "why": decision.why}, run=task.run, cycle=cycle))
-    why = decision.why if isinstance(decision, Wait) else _needs_person(task, site.policy)
+    why = decision.why if isinstance(decision, Wait) else _needs_person(history, cycle, site.policy)
     if why:
         return [*events, *opened(history, cycle, bound, why, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
@@ -175,7 +176,11 @@ def _judge_of(history: History, policy: Policy, cycle: int) -> str:
     return next((one for one in judges if one != policy.judge), policy.judge)
 
 
-def _needs_person(task: Task, policy: Policy) -> str:
+def _needs_person(history: History, cycle: int, policy: Policy) -> str:
+    task, review = history.task, stored_review(history, cycle)
+    if review and any(is_person(str(voice.get("agent"))) for voice in review.result.get("reviewers", ())):
+        # the review itself is a person's: nobody else needs to be asked
+        return ""
     if policy.hitl != "off":
         return "a person is to look at it (hitl_review)"
     if policy.approval == "required":

@@ -158,8 +158,8 @@ def _nobody_to_ask(request: AgentRequest) -> NoReturn:
 
 def decide(deps: Deps, site: Site) -> bool:
     """Settle what the review came to; False if more is to be asked first (a step of the pipeline)."""
-    # a person has just spoken: nobody else needs to be asked
-    site = replace(site, policy=replace(site.policy, approval="auto", hitl="off"))
+    # a person has just spoken: the gate has nothing to ask
+    site = replace(site, policy=replace(site.policy, hitl="off"))
     history = deps.book.history(site.task_id)
     step = next_step(history, site.policy)
     if not isinstance(step, Decide):
