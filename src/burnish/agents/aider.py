@@ -20,6 +20,15 @@ _QUIET = (
     # the map of the repository keeps its cache inside of it
     *("--map-tokens", "0", "--timeout", "300"),
 )
+_ENV = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    # where git knows no name it writes one into .git/config
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "user.name",
+    "GIT_CONFIG_VALUE_0": "aider",
+    "GIT_CONFIG_KEY_1": "user.email",
+    "GIT_CONFIG_VALUE_1": "aider@localhost",
+}
 _SUM = re.compile(
     r"^> Tokens: ([\d.,]+[kM]?) sent,.*? ([\d.,]+[kM]?) received\.(?:.*?\$([\d.]+) message)?", re.MULTILINE
 )
@@ -53,7 +62,7 @@ class AiderAgent:
         if request.model:
             argv += ["--model", request.model]
         files = {"aider.yml": "{}\n", "no.env": "", "none": ""}
-        return Call(tuple(argv), env={"LITELLM_LOCAL_MODEL_COST_MAP": "True"}, files=files)
+        return Call(tuple(argv), env=_ENV, files=files)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         chat = done.files.get(_CHAT, "")

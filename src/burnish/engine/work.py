@@ -35,7 +35,7 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
         site.workspace.put_right(done.sha, base=site.base)
     deps.fail_at("work-started")
     prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
-    reply = _ask(deps, site, task, step, call, prompt)
+    reply = _ask(deps, site, task, step, call, prompt, session=_session(site, history, step))
     deps.fail_at("work-replied")
     commit = done or _commit(deps, site, task, step, reply)
     deps.fail_at("work-committed")
@@ -112,7 +112,17 @@ def author_of(site: Site, step: Work) -> tuple[str, str | None]:
     return site.policy.agent, site.policy.model
 
 
-def _ask(deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str) -> AgentReply:
+def _session(site: Site, history: History, step: Work) -> str | None:
+    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
+    agent = author_of(site, step)[0]
+    worked = [p.result for p in history.phases if p.phase in ("implement", "improve") and p.state == "finished"]
+    mine = [str(result["session"]) for result in worked if result.get("session") and result.get("agent") == agent]
+    return mine[-1] if mine and step.phase == "improve" else None
+
+
+def _ask(
+    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, *, session: str | None
+) -> AgentReply:
     improving = step.phase == "improve"
     agent, model = author_of(site, step)
     request = AgentRequest(
@@ -127,6 +137,7 @@ def _ask(deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: 
         model=model,
         timeout_seconds=site.policy.improve_timeout if improving else site.policy.implement_timeout,
         env=isolation_env(site.policy, task, agent),
+        session=session,
     )
     return deps.agents(task.id).call(request, on_output=lambda line: deps.progress.output(task.id, line))
 
@@ -219,6 +230,7 @@ def _finish(
         "call_dir": str(call.path),
         "cost_usd": reply.cost_usd,
         "tokens": reply.tokens,
+        "session": reply.session,
         "disputes": [d.finding.id for d in disputes],
     }
     deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
