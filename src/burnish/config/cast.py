@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from burnish.config.kinds import CLI_KINDS, READY_KINDS
+from burnish.config.kinds import CLI_KINDS, READ_NO_FILES, READY_KINDS
 from burnish.core.policy import ReviewerSpec
 from burnish.core.task import Spec
 from burnish.errors import BadInput
@@ -83,7 +83,7 @@ class Cast:
         entry = self.config.agents.get(agent)
         if entry and entry.reads_files is not None:
             return entry.reads_files
-        return self.kind_of(agent) != "llm"
+        return self.kind_of(agent) not in READ_NO_FILES
 
     def _own_model(self, agent: str) -> str | None:
         entry = self.config.agents.get(agent)

@@ -7,5 +7,7 @@ CLI_KINDS = ("claude", "codex", "gemini", "opencode", "aider", "copilot", "qwen"
 KINDS = (*CLI_KINDS, "acp", "command", "llm", "static", "scripted")
 # These need no entry under `agents:`; the others do not say by their name alone what to start.
 READY_KINDS = (*CLI_KINDS, "llm", "static")
+# These see what they are given and nothing else, unless an entry says otherwise.
+READ_NO_FILES = ("llm", "aider")
 PROMPTS = ("review.system", "review.template", "fix.template", "implement.template")
 ROLES = ("implement", "improve", "review", "parse")

@@ -1,0 +1,61 @@
+"""aider: exit code 0 for everything; its own words stand behind ">" in the history of the chat."""
+
+from __future__ import annotations
+
+from burnish.agents.aider import AiderAgent
+from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.core.agent import AgentReply
+from testing.agent_samples import request
+
+SETTINGS = AgentSettings("aider", "aider")
+HEAD = "\n# aider chat started at 2026-11-15 21:36:42\n\n> Aider v0.86.2  \n\n#### Do it.  \n#### And well.  \n\n"
+SUM = "\n> Tokens: 1.5k sent, 17 received. Cost: $0.0012 message, $0.0012 session.  \n> Applied edit to hello.txt  \n"
+
+
+def read(chat: str, exit_code: int = 0, stdout: str = "") -> AgentReply | AgentFailure:
+    return AiderAgent().read(Spoken(exit_code, None, "exit", stdout, "", role="review", files={"chat.md": chat}))
+
+
+def test_the_answer_is_what_the_model_said() -> None:
+    reply = read(HEAD + "hello.txt\n```\nhello\n```\n\nAll done.\n" + SUM)
+
+    assert isinstance(reply, AgentReply)
+    assert reply.text == "hello.txt\n```\nhello\n```\n\nAll done."
+    assert (reply.tokens, reply.cost_usd) == (1517, 0.0012)
+
+
+def test_several_rounds_are_summed_and_the_last_one_counts() -> None:
+    chat = HEAD + "May I see app.py?\n" + SUM + "\n#### I added app.py  \n\nDone.\n" + SUM
+    reply = read(chat)
+
+    assert isinstance(reply, AgentReply) and (reply.text, reply.tokens) == ("Done.", 3034)
+
+
+def test_errors_are_failures_whatever_the_exit_code() -> None:
+    for said, retryable in (("AuthenticationError: 401 wrong key", False), ("RateLimitError: slow down", True)):
+        answer = read(HEAD + f"> litellm.{said}  \n> Retrying in 0.2 seconds...  \n")
+        assert isinstance(answer, AgentFailure) and answer.retryable is retryable
+
+
+def test_what_was_not_counted_was_not_answered() -> None:
+    assert isinstance(read(HEAD + "All do"), AgentFailure)
+    assert isinstance(read(HEAD + SUM), AgentFailure)
+    assert isinstance(read(HEAD.split("####")[0] + "All done.\n" + SUM), AgentFailure)
+    assert isinstance(read("", stdout="All done."), AgentFailure)
+    assert isinstance(read(HEAD + "All done.\n" + SUM, exit_code=1), AgentFailure)
+
+
+def test_nothing_of_its_own_is_written_into_the_repository() -> None:
+    call = AiderAgent().call(request(read_only=True), SETTINGS)
+
+    for flag in ("--chat-history-file", "--input-history-file", "--config", "--env-file", "--load", "--message-file"):
+        assert call.argv[call.argv.index(flag) + 1].startswith("/calls/1/")
+    assert call.argv[call.argv.index("--map-tokens") + 1] == "0"
+    assert call.env["GIT_CONFIG_KEY_0"] == "user.name"
+    assert call.argv[call.argv.index("--chat-mode") + 1] == "ask" and "--dry-run" in call.argv
+
+
+def test_what_the_repository_could_switch_on_is_switched_off() -> None:
+    argv = AiderAgent().call(request(), SETTINGS).argv
+
+    assert {"--no-auto-lint", "--no-auto-test", "--no-notifications", "--no-auto-commits"} <= set(argv)
