@@ -28,7 +28,7 @@ def test_it_shows_what_lies_there_and_removes_nothing_by_itself(lab: Lab) -> Non
     assert one["id"] == number and one["status"] == "completed"
     assert all(one["bytes"][part] > 0 for part in ("workspace", "snapshot", "calls"))
     assert said["removed"] == [] and place.is_dir()
-    assert "burnish clean --all-completed" in lab.burnish("clean").out
+    assert "burnish clean --all-completed" in lab.burnish("clean").err
     lab.burnish("clean", "--all-completed", "--dry-run")
     assert place.is_dir()
 

@@ -322,3 +322,12 @@ def test_usage_is_told(tmp_path: Path) -> None:
     for bad in ("nowhere", "burnish/1-add-division", "../x", "-x"):
         lab.burnish("merge", "1", f"--into={bad}", code=2)
     lab.burnish("merge", "9", code=2)
+
+
+def test_what_a_person_accepted_against_the_review_is_merged_as_long_as_it_is_that(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge="print(verdict('rejected', 'no'))")
+    lab.add()
+    lab.burnish("run", code=1)
+    lab.burnish("override", "1", "--explain", "the reviewer is wrong")
+    lab.burnish("merge", "1")
+    assert lab.repo.git("rev-parse", "main") == lab.task()["commit"] and lab.task()["status"] == "completed"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import mark, say, say_json, tell
+from burnish.cli.paint import columns, mark, say, say_json, tell
 from burnish.cli.session import AsJson, offer_tasks, open_app
 from burnish.cli.text import clean as harmless
 from burnish.cli.text import count, cut, one_line, pad
@@ -72,13 +73,15 @@ def _say_weights(weights: list[Weight]) -> None:
     if not weights:
         say("No task has anything on the disk.")
         return
-    say(f"{pad('TASK', 44)} {'STATUS':16} {'WORKSPACE':>10} {'SNAPSHOT':>10} {'CALLS':>10}")
+    room = min(44, columns(sys.stdout) - 46)
+    say(f"{pad('TASK', room)} {'STATUS':16} {'WORKSPACE':>9} {'SNAPSHOT':>9} {'CALLS':>9}")
     for weight in weights:
         parts = (weight.workspace, weight.snapshot, weight.calls)
-        say(f"{pad(_name(weight), 44)} {_status(weight):16} " + " ".join(f"{size(part):>10}" for part in parts))
+        say(f"{pad(_name(weight, room), room)} {_status(weight):16} " + " ".join(f"{size(part):>9}" for part in parts))
     total = sum(weight.removable for weight in weights)
     say("")
-    say(f"Workspaces and snapshots: {size(total)}. Take away what is over: burnish clean --all-completed")
+    say(f"Workspaces and snapshots: {size(total)}.")
+    tell("Take away what is over: burnish clean --all-completed")
 
 
 def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> None:
@@ -98,9 +101,9 @@ def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> Non
         say(f"{size(freed)} freed, {count(len([o for o in done if not o.error]), 'workspace')}.")
 
 
-def _name(weight: Weight) -> str:
+def _name(weight: Weight, room: int = 44) -> str:
     title = f"{weight.task.id} {one_line(weight.task.spec.title)}" if weight.task else one_line(weight.name)
-    return cut(title, 44)
+    return cut(title, room)
 
 
 def _status(weight: Weight) -> str:
