@@ -68,11 +68,13 @@ def _join(row: Row, tail: str, *, signs: int, ids: int, titles: int, colour: boo
 
 def _row(task: Task, unmet: list[int], now: datetime, alive: Alive) -> Row:
     line = status_line(task, now, alive=alive)
-    details = "  ".join(line.after_status[:-1] if line.cost else line.after_status)
+    pieces = list(line.after_status[:-1] if line.cost else line.after_status)
+    if task.overrides:
+        # beside the verdict, which it explains
+        pieces.insert(1 if line.detail else 0, count(task.overrides, "override"))
+    details = "  ".join(pieces)
     if task.status is Status.BACKLOG:
         details = f"waits for {', '.join(map(str, unmet))}" if unmet else "ready"
-    if task.overrides:
-        details += f"  {count(task.overrides, 'override')}"
     if line.cost:
         details += f"   {line.cost}"
     return Row(mark(line.mark), line.id, one_line(line.title), line.status, details.strip())

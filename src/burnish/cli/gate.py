@@ -77,7 +77,7 @@ def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
     yield from _findings(shown, room, colour)
     yield ""
     yield from _verdict(shown, room, colour)
-    facts = f"Commit {shown.commit[:12]} on {one_line(task.branch or '')}. The change: burnish diff {task.id}"
+    facts = f"Commit {shown.commit[:12]}. See the change in another terminal: burnish diff {task.id}"
     yield paint(cut(facts, room), "dim", on=colour)
     yield ""
     yield paint(MENU, "bold", on=colour)

@@ -8,6 +8,7 @@ from typing import Any
 from burnish.cli.findings import ALIVE, place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, money, one_line, pad, width, wrap
+from burnish.core.override import in_words
 from burnish.core.status import Status
 from burnish.views.status import MARKS
 
@@ -32,7 +33,9 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
     name = paint(f"T{story['id']} {title}", "bold", on=colour)
     yield f"{paint(mark(MARKS[Status(status)]), tone, on=colour)} {name}"
     outcome = " ".join(str(story[key]) for key in ("final_verdict", "reason", "error") if story.get(key))
-    cycles = f"cycle {story['cycle']}/{story['max_cycles']}" if story.get("cycle") else "not started"
+    past = (story.get("cycle") or 0) > story["max_cycles"]
+    most = f" (max {story['max_cycles']})" if past else f"/{story['max_cycles']}"
+    cycles = f"cycle {story['cycle']}{most}" if story.get("cycle") else "not started"
     yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
     if story.get("note"):
         yield from _wrap(story["note"], room, "  ")
@@ -43,11 +46,12 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
         "cost": ", ".join(x for x in (money(story.get("cost_usd")), _tokens(story.get("tokens"))) if x),
         "after": ", ".join(story.get("depends_on") or ()),
-        "overrides": str(story["overrides"]) if story.get("overrides") else "",
     }
     for name, value in facts.items():
         if value:
             yield f"  {paint(f'{name:<9}', 'dim', on=colour)} {cut(one_line(value), room - 12)}"
+    for over in story.get("overridden") or ():
+        yield from _wrap(f"cycle {over['cycle']} {one_line(in_words(over))}", room, "  ")
 
 
 def _tokens(tokens: int | None) -> str:
@@ -123,7 +127,7 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
 
 def _next(story: Story) -> list[str]:
     number = story["id"]
-    accept = f'burnish edit {number} --verdict APPROVED --reason "…"'
+    accept = f"burnish override {number}"
     match Status(story["status"]):
         case Status.BACKLOG:
             steps = [f"burnish run {number}"]
@@ -134,7 +138,7 @@ def _next(story: Story) -> list[str]:
         case Status.BLOCKED:
             steps = [f"burnish retry {number}", *_waive(story), f"{accept}"]
         case Status.WAITING_APPROVAL:
-            steps = [f"burnish diff {number}", f"{accept}"]
+            steps = [f"burnish diff {number}", f"burnish decide {number} approve|reject|fix"]
         case Status.VERIFIED:
             branch = one_line(story.get("branch") or "its branch")
             steps = [f"burnish diff {number}", f"git merge {branch}", f"burnish done {number}"]

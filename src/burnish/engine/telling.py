@@ -10,6 +10,7 @@ from burnish.core.finding import Finding
 from burnish.core.flow import Work
 from burnish.core.history import History
 from burnish.core.ledger import dispute
+from burnish.core.override import in_words
 from burnish.core.task import Task, TaskType
 from burnish.engine.checking import remembered
 from burnish.engine.ports import Deps
@@ -75,6 +76,7 @@ def _fix_context(deps: Deps, site: Site, history: History, step: Work, number: s
         reproduction_command=_reproduction(site),
         code=_cited(site, history.findings),
         tried=_tried(history, before),
+        overrides=_overrides(deps, task),
         previous_error=_previous_error(history, step.cycle),
         rescued=_rescued(history, step.cycle),
         dispute_number=number,
@@ -110,6 +112,12 @@ def _tried(history: History, upto: int) -> tuple[str, ...]:
             commit = str(work.result.get("commit", ""))[:10]
             lines.append(f"cycle {cycle}: {commit} was sent back: {decision.data.get('why', '')}")
     return tuple(lines)
+
+
+def _overrides(deps: Deps, task: Task) -> tuple[str, ...]:
+    """What people accepted against a review, in this run."""
+    said = [e for e in deps.book.events(task.id) if e.type == "override.recorded" and e.run == task.run]
+    return tuple(f"cycle {e.cycle}: {in_words(e.data)}" for e in said)
 
 
 def _rescued(history: History, cycle: int) -> str:

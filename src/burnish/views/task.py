@@ -50,6 +50,7 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
     task = store.task(project, id)
     phases, decisions = store.phases(project, id), store.decisions(project, id)
     approval = store.approval(project, id)
+    events = store.events(project, task=id)
     return {
         **task_json(task),
         **_asked(task),
@@ -60,7 +61,10 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
             for run in sorted({phase.run for phase in phases} - {task.run})
         ],
         "findings": [finding_json(finding) for finding in store.findings(project, id)],
-        "events": [event_json(event) for event in store.events(project, task=id)],
+        "overridden": [
+            {"ts": e.ts, "run": e.run, "cycle": e.cycle, **e.data} for e in events if e.type == "override.recorded"
+        ],
+        "events": [event_json(event) for event in events],
     }
 
 
