@@ -89,7 +89,8 @@ class Lab:
         """`extra` is more of burnish.yaml; without a `checks:` of its own nothing is checked."""
         home = root / "home"
         home.mkdir(parents=True, exist_ok=True)
-        env = {"HOME": str(home), "BURNISH_HOME": str(home / "burnish")}
+        # nobody who runs the tests wants to be told of it by the desktop
+        env = {"HOME": str(home), "BURNISH_HOME": str(home / "burnish"), "BURNISH__NOTIFY__DESKTOP": "false"}
         lab = cls(root, UserRepo.make(root / "repo"), env, extra)
         lab.agent("robot", author)
         lab.agent("judge", judge)

@@ -32,6 +32,7 @@ from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
 from burnish.wiring.holding import refuse_if_held
+from burnish.wiring.notifying import notifying
 from burnish.wiring.people import follow_up
 from burnish.wiring.programs import programs
 from burnish.wiring.requests import RunReport, RunRequest
@@ -51,8 +52,9 @@ def run(app: App, request: RunRequest, progress: Progress, gate: Gate | None = N
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _telling(progress, gate)):
         app.store.register_runner(card(lock))
         try:
-            deps = deps_for(app, request, progress, stops, lock.runner.uuid)
-            return _run(app, request, replace(deps, gate=gate), stops)
+            with notifying(app, progress) as watched:
+                deps = deps_for(app, request, watched, stops, lock.runner.uuid)
+                return _run(app, request, replace(deps, gate=gate), stops)
         finally:
             app.store.forget_runner(lock.runner.uuid)
 

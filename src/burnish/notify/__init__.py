@@ -1,0 +1,1 @@
+"""Telling a person that a task came to rest: bell, desktop, Apprise."""

@@ -1,0 +1,87 @@
+"""What is worth a notification, and its words. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from datetime import time
+
+from burnish.core.event import Recorded
+from burnish.core.status import Reason, Status
+from burnish.core.task import Task
+
+# What the review stopped for; other reasons have nothing to do with it.
+REVIEW_FAILED = frozenset(
+    {
+        Reason.MAX_CYCLES,
+        Reason.NEEDS_DISCUSSION,
+        Reason.STALLED,
+        Reason.UNREADABLE_REVIEW,
+        Reason.INCOMPLETE_REVIEW,
+        Reason.GUARD,
+    }
+)
+REJECTED = frozenset({Reason.REJECTED, Reason.HUMAN_REJECTED})
+WORTH = {
+    Status.BLOCKED: "blocked",
+    Status.VERIFIED: "approved",
+    Status.WAITING_APPROVAL: "waiting_approval",
+    Status.FAILED: "failed",
+}
+LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    title: str
+    body: str
+    # good news sound different
+    good: bool = False
+
+
+def message_for(task: Task, event: Recorded, on: tuple[str, ...]) -> Message | None:
+    """The words for an event that brought a task to rest, if the person wants to hear of it."""
+    if event.type != "task.status":
+        return None
+    status = Status(str(event.data["to"]))
+    if WORTH.get(status) not in on:
+        return None
+    title, lead = _words(task, status, event)
+    note = _plain(str(event.data.get("note", "")))
+    what = f"{lead}: {note}" if lead and note else lead or note
+    body = f"{what}\nburnish show {task.id}".strip()
+    return Message(f"{title}: {_plain(task.spec.title, 120)}", body, good=status is Status.VERIFIED)
+
+
+def _words(task: Task, status: Status, event: Recorded) -> tuple[str, str]:
+    if status is Status.FAILED:
+        return "Task Failed", str(event.data.get("error", ""))
+    if status is Status.WAITING_APPROVAL:
+        return "Approval Needed", ""
+    if status is Status.VERIFIED:
+        cycles = max(event.cycle, 1)
+        return "Review Approved", f"Approved after {cycles} cycle{'s' * (cycles != 1)}"
+    reason = event.data.get("reason")
+    if reason in REJECTED:
+        return "Review Rejected", "Blocking issue found"
+    if reason == Reason.MAX_CYCLES:
+        return "Review Failed", f"Task needs human review after {max(event.cycle, 1)} attempts"
+    return ("Review Failed" if reason in REVIEW_FAILED else "Task Blocked"), "Task needs a person"
+
+
+def is_quiet(now: time, hours: str | None) -> bool:
+    """`22:00-07:00`, the end not included; the same time twice is the whole day."""
+    if not hours:
+        return False
+    start, end = (time.fromisoformat(part) for part in hours.split("-"))
+    now = now.replace(second=0, microsecond=0, tzinfo=None)
+    if start < end:
+        return start <= now < end
+    return now >= start or now < end
+
+
+def _plain(text: str, longest: int = LONGEST) -> str:
+    """One line, no controls: it goes to programs that take some of them for orders."""
+    kept = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text)
+    line = " ".join(kept.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

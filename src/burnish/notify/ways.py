@@ -1,0 +1,127 @@
+"""The ways to a person. Each takes a message and returns why it failed, "" if it did not. None of them raises."""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from burnish.errors import BurnishError
+from burnish.notify.message import Message
+from burnish.proc.capture import capture
+
+Way = Callable[[Message], str]
+
+SECONDS = 5.0
+SOUND, GOOD_SOUND = "dialog-warning", "complete"
+MAC_SOUND, GOOD_MAC_SOUND = "Basso", "Glass"
+# Its words are arguments, never part of the script.
+SCRIPT = """on run argv
+display notification (item 2 of argv) with title (item 1 of argv) sound name (item 3 of argv)
+end run"""
+
+
+def bell() -> Way | None:
+    """Rings where a person may hear it."""
+    stream = sys.stderr
+    if not stream.isatty():
+        return None
+
+    def ring(message: Message) -> str:
+        try:
+            stream.write("\a")
+            stream.flush()
+        except (OSError, ValueError) as error:
+            return f"the terminal bell: {error}"
+        return ""
+
+    return ring
+
+
+def desktop(env: Mapping[str, str], sound: str | None) -> Way | None:
+    """The first way that this desktop has; None where there is no desktop, which is no failure."""
+    path = env.get("PATH", os.defpath)
+    if sys.platform == "darwin" and (program := shutil.which("osascript", path=path)):
+        return _program("osascript", env, lambda m: _osascript(program, m, sound))
+    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")):
+        return None
+    if send := shutil.which("notify-send", path=path):
+        return _program("notify-send", env, lambda m: _notify_send(send, m, sound))
+    return _library(sound)
+
+
+def _notify_send(program: str, message: Message, sound: str | None) -> list[str]:
+    name = sound or (GOOD_SOUND if message.good else SOUND)
+    hint = f"string:sound-file:{name}" if Path(name).is_absolute() else f"string:sound-name:{name}"
+    urgency = "normal" if message.good else "critical"
+    # bodies may hold markup
+    words = [message.title, html.escape(message.body, quote=False)]
+    return [program, "--app-name=burnish", f"--urgency={urgency}", f"--hint={hint}", "--", *words]
+
+
+def _osascript(program: str, message: Message, sound: str | None) -> list[str]:
+    name = sound or (GOOD_MAC_SOUND if message.good else MAC_SOUND)
+    return [program, "-e", SCRIPT, message.title, message.body, name]
+
+
+def _program(name: str, env: Mapping[str, str], argv: Callable[[Message], list[str]]) -> Way:
+    def send(message: Message) -> str:
+        try:
+            done = capture(argv(message), cwd=Path("/"), env=env, timeout=SECONDS)
+        except (BurnishError, OSError) as error:
+            return f"{name}: {error}"
+        said = done.stderr.decode(errors="replace").strip().split("\n")[0]
+        return f"{name} ended with exit code {done.exit_code}: {said[:200]}" if done.exit_code else ""
+
+    return send
+
+
+def _library(sound: str | None) -> Way | None:
+    try:
+        desktop_notifier = import_module("desktop_notifier")
+    except ImportError:
+        return None
+
+    def send(message: Message) -> str:
+        import asyncio
+
+        notifier = desktop_notifier.DesktopNotifier(app_name="burnish")
+        ring = desktop_notifier.Sound(path=Path(sound)) if sound and Path(sound).is_absolute() else None
+        heard = ring or desktop_notifier.DEFAULT_SOUND
+        try:
+            asyncio.run(asyncio.wait_for(notifier.send(message.title, message.body, sound=heard), SECONDS))
+        except Exception as error:
+            # somebody else's code, of which we know no errors: whatever it is, it must not reach the task
+            return f"desktop-notifier: {type(error).__name__}"
+        return ""
+
+    return send
+
+
+def url(address: str) -> Way:
+    """One Apprise URL. It holds a token, so that only its kind is ever named."""
+    kind = address.partition(":")[0][:20] + "://"
+
+    def send(message: Message) -> str:
+        try:
+            apprise = import_module("apprise")
+        except ImportError:
+            return f"{kind} needs Apprise: pip install 'burnish[notify]'"
+        try:
+            return "" if _sent(apprise, address, message) else f"{kind} was not delivered"
+        except Exception as error:
+            # as above: a hundred plugins by as many people
+            return f"{kind} failed: {type(error).__name__}"
+
+    return send
+
+
+def _sent(apprise: Any, address: str, message: Message) -> bool:
+    service = apprise.Apprise()
+    kind = apprise.NotifyType.SUCCESS if message.good else apprise.NotifyType.WARNING
+    return bool(service.add(address) and service.notify(title=message.title, body=message.body, notify_type=kind))
