@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from burnish.cli.paint import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, start_dir
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 TONES = {"ok": "green", "weak": "yellow", "missing": "red"}
 
 
-def doctor(as_json: AsJson = False) -> int:
+def doctor(
+    probe: Annotated[bool, typer.Option("--probe", help="Also ask each installed agent for one word.")] = False,
+    as_json: AsJson = False,
+) -> int:
     """Tell what is missing or weak here, and what to do about it.
 
     Exit code 0: tasks can be run. 1: something that they need is missing.
@@ -24,6 +29,10 @@ def doctor(as_json: AsJson = False) -> int:
     from burnish.wiring.doctor import can_run, examine
 
     signs = examine(start_dir(), encoding=sys.stdout.encoding or "")
+    if probe:
+        from burnish.wiring.probe import probe_signs
+
+        signs += probe_signs(start_dir())
     if as_json:
         keys = ("group", "name", "state", "what", "remedy")
         say_json([{key: getattr(sign, key) for key in keys} for sign in signs])
