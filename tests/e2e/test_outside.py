@@ -50,11 +50,13 @@ def dirt(lab: Lab, path: str, text: str = "x\n") -> None:
 
 def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approved(tmp_path: Path) -> None:
     lab = handed(tmp_path)
+    assert "burnish handoff 1" in lab.burnish("show", "1").out
     given = lab.burnish("handoff", "1", "--json").json
     assert (given["status"], given["cycle"], lab.task()["status"]) == ("code_review", 1, "code_review")
     Path(given["file"]).write_text(REJECTION)
 
-    lab.burnish("review", "1", "--from", given["file"], code=1)
+    said = lab.burnish("review", "1", "--from", given["file"], code=1)
+    assert "Have it fixed: burnish run 1" in said.err
 
     task = lab.show(1)
     assert (task["status"], task["review_status"]) == ("in_progress", "failed")
@@ -77,7 +79,7 @@ def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approve
     assert [c["verdict"] for c in task["cycles"]] == ["changes_requested", "approved"]
     assert task["approval"]["valid"] and task["approval"]["commit"] == task["commit"]
     said = lab.burnish("show", "1").out
-    assert "user:" in said
+    assert len(re.findall(r"review +finished  by user:", said)) == 2 and "> Looks right now." in said
 
 
 def test_the_prompt_is_the_real_one_and_its_number_signs_the_answer(tmp_path: Path) -> None:

@@ -143,6 +143,8 @@ def test_what_a_review_cycle_file_says_is_affected_places_its_words() -> None:
 def test_a_plain_list_of_places_becomes_findings() -> None:
     listed = "- src/a.py:45: b may be 0\n- `lib/x.ts:3-4` warning: too long\n* not a place: x\n"
     text = f"Verdict: changes requested\n\n{listed}"
+    assert good(text).summary == "* not a place: x"
+    assert good("Verdict: rejected\n\n- a.py:1: b is 0\n").summary == "1 finding: b is 0"
     first, second = good(text).remarks
     assert (first.file, first.line, first.severity, first.title) == ("src/a.py", 45, Severity.ERROR, "b may be 0")
     assert (second.file, second.line, second.end_line, second.severity) == ("lib/x.ts", 3, 4, Severity.WARNING)

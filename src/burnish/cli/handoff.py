@@ -12,7 +12,9 @@ import typer
 from burnish.cli.paint import coloured, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
 from burnish.cli.text import clean, count, one_line
+from burnish.core.flow import RUNNING
 from burnish.core.review import Verdict
+from burnish.core.status import Status
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -113,6 +115,8 @@ def take_review(
         say_json(review_json(app.store, app.key, number))
     else:
         say_report(RunReport(tasks=(task,)), RunRequest(ids=(number,)))
+        if task.status in RUNNING and not SESSION.quiet:
+            tell(f"  {'Have it fixed' if task.status is Status.IN_PROGRESS else 'Go on'}: burnish run {number}")
     return exit_code([task], waiting=False, interrupted=False, exit_zero=exit_zero)
 
 

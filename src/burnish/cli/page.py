@@ -9,6 +9,7 @@ from burnish.cli.findings import ALIVE, place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, money, one_line, pad, width, wrap
 from burnish.core.override import in_words
+from burnish.core.review import is_person
 from burnish.core.status import Status
 from burnish.views.status import MARKS
 
@@ -77,8 +78,11 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             x for x in (f"Cycle {cycle['number']}", verdict, review, (cycle.get("commit") or "")[:12]) if x
         )
         yield paint(head, "bold", on=colour)
+        people = [str(voice["agent"]) for voice in cycle.get("reviewers") or () if is_person(str(voice.get("agent")))]
         for phase in cycle.get("phases") or ():
-            yield cut(f"  {_phase(phase)}", room)
+            counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
+            by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""
+            yield cut(f"  {_phase(phase)}{by}", room)
         for check in cycle.get("checks") or ():
             yield cut(f"  {_check(check)}", room)
         if cycle.get("summary"):
@@ -131,6 +135,8 @@ def _next(story: Story) -> list[str]:
     match Status(story["status"]):
         case Status.BACKLOG:
             steps = [f"burnish run {number}"]
+        case Status.CODE_REVIEW if _waits(story):
+            steps = [f"burnish review {number}", f"burnish handoff {number}   (a person or another tool reviews)"]
         case Status.IN_PROGRESS | Status.CODE_REVIEW:
             steps = [f"burnish log {number} -f", f"burnish run {number}   (if nobody runs it)"]
         case Status.FAILED:
@@ -147,6 +153,12 @@ def _next(story: Story) -> list[str]:
         case _:
             steps = []
     return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(steps)]
+
+
+def _waits(story: Story) -> bool:
+    """For a review that somebody must ask for, or bring."""
+    cycles: Sequence[Mapping[str, Any]] = story.get("cycles") or []
+    return bool(cycles) and (cycles[-1].get("decision") or {}).get("action") == "wait"
 
 
 def _waive(story: Story) -> list[str]:

@@ -13,7 +13,15 @@ from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreada
 from burnish.review import contract, strict
 from burnish.review.blocks import LONGEST_REPLY, prose_lines
 from burnish.review.frontmatter import load
-from burnish.review.outside_lines import bullets, compliance, rulings, sections, verdicts, without_verdict
+from burnish.review.outside_lines import (
+    bullets,
+    compliance,
+    rulings,
+    sections,
+    verdicts,
+    without_findings,
+    without_verdict,
+)
 from burnish.review.reading import Expect, clean, plain, review_of
 from burnish.review.strictjson import BadJson, loads
 
@@ -98,6 +106,7 @@ def _front(facts: dict[str, Any]) -> Verdict | None:
 def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
     lines = prose_lines(page.body)
     remarks = _whole_words(page.body, tuple(strict.remarks_in(lines))) or bullets(page.body)
+    listed = bool(remarks)
     ids = (*expect.prior_ids, *expect.closed_ids)
     prose = clean(without_verdict(page.body)).strip()
     ruled, judged = rulings(page.body, ids), compliance(page.body, expect.criteria)
@@ -105,12 +114,19 @@ def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
         remarks = (_prose_remark(prose, page.facts),)
     return Review(
         verdict=verdict,
-        summary=strict.summary_in(lines) if remarks else prose[:2000],
+        summary=_summary(page.body, remarks) if listed else prose[:2000],
         rulings=ruled,
         compliance=judged,
         remarks=tuple(replace(remark, source=expect.source) for remark in remarks),
         rejection_reason=prose[:2000] if verdict is Verdict.REJECTED else "",
     )
+
+
+def _summary(body: str, remarks: tuple[Remark, ...]) -> str:
+    """What it says beside its list; where there is nothing, what the list comes to."""
+    rest = without_findings(without_verdict(body))
+    said = strict.summary_in(prose_lines(rest))
+    return said if re.search(r"\w", said) else f"{len(remarks)} finding{'s' * (len(remarks) != 1)}: {remarks[0].title}"
 
 
 def _asks(ruling: Ruling) -> bool:

@@ -79,6 +79,13 @@ def without_verdict(body: str) -> str:
     return "\n".join(line for n, line in lines if n not in said and not _VERDICT_HEADING.fullmatch(line.strip()))
 
 
+def without_findings(body: str) -> str:
+    """Without the lines of a plain list of places."""
+    prose = _short(prose_lines(body))
+    lines = zip(body.split("\n"), prose, strict=True)
+    return "\n".join(line for line, mine in lines if not _BULLET.fullmatch(mine))
+
+
 def sections(body: str) -> list[str]:
     """What stands under each heading that is a finding, code blocks and all."""
     lines, prose = body.split("\n"), [line.strip() for line in prose_lines(body)]
