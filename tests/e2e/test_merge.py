@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -331,3 +332,42 @@ def test_what_a_person_accepted_against_the_review_is_merged_as_long_as_it_is_th
     lab.burnish("override", "1", "--explain", "the reviewer is wrong")
     lab.burnish("merge", "1")
     assert lab.repo.git("rev-parse", "main") == lab.task()["commit"] and lab.task()["status"] == "completed"
+
+
+def test_two_who_merge_at_once_merge_it_once(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    verified(lab)
+    both = [lab.start("merge", "1") for _ in range(2)]
+    codes = []
+    for one in both:
+        with one:
+            one.communicate(timeout=60)
+            codes.append(one.returncode)
+    assert sorted(codes) == [0, 4] and len(lab.events("task.merged")) == 1
+
+
+def test_ctrl_c_while_the_checks_run_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, f"checks: {{test: 'test ! -f other.py || (touch {tmp_path}/slow; sleep 30)', lint: null}}\n")
+    verified(lab)
+    lab.repo.commit({"other.py": "z = 1\n"})
+    before = lab.refs("refs/heads/"), lab.repo.fingerprint()
+    with lab.start("merge", "1") as running:
+        lab.until((tmp_path / "slow").exists)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert (lab.refs("refs/heads/"), lab.repo.fingerprint()) == before
+    assert lab.task()["status"] == "verified" and not lab.processes()
+
+
+def test_a_person_still_has_the_last_word_on_both_together(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, "approval: required\n")
+    lab.add()
+    lab.burnish("run", code=1)
+    lab.burnish("decide", "1", "approve")
+    tip = lab.repo.commit({"other.py": "z = 1\n"})
+    assert "burnish decide 1 approve" in lab.burnish("merge", "1", code=1).err
+    assert lab.repo.git("rev-parse", "main") == tip and lab.task()["status"] == "waiting_approval"
+    lab.burnish("decide", "1", "approve")
+    lab.burnish("merge", "1")
+    assert lab.text("main", "f1.py") == "x = 1"

@@ -108,6 +108,7 @@ def test_a_checkout_that_is_not_behind_is_not_fast_forwarded(user_repo: UserRepo
 def test_a_target_is_a_branch_of_the_users(user_repo: UserRepo, project: Project) -> None:
     assert target_ref(project, "main") == ("refs/heads/main", user_repo.git("rev-parse", "main"))
     user_repo.git("branch", "burnish/1-x")
-    for name in ("burnish/1-x", "nowhere", "", "a..b", "main~1", "x\ny", "main@{1}"):
+    user_repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    for name in ("burnish/1-x", "alias", "nowhere", "", "a..b", "main~1", "x\ny", "main@{1}"):
         with pytest.raises(BadInput):
             target_ref(project, name)

@@ -36,6 +36,9 @@ def target_ref(project: Project, branch: str) -> tuple[str, str]:
     sha = None if UNFIT.search(ref) else read_ref(project, ref)
     if sha is None:
         raise BadInput(f"There is no branch {branch!r} here.", hint="`git branch` lists them; name one with --into.")
+    real = project.user_git("symbolic-ref", "--quiet", ref, ok=(0, 1, 128)).stdout.decode().strip()
+    if real:
+        raise BadInput(f"{branch} is only another name of {real}.", hint="Name that one with --into.")
     return ref, sha
 
 
@@ -67,7 +70,7 @@ def check_clean(project: Project, place: Path, ref: str) -> None:
             hint="Finish or abort that first, then merge again.",
         )
     status = user_git(
-        place, "--no-optional-locks", "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=none"
+        place, "--no-optional-locks", "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"
     )
     if status.exit_code:
         raise said(status, "git status")

@@ -144,9 +144,11 @@ def _cleared(app: App, fit: Fit, target: Target, wanted: Plan, request: MergeReq
         together = wanted if wanted.how == "merge" else plan(app, fit, target, "merge")
         task = review_together(app, deps, fit, target, together, why)
     if task.status is not Status.VERIFIED:
+        asked = task.status is Status.WAITING_APPROVAL
+        then = f"burnish decide {task.id} approve" if asked else f"burnish run {task.id}"
         raise NotApproved(
             f"Task {task.id} is not merged: together with {target.name} it is not approved ({task.status}).",
-            hint=f"See why: burnish show {task.id}. Then: burnish run {task.id}",
+            hint=f"See why: burnish show {task.id}. Then: {then}",
         )
     return False
 

@@ -43,8 +43,9 @@ def working(app: App, progress: Progress) -> Iterator[Deps]:
             yield deps_for(app, RunRequest(), progress, stops, lock.runner.uuid)
         finally:
             app.store.forget_runner(lock.runner.uuid)
-        if stops.asked:
-            raise KeyboardInterrupt
+            if stops.asked:
+                # whatever a check said that was stopped: the person has had enough
+                raise KeyboardInterrupt
 
 
 def why_not_clear(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan) -> str | None:
