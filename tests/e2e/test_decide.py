@@ -6,17 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from testing.byhand import ADDS_A_LINE, SEES_BOTH, commit_by_hand, facts
 from testing.lab import APPROVE, REJECT, Lab
-from tests.engine.test_binding import by_hand
-
-QUIET = 'app.write_text(app.read_text() + f"# {phase} {cycle}\\n")'
 
 
-def facts(lab: Lab) -> tuple[object, ...]:
-    return lab.events(), lab.refs("refs/"), lab.repo.fingerprint()
-
-
-def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", author: str = QUIET) -> Lab:
+def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", author: str = ADDS_A_LINE) -> Lab:
     """One task at the gate, with nobody at a terminal."""
     lab = Lab.make(tmp_path, author=author, judge=judge, extra=extra)
     lab.add("Add division", *argv)
@@ -112,13 +106,13 @@ def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> N
         for wrong in (base, other, seen[:5], seen[:-1] + ("0" if seen[-1] != "0" else "1"), "main", f"{seen}0"):
             lab.burnish("decide", "1", choice, "-m", "x", "--commit", wrong, code=4)
             assert facts(lab) == before
-    by_hand(lab)
+    commit_by_hand(lab)
     before = facts(lab)
     for choice in ("approve", "reject", "fix"):
         for named in ([], ["--commit", seen], ["--commit", lab.repo.git("rev-parse", lab.task()["branch"])]):
             said = lab.burnish("decide", "1", choice, "-m", "x", *named, code=4)
             assert "is what was reviewed" in said.err and facts(lab) == before
-    lab.agent("judge", "print(verdict('approved', inspected=['app.py', 'by-hand.py']))")
+    lab.agent("judge", SEES_BOTH)
     lab.burnish("run", "--hitl-review", code=1)
     assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 2)
     lab.burnish("decide", "1", "approve", "--commit", seen, code=4)
@@ -128,8 +122,8 @@ def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> N
 
 def test_a_branch_that_moves_at_the_gate_of_a_rejection_is_judged_anew(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
-    by_hand(lab)
-    lab.agent("judge", "print(verdict('approved', inspected=['app.py', 'by-hand.py']))")
+    commit_by_hand(lab)
+    lab.agent("judge", SEES_BOTH)
     lab.burnish("run")
     assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
     assert [c["phase"] for c in lab.calls()].count("improve") == 0
@@ -137,7 +131,7 @@ def test_a_branch_that_moves_at_the_gate_of_a_rejection_is_judged_anew(tmp_path:
 
 @pytest.mark.parametrize("choice", ["approve", "reject", "fix", "skip"])
 def test_there_is_nothing_to_decide_on_what_was_never_worked_on_or_is_over(tmp_path: Path, choice: str) -> None:
-    lab = Lab.make(tmp_path, judge=APPROVE, author=QUIET)
+    lab = Lab.make(tmp_path, judge=APPROVE, author=ADDS_A_LINE)
     lab.add()
     before = facts(lab)
     lab.burnish("decide", "1", choice, "-m", "x", code=4)
@@ -150,7 +144,7 @@ def test_there_is_nothing_to_decide_on_what_was_never_worked_on_or_is_over(tmp_p
 
 
 def test_a_blocked_task_may_be_sent_back_but_not_simply_approved(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, author=QUIET, judge="print(verdict('needs_discussion', 'which way?', [flaw]))")
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge="print(verdict('needs_discussion', 'which way?', [flaw]))")
     lab.add()
     lab.burnish("run", code=1)
     assert "burnish override 1" in lab.burnish("decide", "1", "approve", code=4).err
@@ -162,7 +156,7 @@ def test_a_blocked_task_may_be_sent_back_but_not_simply_approved(tmp_path: Path)
 
 
 def test_final_asks_before_acceptance_and_before_blocking_only(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, author=QUIET, judge=REJECT, extra="review: {agents: [judge]}\nhitl_review: final\n")
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT, extra="review: {agents: [judge]}\nhitl_review: final\n")
     lab.add("Add division", "--max-cycles", "2")
     lab.burnish("run", code=1)
     assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 2)

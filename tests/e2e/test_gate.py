@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from testing.byhand import ADDS_A_LINE, commit_by_hand
 from testing.lab import APPROVE, CRITIC, REJECT, Lab
 from testing.terminal import terminal
 
-QUIET = 'app.write_text(app.read_text() + f"# {phase} {cycle}\\n")'
 MENU = "[a]pprove  [r]eject  [f]ix-and-retry  [s]kip"
 TWO = """
 mild = {**flaw, "severity": "warning", "title": "A name that says nothing", "line": 2}
@@ -19,7 +19,7 @@ print(verdict("changes_requested", "one error and a wish", [flaw, mild]))
 RUN = ("run", "--hitl-review")
 
 
-def gated(tmp_path: Path, judge: str = APPROVE, *argv: str, author: str = QUIET, extra: str = "") -> Lab:
+def gated(tmp_path: Path, judge: str = APPROVE, *argv: str, author: str = ADDS_A_LINE, extra: str = "") -> Lab:
     lab = Lab.make(tmp_path, author=author, judge=judge, extra=extra)
     lab.add("Add division", *argv)
     return lab
@@ -156,12 +156,10 @@ def test_an_answer_from_elsewhere_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_branch_that_moves_while_the_person_reads_is_not_approved(tmp_path: Path) -> None:
-    from tests.engine.test_binding import by_hand
-
     lab = gated(tmp_path)
     with terminal(lab, *RUN) as screen:
         screen.expect(MENU)
-        by_hand(lab)
+        commit_by_hand(lab)
         screen.answer("a")
         assert screen.ended() == 1
     assert "is what was reviewed" in " ".join(screen.plain.split())

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from burnish.review.artifact import parse_artifact
+from testing.byhand import ADDS_A_LINE, SEES_BOTH, commit_by_hand, facts
 from testing.lab import APPROVE, REJECT, Lab
 from testing.terminal import terminal
-from tests.e2e.test_decide import QUIET, facts
 
 
 def blocked(tmp_path: Path) -> Lab:
-    lab = Lab.make(tmp_path, author=QUIET, judge=REJECT)
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
     lab.add("Add division", "--max-cycles", "1")
     lab.burnish("run", code=1)
     assert lab.task()["reason"] == "max_cycles"
@@ -71,14 +71,12 @@ def test_it_is_in_the_artifact_on_the_ref_in_show_in_status_and_in_the_next_fix_
 
 
 def test_an_override_is_bound_to_the_tree_and_the_judge_like_any_approval(tmp_path: Path) -> None:
-    from tests.engine.test_binding import by_hand
-
     lab = blocked(tmp_path)
     lab.burnish("override", "1", "--explain", "fine", "--commit", "0" * 40, code=4)
     lab.burnish("override", "1", "--explain", "fine", "--commit", lab.task()["commit"])
-    by_hand(lab)
+    commit_by_hand(lab)
     assert lab.burnish("merge", "1", code=4)
-    lab.agent("judge", "print(verdict('approved', inspected=['app.py', 'by-hand.py']))")
+    lab.agent("judge", SEES_BOTH)
     lab.burnish("run")
     assert lab.task()["status"] == "verified" and lab.events("approval.voided")
 
