@@ -11,8 +11,9 @@ from burnish.agents.registry import AGENTS
 from burnish.errors import PhaseFailed
 from burnish.review import contract
 from testing.model_turns import Answer, Cut, Move, Refuse
+from tools.agent_bench import Bench, bench, script
 from tools.agent_programs import Program
-from tools.agent_trials import APPROVAL, NUMBER, Bench, bench, editing, said_block, script
+from tools.agent_trials import APPROVAL, NUMBER, editing, said_block
 
 FOLDER = Path(__file__).parents[1] / "tests" / "agents" / "samples"
 FAILURES: dict[str, Move] = {

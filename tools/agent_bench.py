@@ -1,0 +1,118 @@
+"""Where a real program is tried: a scratch home, a scratch repository, and a model on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psutil
+
+from burnish.agents.base import AgentSettings
+from burnish.agents.runner import Retry, Runner
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.errors import PhaseFailed
+from burnish.proc.run import Stop
+from testing.model_server import ModelServer
+from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Turn
+from testing.userrepo import UserRepo
+from tools.agent_programs import KEY, Program
+
+
+@dataclass
+class Bench:
+    """One program, one scratch home, one scratch repository, one model."""
+
+    program: Program
+    root: Path
+    server: ModelServer
+    repo: UserRepo
+    key: str = KEY
+
+    @property
+    def env(self) -> dict[str, str]:
+        home = self.root / "home"
+        path = f"{self.program.bin}{os.pathsep}{os.environ['PATH']}"
+        variables = {"HOME": str(home), "PATH": path, "TMPDIR": str(self.root / "tmp"), self.program.key: self.key}
+        return variables | self.program.env(self.server.url)
+
+    def call(self, *, seconds: float = 60, stop: Stop | None = None, **changes: Any) -> AgentReply:
+        """As burnish itself calls it; once, so that a failure is seen and not waited for."""
+        call_dir = Path(tempfile.mkdtemp(dir=self.root / "calls"))
+        role = "review" if changes.get("read_only") else "implement"
+        values: dict[str, Any] = {"role": role, "phase": role, "prompt": "Do it.", "task": 1, "cycle": 1}
+        values |= {"agent": "it", "model": self.program.model, "cwd": self.repo.path, "timeout_seconds": seconds}
+        settings = {"it": AgentSettings(name="it", kind=self.program.name)}
+        with mock.patch.dict(os.environ, self.env):
+            runner = Runner(
+                settings,
+                checkout=self.repo.path,
+                lock_dir=self.root / "locks",
+                stop=stop,
+                retry=Retry(attempts=1),
+            )
+            return runner.call(AgentRequest(call_dir=call_dir, **{**values, **changes}))
+
+    def failure(self, **changes: Any) -> PhaseFailed:
+        try:
+            reply = self.call(**changes)
+        except PhaseFailed as failure:
+            return failure
+        raise AssertionError(f"it said: {reply.text[:200]!r}")
+
+    def by_hand(self) -> None:
+        """As a person would start it, without any of our care."""
+        env = {**os.environ, **self.env, **self.program.control_env}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            argv = self.program.control
+            subprocess.run(argv, cwd=self.repo.path, env=env, input=b"Do it.", timeout=60, check=False, **quiet)
+
+    def fingerprint(self) -> str:
+        return self.repo.fingerprint()
+
+    def left(self) -> list[str]:
+        """Processes that still live from this bench's home."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("HOME") == str(self.root / "home"):
+                    found.append(f"{process.pid} {process.name()}")
+            except psutil.Error:
+                continue
+        return found
+
+
+@contextmanager
+def bench(program: Program, brain: Brain) -> Iterator[Bench]:
+    # not in the temporary folder: codex wants its home elsewhere
+    places = program.folder.parent / "runs"
+    places.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=places, ignore_cleanup_errors=True) as name, ModelServer(brain) as server:
+        root = Path(name)
+        for folder in ("home", "calls", "locks", "tmp"):
+            (root / folder).mkdir()
+        for path, text in program.home(server.url).items():
+            (root / "home" / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / "home" / path).write_text(text)
+        yield Bench(program, root, server, UserRepo.make(root / "repo"))
+
+
+def script(*moves: Move) -> Brain:
+    """One move per turn; the last is repeated. Requests without tools come from the program itself: titles and such."""
+
+    def brain(turn: Turn) -> Move:
+        if not moves:
+            return Say("ok")
+        if not turn.tools and not isinstance(moves[0], Refuse | Hang | Cut):
+            return next((move for move in moves if isinstance(move, Say | Answer)), Say("ok"))
+        return moves[min(turn.number, len(moves) - 1)]
+
+    return brain
