@@ -265,6 +265,15 @@ def test_a_person_does_not_wave_through_what_was_rejected_on_the_same_code(tmp_p
     assert task["status"] == "verified" and "zero never comes" in task["findings"][0]["note"]
 
 
+def test_what_was_rejected_outright_is_not_approved_by_another_review(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    lab.burnish("review", "1", "--from", write(lab, "Wrong approach.\n\nVerdict: rejected\n"), code=1)
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "rejected")
+    before = state(lab)
+    said = lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), code=4)
+    assert "burnish override 1" in said.err and state(lab) == before
+
+
 def test_checks_that_have_not_seen_the_code_are_run_before_a_persons_word_counts(tmp_path: Path) -> None:
     broken = f"checks: {{test: null, lint: null, extra: {{bug: {{command: '! grep -q BUG app.py'}}}}}}\n{EXPLICIT}"
     lab = handed(tmp_path, EXPLICIT)

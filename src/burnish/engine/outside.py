@@ -14,7 +14,7 @@ from burnish.core.flow import Check, Decide, DoReview, checked, decision_after_w
 from burnish.core.history import History
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Review, Verdict, Voice
-from burnish.core.status import Status, check_move
+from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task, TaskType
 from burnish.engine.actions import judge_anew, void_stale
 from burnish.engine.checking import check
@@ -110,6 +110,24 @@ def rejected_before(history: History, tree: str) -> bool:
     """Has a review of this very tree asked for changes? Then approving it is going against somebody's word."""
     said = [p.result for p in history.phases if p.phase == "review" and p.state == "finished"]
     return any(r.get("tree") == tree and r.get("verdict") != Verdict.APPROVED for r in said)
+
+
+def refuse_against_rejection(history: History, tree: str, review: Review) -> None:
+    """What was rejected outright becomes no approval by asking somebody else: that is an override, with its reasons."""
+    task = history.task
+    said = [
+        p.result
+        for p in history.phases
+        if p.phase == "review" and p.state == "finished" and p.result.get("tree") == tree
+    ]
+    rejected = any(r.get("verdict") == Verdict.REJECTED or r.get("blocking") for r in said)
+    tip = history.tip(history.cycle)
+    at_gate = task.reason is Reason.HUMAN_REJECTED and bool(tip and tip.result.get("tree") == tree)
+    if review.verdict is Verdict.APPROVED and (rejected or at_gate):
+        raise Refused(
+            f"This very code of task {task.id} was rejected: approving it is an override.",
+            hint=f"Say on what grounds: burnish override {task.id}",
+        )
 
 
 def take(deps: Deps, site: Site, brought: Brought) -> None:

@@ -77,6 +77,7 @@ def _checked(app: App, deps: Deps, task_id: int, offered: Offered) -> tuple[Site
     kind = kind_of(offered)
     _refuse_moved(history, head, offered, kind)
     review = _read(app, deps, site, history, head, offered, kind)
+    outside.refuse_against_rejection(history, head.tree, review)
     if says_nothing(review):
         raise BadInput(
             f"{offered.name} asks for changes but does not say which.",
