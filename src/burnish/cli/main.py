@@ -35,6 +35,7 @@ VERBS = {
     "retry": "burnish.cli.run:retry",
     "decide": "burnish.cli.decide:decide",
     "override": "burnish.cli.decide:override",
+    "inbox": "burnish.cli.inbox:inbox",
     "cancel": "burnish.cli.edit:cancel",
     "done": "burnish.cli.edit:done",
     "findings": "burnish.cli.findings:findings",

@@ -47,6 +47,12 @@ def open_reader(start: Path) -> Reader:
     return Reader(home, store, found, store.project_for(found.common_dir, found.root, create=False))
 
 
+def open_store() -> tuple[Path, Store]:
+    """The home and its store: for what is asked of every project, from anywhere."""
+    home = home_of()
+    return home, Store.open(home)
+
+
 def known_task(start: Path, number: int) -> bool:
     """Is there such a task? Where burnish was never used, looking makes no database."""
     if not (home_of() / "burnish.db").exists():

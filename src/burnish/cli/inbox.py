@@ -1,0 +1,90 @@
+"""burnish inbox"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from burnish.cli.paint import BY_STATUS, coloured, columns, mark, paint, say, say_json
+from burnish.cli.projects import ago
+from burnish.cli.session import AsJson, open_reader
+from burnish.cli.text import count, cut, one_line, width, wrap
+from burnish.views.status import MARKS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from burnish.store import Store
+    from burnish.views.inbox import Entry
+
+NOTHING = "Nothing needs you."
+_LINES = 2
+
+
+def inbox(
+    everywhere: Annotated[bool, typer.Option("--all", help="Of every project.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List everything that needs a person, oldest first, with the one command that answers each."""
+    from burnish.proc.identity import is_dead
+    from burnish.views.inbox import inbox as look
+
+    home, store, folders = _everything() if everywhere else _here()
+    today, locks = date.today().isoformat(), home / "locks"
+    found = look(store, folders, today=today, alive=lambda runner: not is_dead(locks, runner))
+    if as_json:
+        say_json({"inbox": [entry.as_json() for entry in found]})
+        return
+    now = datetime.now(UTC)
+    for line in page(found, folders, room=columns(sys.stdout), colour=coloured(sys.stdout), now=now):
+        say(line)
+
+
+def _here() -> tuple[Path, Store, dict[str, str]]:
+    """This project, which needs no folder to be named."""
+    reader = open_reader()
+    return reader.home, reader.store, {reader.project.key: ""} if reader.project else {}
+
+
+def _everything() -> tuple[Path, Store, dict[str, str]]:
+    from burnish.wiring.reader import open_store
+
+    home, store = open_store()
+    return home, store, {row.key: str(row.root) for row in store.projects()}
+
+
+def page(found: list[Entry], folders: Mapping[str, str], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
+    if not found:
+        yield NOTHING
+        return
+    ready = [entry for entry in found if entry.kind == "ready"]
+    wants = len(found) - len(ready)
+    yield f"{count(wants, 'task')} for you" + (f", {len(ready)} ready to be merged" if ready else "")
+    for entry in found:
+        yield ""
+        yield from _entry(entry, folders.get(entry.task.project, ""), room, colour, now)
+
+
+def _entry(entry: Entry, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
+    task = entry.task
+    tone = BY_STATUS[task.status]
+    since = ago(entry.since, now)
+    where = f"  {one_line(folder)}" if folder else ""
+    left = room - width(since) - width(where) - 8 - len(str(task.id))
+    title = cut(one_line(task.spec.title), max(20, left))
+    sign = paint(mark(MARKS[task.status]), tone, on=colour)
+    yield f"{sign} {paint(f'T{task.id} {title}', 'bold', on=colour)}{where}  {paint(since, 'dim', on=colour)}"
+    for line in wrap(one_line(entry.why), room - 4)[:_LINES]:
+        yield f"    {line}"
+    command = entry.command.replace("burnish ", f"burnish -C {_quoted(folder)} ", 1) if folder else entry.command
+    yield f"    {paint(command, 'cyan', on=colour)}"
+
+
+def _quoted(folder: str) -> str:
+    import shlex
+
+    return shlex.quote(folder)

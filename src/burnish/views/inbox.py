@@ -1,0 +1,125 @@
+"""Everything that needs a person, oldest first, with the one command that answers each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.core.finding import State, worst_first
+from burnish.core.status import Reason, Status
+from burnish.core.task import Task
+from burnish.store import Store
+
+OPEN = (Status.WAITING_APPROVAL, Status.BLOCKED, Status.FAILED, Status.CODE_REVIEW, Status.VERIFIED)
+
+# What answers a task that stopped, by the reason it stopped for.
+ANSWERS = {
+    Reason.MAX_CYCLES: "burnish improve {} --review",
+    Reason.STALLED: 'burnish improve {} -m "…" --review',
+    Reason.NEEDS_DISCUSSION: 'burnish improve {} -m "…" --review',
+    Reason.REJECTED: 'burnish improve {} -m "…" --review',
+    Reason.HUMAN_REJECTED: 'burnish improve {} -m "…" --review',
+    Reason.BUDGET: "burnish retry {}",
+    Reason.UNREADABLE_REVIEW: "burnish review {}",
+    Reason.INCOMPLETE_REVIEW: "burnish review {}",
+    Reason.GUARD: 'burnish waive {} {finding} --reason "…"',
+    Reason.NO_CHANGES: "burnish retry {}",
+    Reason.SECRET: "burnish retry {}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that waits for a person."""
+
+    task: Task
+    # waiting_approval, blocked, failed, review, voided, waiver, ready
+    kind: str
+    why: str
+    # since when
+    since: str
+    command: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": str(self.task.id),
+            "project": self.task.project,
+            "title": self.task.spec.title,
+            "status": self.task.status.value,
+            "kind": self.kind,
+            "reason": self.task.reason.value if self.task.reason else None,
+            "why": self.why,
+            "since": self.since,
+            "command": self.command,
+        }
+
+
+def inbox(
+    store: Store, projects: Iterable[str], *, today: str, alive: Callable[[str], bool] = lambda runner: True
+) -> list[Entry]:
+    """What is ready to be merged comes last: it needs a hand, but no thought."""
+    found = [entry for project in projects for entry in _of_project(store, project, today, alive)]
+    return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
+
+
+def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[Entry]:
+    waived = set(store.waived_until(project))
+    tasks = store.tasks(project, statuses=OPEN)
+    for task in tasks:
+        over = _run_out(store, task, today) if task.id in waived else ()
+        if over:
+            command = f'burnish waive {task.id} {over[0]} --reason "…"'
+            yield Entry(task, "waiver", f"the waiver of {', '.join(over)} has run out", task.updated_at, command)
+        elif task.status is Status.CODE_REVIEW:
+            yield from _in_review(store, task, alive)
+        else:
+            yield _at_rest(store, task)
+
+
+def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
+    findings = store.findings(task.project, task.id)
+    waived = [f for f in findings if f.state is State.WAIVED and f.waiver and f.waiver.until]
+    return tuple(f.id for f in waived if f.waiver and (f.waiver.until or "") < today)
+
+
+def _in_review(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[Entry]:
+    """Being worked on, or waiting for somebody to ask for its review."""
+    if task.runner and alive(task.runner):
+        return
+    own = [d for d in store.decisions(task.project, task.id) if d.run == task.run]
+    approval = store.approval(task.project, task.id)
+    if own and own[-1].action == "wait":
+        sent_back = own[-1].data.get("review_status") == "failed"
+        command = f"burnish improve {task.id}" if sent_back else f"burnish review {task.id}"
+        yield Entry(
+            task, "review", str(own[-1].data.get("why") or "its review is to be asked for"), *_when(task, command)
+        )
+    elif approval and not approval.valid:
+        why = f"no longer approved: {task.note}" if task.note else "its approval is void"
+        yield Entry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
+
+
+def _at_rest(store: Store, task: Task) -> Entry:
+    if task.status is Status.VERIFIED:
+        over = " (by override)" if task.overrides else ""
+        return Entry(task, "ready", f"approved{over}, ready to be merged", *_when(task, f"burnish merge {task.id}"))
+    if task.status is Status.WAITING_APPROVAL:
+        command = f"burnish decide {task.id} approve|reject|fix"
+        return Entry(task, "waiting_approval", task.note or "it waits for your approval", *_when(task, command))
+    if task.status is Status.FAILED:
+        why = f"{task.error}: {task.note}" if task.note else str(task.error or "it could not be run")
+        return Entry(task, "failed", why, *_when(task, f"burnish retry {task.id}"))
+    command = ANSWERS[task.reason] if task.reason else "burnish retry {}"
+    finding = _worst(store, task) if "{finding}" in command else ""
+    why = f"{task.reason}: {task.note}" if task.note else str(task.reason)
+    return Entry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))
+
+
+def _when(task: Task, command: str) -> tuple[str, str]:
+    return task.updated_at, command
+
+
+def _worst(store: Store, task: Task) -> str:
+    alive = worst_first(tuple(f for f in store.findings(task.project, task.id) if f.alive))
+    return next((f.id for f in alive if f.remark.category.value == "guard"), alive[0].id if alive else "F1")

@@ -1,0 +1,95 @@
+"""The inbox: everything that needs a person, and a command for each that answers it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from testing.byhand import ADDS_A_LINE, commit_by_hand
+from testing.lab import APPROVE, REJECT, Lab
+
+# What the judge says depends on the task, so that one laboratory has every kind.
+MANY = """
+word = {"1": "approved", "2": "needs_discussion", "3": "rejected", "4": "changes_requested", "6": "approved"}.get(task)
+if task == "5": print("hm")
+else: print(verdict(word, "so says the judge", [flaw] if task == "4" else []))
+"""
+WORKER = """
+if task == "7": sys.exit(9)
+app.write_text(app.read_text() + f"# {task} {phase} {cycle}\\n")
+"""
+
+
+def entries(lab: Lab) -> dict[str, dict[str, str]]:
+    return {entry["id"]: entry for entry in lab.burnish("inbox", "--json").json["inbox"]}
+
+
+def test_every_kind_is_there_oldest_first_and_what_is_ready_comes_last(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=WORKER, judge=MANY)
+    for number in range(1, 8):
+        lab.add(f"Task {number}", "--max-cycles", "1")
+    lab.add("Task 8", "-A")
+    lab.add("Task 9")
+    lab.burnish("run", "1", "2", "3", "4", "5", "7", "8", code=3)
+    lab.burnish("run", "6", "--hitl-review", code=1)
+
+    found = lab.burnish("inbox", "--json").json["inbox"]
+
+    assert [entry["id"] for entry in found][-1] == "1", "approved: ready"
+    kinds = {entry["id"]: (entry["kind"], entry["reason"]) for entry in found}
+    assert kinds == {
+        "1": ("ready", None),
+        "2": ("blocked", "needs_discussion"),
+        "3": ("blocked", "rejected"),
+        "4": ("blocked", "max_cycles"),
+        "5": ("blocked", "unreadable_review"),
+        "6": ("waiting_approval", None),
+        "7": ("failed", None),
+        "8": ("review", None),
+    }
+    times = [entry["since"] for entry in found[:-1]]
+    assert times == sorted(times)
+    page = lab.burnish("inbox").out
+    assert "7 tasks for you, 1 ready to be merged" in page
+    for entry in found:
+        assert entry["command"] in page
+
+
+def test_the_command_that_is_given_answers(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=WORKER, judge=MANY)
+    for number in range(1, 9):
+        lab.add(f"Task {number}", "--max-cycles", "1", *(["-A"] if number == 8 else []))
+    lab.burnish("run", "1", "2", "3", "4", "5", "7", "8", code=3)
+    lab.burnish("run", "6", "--hitl-review", code=1)
+    found = entries(lab)
+    lab.agent("judge", APPROVE)
+    lab.agent("robot", ADDS_A_LINE)
+    for entry in found.values():
+        words = [word.replace("…", "do it") for word in shlex.split(entry["command"].replace("|reject|fix", ""))]
+        lab.burnish(*words[1:])
+    assert {entry["kind"] for entry in entries(lab).values()} == {"ready"}
+
+
+def test_a_void_approval_and_a_waiver_that_ran_out_are_there(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    lab.burnish("waive", "1", "F1", "--reason", "later", "--until", "2999-12-31")
+    lab.burnish("run")
+    assert entries(lab)["1"]["kind"] == "ready"
+    lab.add("Another")
+    lab.agent("judge", APPROVE)
+    lab.burnish("run")
+    commit_by_hand(lab, 2)
+    lab.burnish("done", "2", code=4)  # looking at it voids the approval
+    found = entries(lab)["2"]
+    assert (found["kind"], found["command"]) == ("voided", "burnish run 2")
+
+
+def test_nothing_is_said_so_and_other_projects_are_named_with_their_folder(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, author=ADDS_A_LINE)
+    assert lab.burnish("inbox").out == "Nothing needs you.\n"
+    lab.add()
+    lab.burnish("run", "--hitl-review", code=1)
+    page = lab.burnish("inbox", "--all").out
+    assert f"burnish -C {lab.repo.path} decide 1 approve|reject|fix" in page
