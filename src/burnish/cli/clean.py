@@ -73,7 +73,7 @@ def _say_weights(weights: list[Weight]) -> None:
     if not weights:
         say("No task has anything on the disk.")
         return
-    room = min(44, columns(sys.stdout) - 46)
+    room = min(44, columns(sys.stdout) - 47)
     say(f"{pad('TASK', room)} {'STATUS':16} {'WORKSPACE':>9} {'SNAPSHOT':>9} {'CALLS':>9}")
     for weight in weights:
         parts = (weight.workspace, weight.snapshot, weight.calls)
@@ -81,7 +81,8 @@ def _say_weights(weights: list[Weight]) -> None:
     total = sum(weight.removable for weight in weights)
     say("")
     say(f"Workspaces and snapshots: {size(total)}.")
-    tell("Take away what is over: burnish clean --all-completed")
+    if any(weight.removable and _status(weight) in ("completed", "cancelled", "removed") for weight in weights):
+        tell("Take away what is over: burnish clean --all-completed")
 
 
 def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from burnish.cli.paint import coloured, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
-from burnish.cli.text import clean, one_line
+from burnish.cli.text import clean, cut, one_line
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -67,24 +67,28 @@ def merge(
 
 
 def _say(report: MergeReport) -> None:
-    on = coloured(sys.stdout)
+    on, alone = coloured(sys.stdout), len(report.landed) + len(report.left) == 1
     for landed in report.landed:
         say(paint(_words(landed), "green", on=on))
     for task, error in report.left:
-        if len(report.landed) + len(report.left) == 1:
+        if alone:
             tell(paint("error: ", "red", on=coloured(sys.stderr)) + clean(error.what))
         else:
-            say(paint(f"{mark('!')} {task.id} {one_line(task.spec.title)}: {clean(error.what)}", "yellow", on=on))
-        if error.hint:
-            tell(paint("   do: ", "dim", on=coloured(sys.stderr)) + clean(error.hint))
+            say(paint(f"{mark('!')} {task.id} {_title(task.spec.title)}: {clean(error.what)}", "yellow", on=on))
+    for hint in dict.fromkeys(error.hint for _, error in report.left if error.hint):
+        tell(paint("   do: ", "dim", on=coloured(sys.stderr)) + clean(hint))
     if not (report.landed or report.left):
         tell("Nothing is verified, so there is nothing to merge. `burnish status` shows where things stand.")
 
 
 def _words(landed: Landed) -> str:
     checked = ", rechecked" if landed.rechecked else ""
-    what = f"{mark('✓')} {landed.task.id} {one_line(landed.task.spec.title)}"
+    what = f"{mark('✓')} {landed.task.id} {_title(landed.task.spec.title)}"
     return f"{what}  in {clean(landed.into)} at {landed.commit[:12]} ({HOW[landed.how]}{checked})"
+
+
+def _title(title: str) -> str:
+    return cut(one_line(title), 30)
 
 
 def _json(report: MergeReport) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def rebuild(
 
 def _say(done: Rebuilt) -> None:
     for one in done.restored:
-        say(f"{mark('✓')} {one.task} {one.status}  from {clean(one.source)}" + (f": {one.note}" if one.note else ""))
+        source = "the burnish home" if one.source.startswith("/") else clean(one.source)
+        say(f"{mark('✓')} {one.task} {one.status}  from {source}" + (f": {one.note}" if one.note else ""))
     for where, why in done.damaged:
         tell(f"{mark('!')} damaged: {clean(where)}: {clean(why)}")
     say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} were there already.")

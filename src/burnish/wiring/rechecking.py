@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from burnish.core.commit import Base
-from burnish.core.event import Event
+from burnish.core.event import Event, Recorded
 from burnish.core.flow import Work, next_step
 from burnish.core.policy import Policy
 from burnish.core.status import Status
@@ -33,6 +33,22 @@ if TYPE_CHECKING:
     from burnish.wiring.app import App
 
 
+@dataclass(frozen=True, slots=True)
+class NotesOnly:
+    """Tells what goes on, and not every event of it."""
+
+    inner: Progress
+
+    def event(self, task: Task, event: Recorded) -> None:
+        """Not told."""
+
+    def output(self, task_id: int, line: str) -> None:
+        self.inner.output(task_id, line)
+
+    def note(self, text: str) -> None:
+        self.inner.note(text)
+
+
 @contextmanager
 def working(app: App, progress: Progress) -> Iterator[Deps]:
     """What the engine needs to run checks and reviewers, with a way to stop them."""
@@ -55,8 +71,8 @@ def why_not_clear(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan) ->
     both = sorted(overlap(touched(app.repo, base.tree, fit.approval.tree), theirs))
     if both:
         return f"{target.name} has changed {', '.join(both[:3])} as well"
-    # a person's command holds no claim
-    deps = replace(deps, book=app.book)
+    # a person's command holds no claim, and a task that is rechecked is not being run
+    deps = replace(deps, book=app.book, progress=NotesOnly(deps.progress))
     red = failing(deps, fit.task, app.policy(fit.task), Base(target.now.sha, target.now.tree, target.name), plan.commit)
     return f"{target.name} has moved, and {red}" if red else None
 
