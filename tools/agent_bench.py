@@ -91,7 +91,7 @@ class Bench:
 
 
 @contextmanager
-def bench(program: Program, brain: Brain) -> Iterator[Bench]:
+def bench(program: Program, brain: Brain, *, generous: bool = False) -> Iterator[Bench]:
     # not in the temporary folder: codex wants its home elsewhere
     places = program.folder.parent / "runs"
     places.mkdir(exist_ok=True)
@@ -99,7 +99,8 @@ def bench(program: Program, brain: Brain) -> Iterator[Bench]:
         root = Path(name)
         for folder in ("home", "calls", "locks", "tmp"):
             (root / folder).mkdir()
-        for path, text in program.home(server.url).items():
+        files = program.home(server.url) | (program.generous(server.url) if generous else {})
+        for path, text in files.items():
             (root / "home" / path).parent.mkdir(parents=True, exist_ok=True)
             (root / "home" / path).write_text(text)
         yield Bench(program, root, server, UserRepo.make(root / "repo"))

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 KEY = "test-key"
 MODEL = "scripted-model"
@@ -29,6 +30,8 @@ class Program:
     env: Callable[[str], dict[str, str]] = lambda url: {}
     # address of the model → files of its home, by path
     home: Callable[[str], dict[str, str]] = lambda url: {}
+    # the same for a user who allows everything: a reviewer must not write all the same
+    generous: Callable[[str], dict[str, str]] = lambda url: {}
     # which variable holds the key
     key: str = "OPENAI_API_KEY"
     model: str = MODEL
@@ -92,8 +95,12 @@ def _settings(*events: str) -> str:
     return json.dumps(told)
 
 
-def _login(kind: str) -> str:
-    return json.dumps({"security": {"auth": {"selectedType": kind}}})
+def _login(kind: str, *, allow: bool = False) -> str:
+    told: dict[str, Any] = {"security": {"auth": {"selectedType": kind}}}
+    if allow:
+        told["tools"] = {"allowed": ["write_file", "replace", "edit", "run_shell_command"], "approvalMode": "yolo"}
+        told["permissions"] = {"allow": ["Bash", "Write", "Edit"]}
+    return json.dumps(told)
 
 
 def _copilot_hooks(*events: str) -> str:
@@ -101,10 +108,17 @@ def _copilot_hooks(*events: str) -> str:
     return json.dumps({"version": 1, "hooks": {event: [hook] for event in events}})
 
 
-def _opencode_home(url: str) -> dict[str, str]:
+def _opencode_home(url: str, *, allow: bool = False) -> dict[str, str]:
     options = {"baseURL": f"{url}/v1", "apiKey": "{env:OPENCODE_API_KEY}"}
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "scripted", "options": options, "models": {MODEL: {}}}
-    told = {"provider": {"scripted": provider}, "model": f"scripted/{MODEL}", "small_model": f"scripted/{MODEL}"}
+    told: dict[str, Any] = {
+        "provider": {"scripted": provider},
+        "model": f"scripted/{MODEL}",
+        "small_model": f"scripted/{MODEL}",
+    }
+    if allow:
+        permission = {"bash": "allow", "edit": "allow"}
+        told |= {"permission": permission, "agent": {"build": {"permission": permission}}}
     return {".config/opencode/opencode.json": json.dumps(told)}
 
 
@@ -126,6 +140,9 @@ PROGRAMS = {
         key="ANTHROPIC_API_KEY",
         model="sonnet",
         control=("claude", "-p"),
+        generous=lambda url: {
+            ".claude/settings.json": json.dumps({"permissions": {"allow": ["Bash", "Write", "Edit"]}})
+        },
         schema=True,
         hostile={
             ".claude/settings.json": _hooks("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"),
@@ -138,6 +155,9 @@ PROGRAMS = {
         "0.166.0",
         home=_codex_home,
         control=("codex", "exec", "-s", "workspace-write", "-"),
+        generous=lambda url: {
+            ".codex/config.toml": 'sandbox_mode = "danger-full-access"\n' + _codex_home(url)[".codex/config.toml"]
+        },
         key="CODEX_API_KEY",
         schema=True,
         hostile={
@@ -156,6 +176,7 @@ PROGRAMS = {
         model="gemini-2.5-pro",
         control=("gemini", "-o", "json", "-m", "gemini-2.5-pro"),
         control_env={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        generous=lambda url: {".gemini/settings.json": _login("gemini-api-key", allow=True)},
         hostile={".gemini/settings.json": _settings("SessionStart", "BeforeAgent", "BeforeTool", "AfterAgent")},
     ),
     "qwen": Program(
@@ -165,6 +186,7 @@ PROGRAMS = {
         env=lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": MODEL},
         home=lambda url: {".qwen/settings.json": _login("openai")},
         control=("qwen", "-o", "json"),
+        generous=lambda url: {".qwen/settings.json": _login("openai", allow=True)},
         schema=True,
         hostile={".qwen/settings.json": _settings("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop")},
     ),
@@ -190,6 +212,7 @@ PROGRAMS = {
         model=f"scripted/{MODEL}",
         endless=True,
         control=("opencode", "run", "-m", f"scripted/{MODEL}"),
+        generous=lambda url: _opencode_home(url, allow=True),
         hostile={
             "opencode.json": json.dumps({"mcp": {"x": {"type": "local", "command": ["touch", "{mark}"]}}}),
             ".opencode/plugin/x.js": 'import fs from "fs"; export const X = async () => '

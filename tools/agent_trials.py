@@ -54,7 +54,8 @@ def editing(program: Program, target: Path) -> Brain:
 
 
 def reads_only(program: Program) -> str:
-    with bench(program, script()) as it:
+    """Whatever the model tries and the user allows."""
+    with bench(program, script(), generous=True) as it:
         inside, outside = it.repo.path / "leak.txt", it.root / "home" / "leak.txt"
         shell = f"echo x > {inside}; git commit -q --allow-empty -m leak; git log --output={inside}; echo x > {outside}"
         tries = (Write(str(inside), "x\n"), Shell(shell), Write(str(outside), "x\n"), Say("I have looked."))

@@ -34,6 +34,7 @@ def test_our_settings_lie_over_those_of_the_repository() -> None:
 
     assert call.env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] == "/calls/1/gemini.json"
     assert told["hooksConfig"] == {"enabled": False} and told["general"]["maxAttempts"] == 2
+    assert {"write_file", "replace", "run_shell_command"} < set(told["tools"]["exclude"])
     assert told["advanced"]["ignoreLocalEnv"] is True
     assert call.argv[call.argv.index("--approval-mode") + 1] == "default"
 

@@ -28,9 +28,10 @@ def read(*events: dict[str, object], exit_code: int = 0) -> AgentReply | AgentFa
 
 def test_a_reviewer_is_denied_commands_too() -> None:
     call = OpencodeAgent().call(request(read_only=True), SETTINGS)
-    permission = json.loads(call.env["OPENCODE_PERMISSION"])
+    agent = json.loads(call.env["OPENCODE_CONFIG_CONTENT"])["agent"][call.argv[call.argv.index("--agent") + 1]]
 
-    assert permission["edit"] == permission["bash"] == permission["task"] == "deny"
+    for permission in (json.loads(call.env["OPENCODE_PERMISSION"]), agent["permission"]):
+        assert permission["edit"] == permission["bash"] == permission["task"] == "deny"
     assert "--auto" not in call.argv and "--pure" in call.argv
 
 

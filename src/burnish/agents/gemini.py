@@ -13,6 +13,9 @@ from burnish.core.agent import AgentReply, AgentRequest
 
 _STATUSES = (400, 401, 403, 404, 429, 500, 502, 503, 504)
 _LOGIN = "Run `gemini` once and log in, or set GEMINI_API_KEY."
+_TOOLS = {"discoveryCommand": "", "callCommand": ""}
+# whatever the user allows without being asked
+_LOOK = {"allowed": [], "exclude": ["write_file", "replace", "run_shell_command", "invoke_agent", "activate_skill"]}
 # Without trust it does not start at all, and with trust the repository's settings count. These count more.
 _SETTINGS = {
     "general": {"maxAttempts": 2, "retryFetchErrors": False, "enableAutoUpdate": False},
@@ -20,7 +23,7 @@ _SETTINGS = {
     "telemetry": {"enabled": False},
     "hooksConfig": {"enabled": False},
     "mcp": {"allowed": ["none"], "serverCommand": ""},
-    "tools": {"discoveryCommand": "", "callCommand": ""},
+    "tools": _TOOLS,
     "advanced": {"ignoreLocalEnv": True},
 }
 
@@ -55,7 +58,8 @@ class GeminiAgent:
             # one process instead of two
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
-        return Call(tuple(argv), stdin=request.prompt, env=env, files={"gemini.json": json.dumps(_SETTINGS)})
+        told = {**_SETTINGS, "tools": _TOOLS | _LOOK} if request.read_only else _SETTINGS
+        return Call(tuple(argv), stdin=request.prompt, env=env, files={"gemini.json": json.dumps(told)})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         text, session, problem, result = "", None, "", None

@@ -48,8 +48,13 @@ class OpencodeAgent:
             argv += ["-m", request.model]
         if settings.resume and request.session:
             argv += ["-s", request.session]
-        permission = json.dumps(_LOOK if request.read_only else _WORK)
-        env = {**dict.fromkeys(_QUIET, "1"), "OPENCODE_PERMISSION": permission}
+        env = dict.fromkeys(_QUIET, "1")
+        if request.read_only:
+            # an agent of our own: what the user allows to the usual ones would count more than a general rule
+            argv += ["--agent", "burnish-review"]
+            told = {"mode": "primary", "description": "reviews", "permission": _LOOK}
+            env["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": {"burnish-review": told}})
+        env["OPENCODE_PERMISSION"] = json.dumps(_LOOK if request.read_only else _WORK)
         return Call(tuple(argv), stdin=request.prompt, env=env)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:

@@ -11,6 +11,7 @@ from burnish.agents.command import CommandAgent
 from burnish.agents.copilot import CopilotAgent
 from burnish.agents.cursor import CursorAgent
 from burnish.agents.gemini import GeminiAgent
+from burnish.agents.llm import LlmAgent
 from burnish.agents.opencode import OpencodeAgent
 from burnish.agents.qwen import QwenAgent
 from burnish.agents.scripted import ScriptedAgent
@@ -25,6 +26,7 @@ AGENTS: dict[str, Agent] = {
     "qwen": QwenAgent(),
     "cursor": CursorAgent(),
     "amp": AmpAgent(),
+    "llm": LlmAgent(),
     "command": CommandAgent(),
     "scripted": ScriptedAgent(),
 }

@@ -1,0 +1,84 @@
+"""A model's API directly, without an agent program in between: to review and to read, never to write code."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.failure import failure, silent
+from burnish.agents.jsonlines import Json, json_lines, number, telling, words
+from burnish.agents.prices import cost
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.errors import BadInput
+from burnish.proc.run import ProgramMissing
+
+_LOGIN = "Set the key of the model's maker, e.g. ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY."
+
+
+@dataclass(frozen=True, slots=True)
+class LlmAgent:
+    """A process like every other agent: `llm_main` asks the model and prints one object."""
+
+    name: str = "llm"
+    verified: bool = True
+    keys: tuple[str, ...] = (
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GOOGLE_GEMINI_BASE_URL",
+        "OLLAMA_API_KEY",
+        "OLLAMA_BASE_URL",
+    )
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        if request.role not in ("review", "parse"):
+            raise BadInput(
+                f"{settings.name} asks a model directly: it can review, but not {request.role}.",
+                hint="Give this role an agent that can change files, e.g. `agent: claude`.",
+            )
+        if not request.model:
+            raise BadInput(
+                f"{settings.name} has no model.", hint=f"Set `agents: {{{settings.name}: {{model: 'openai:…'}}}}`."
+            )
+        if find_spec("pydantic_ai") is None:
+            raise ProgramMissing(
+                f"{settings.name} needs pydantic-ai, which is not installed.", hint="pip install 'burnish[llm]'"
+            )
+        # -I: a module of the workspace that is called like one of ours must not be taken for it
+        argv = [sys.executable, "-I", "-m", "burnish.agents.llm_main", request.model, f"{request.timeout_seconds:g}"]
+        if not request.schema:
+            return Call(tuple(argv), stdin=request.prompt)
+        argv.append(str(request.call_dir / "schema.json"))
+        return Call(tuple(argv), stdin=request.prompt, files={"schema.json": request.schema})
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        result = next(reversed(list(json_lines(done.stdout))), None)
+        if result is None:
+            return silent("The model", done, login=_LOGIN)
+        if done.exit_code != 0 or "error" in result:
+            status = number(result.get("status")) or None
+            return failure(
+                "The model", words(result.get("error")), status=status, cut=bool(result.get("cut")), login=_LOGIN
+            )
+        text = words(result.get("text"))
+        return _reply(text, result) if text else failure("The model", "the answer was empty", cut=True)
+
+    def progress(self, piece: str) -> str:
+        return telling(piece)
+
+
+def _reply(text: str, result: Json) -> AgentReply:
+    model, provider = words(result.get("model")), words(result.get("provider"))
+    new, cached, out = (number(result.get(key)) for key in ("new", "cached", "out"))
+    price = cost(model, new=new, cached=cached, out=out)
+    if price is None and isinstance(result.get("cost"), int | float):
+        price = float(result["cost"])
+    return AgentReply(text, model or None, provider, price, new + cached + out)

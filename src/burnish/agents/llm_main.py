@@ -1,0 +1,171 @@
+"""Asks a model once: prompt on stdin, one JSON object on stdout. A program of its own, started by `llm`.
+
+    llm_main MODEL SECONDS [SCHEMA_FILE]
+
+MODEL is `anthropic:…`, `openai:…`, `google:…` or `ollama:…`. Any other name is asked for at OPENAI_BASE_URL, which
+may be any server that speaks OpenAI's chat completions. Keys and addresses come from the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+MAKERS = {"anthropic": "anthropic", "google": "google", "gemini": "google", "ollama": "ollama"}
+OLLAMA = "http://localhost:11434/v1"
+# Anthropic's servers want a limit, and the usual 4096 would cut a long review.
+MOST_TOKENS = 16_000
+# The tool by which a model answers that cannot be held to a schema otherwise.
+TOOL = "structured_output"
+
+
+class Refused(Exception):
+    """Settings that no server need be asked about."""
+
+
+def full_name(model: str, env: dict[str, str]) -> str:
+    """The model as pydantic-ai calls it."""
+    maker, colon, name = model.partition(":")
+    if colon and maker in MAKERS:
+        return f"{MAKERS[maker]}:{name}"
+    own_server = bool(env.get("OPENAI_BASE_URL"))
+    if colon and maker == "openai":
+        # other servers than OpenAI's own know the chat completions at most
+        return f"openai-chat:{name}" if own_server else model
+    if own_server:
+        # a colon may be part of a name: llama3:8b
+        return f"openai-chat:{model}"
+    raise Refused(
+        f"the model {model!r} says not whose it is: write anthropic:…, openai:…, google:… or ollama:…,"
+        " or set OPENAI_BASE_URL to the server that has it"
+    )
+
+
+def settings_for(name: str, seconds: float) -> ModelSettings:
+    # whoever started us tries again, and knows how often
+    settings: ModelSettings = {"timeout": seconds, "max_retries": 0}
+    if name.startswith("anthropic:"):
+        settings["max_tokens"] = MOST_TOKENS
+    return settings
+
+
+def parameters(model: Model, schema: dict[str, Any] | None) -> ModelRequestParameters:
+    """By schema where the model can be held to one, else by a tool, which it may pass over for plain words."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.tools import ToolDefinition
+
+    if schema is None:
+        return ModelRequestParameters()
+    what = "The verdict. Its number is the one in the prompt."
+    if model.profile.get("supports_json_schema_output"):
+        form = OutputObjectDefinition(json_schema=schema, name="review", description=what, strict=True)
+        return ModelRequestParameters(output_mode="native", output_object=form)
+    tool = ToolDefinition(name=TOOL, parameters_json_schema=schema, description=what, kind="output")
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=True)
+
+
+def ask(name: str, prompt: str, schema: dict[str, Any] | None, seconds: float) -> ModelResponse:
+    from pydantic_ai.direct import model_request_sync
+    from pydantic_ai.exceptions import ModelHTTPError
+    from pydantic_ai.messages import ModelRequest
+    from pydantic_ai.models import infer_model
+
+    model, settings = infer_model(name), settings_for(name, seconds)
+    said = [ModelRequest.user_text_prompt(prompt)]
+    try:
+        return model_request_sync(
+            model, said, model_settings=settings, model_request_parameters=parameters(model, schema)
+        )
+    except ModelHTTPError as problem:
+        # small servers know no schemas; the prompt asks for the same in words
+        if schema is None or problem.status_code not in (400, 422, 501):
+            raise
+        print(f"again without a schema: {problem}", file=sys.stderr)
+        return model_request_sync(infer_model(name), said, model_settings=settings)
+
+
+def text_of(response: ModelResponse) -> str:
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    for part in response.parts:
+        if isinstance(part, ToolCallPart) and part.tool_name == TOOL:
+            return part.args_as_json_str()
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+
+
+def result(response: ModelResponse, *, priced: bool) -> dict[str, Any]:
+    used = response.usage
+    cached = used.cache_read_tokens
+    told = {
+        "model": response.model_name,
+        "provider": response.provider_name,
+        "new": used.input_tokens - cached,
+        "cached": cached,
+        "out": used.output_tokens,
+        "cost": price(response) if priced else None,
+    }
+    match response.finish_reason:
+        case "length":
+            return {**told, "error": "its answer was longer than the model may give, and cut off"}
+        case "content_filter":
+            return {**told, "error": "it refused to answer (content filter)"}
+        case _:
+            return {**told, "text": text_of(response)}
+
+
+def price(response: ModelResponse) -> float | None:
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, AssertionError, ValueError):
+        return None
+
+
+def failed(problem: Exception) -> dict[str, Any]:
+    """What went wrong, with the server's status if it gave one; `cut` if there was no whole answer to be had."""
+    from pydantic_ai.exceptions import ModelConnectionError, ModelRequestTimeout, UnexpectedModelBehavior
+
+    cut = isinstance(problem, ModelConnectionError | ModelRequestTimeout | UnexpectedModelBehavior | OSError)
+    return {
+        "error": str(problem) or type(problem).__name__,
+        "status": getattr(problem, "status_code", None),
+        "cut": cut,
+    }
+
+
+def answer(argv: list[str], prompt: str) -> dict[str, Any]:
+    from pydantic_ai.exceptions import AgentRunError, UserError
+
+    model, seconds, *schema_file = argv
+    schema = json.loads(Path(schema_file[0]).read_text("utf-8")) if schema_file else None
+    try:
+        name = full_name(model, dict(os.environ))
+        os.environ.setdefault("OLLAMA_BASE_URL", OLLAMA)
+        # what a server of one's own takes for a model of that name is not known
+        return result(
+            ask(name, prompt, schema, float(seconds)), priced=not name.startswith(("openai-chat:", "ollama:"))
+        )
+    except (Refused, UserError) as problem:
+        return {"error": str(problem)}
+    except (AgentRunError, OSError) as problem:
+        return failed(problem)
+
+
+def main() -> int:
+    warnings.simplefilter("ignore")
+    said = answer(sys.argv[1:], sys.stdin.buffer.read().decode("utf-8", "replace"))
+    print(json.dumps(said), flush=True)
+    return 1 if "error" in said else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
