@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -311,6 +312,18 @@ def test_a_review_on_stdin_is_taken(tmp_path: Path) -> None:
     done = subprocess.run(words, input=b"Verdict: approved\n", env={**os.environ, **lab.env}, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "approved" and lab.task()["status"] == "verified"
+
+
+def test_killed_before_it_is_taken_it_is_brought_again_and_killed_after_it_is_only_decided(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    bring = ("review", "1", "--from", write(lab, "Verdict: approved\n"))
+    lab.apart(*bring, code=-signal.SIGKILL, BURNISH_FAILPOINT="outside-handed")
+    assert lab.task()["status"] == "code_review" and lab.events("review.completed") == []
+    lab.apart(*bring, code=-signal.SIGKILL, BURNISH_FAILPOINT="outside-taken")
+    calls = len(lab.calls())
+    lab.burnish("run", "1")
+    assert (lab.task()["status"], len(lab.calls())) == ("verified", calls)
+    assert len(lab.events("review.completed")) == len(lab.events("review.approved")) == 1
 
 
 @pytest.mark.parametrize("status", ["backlog", "cancelled"])

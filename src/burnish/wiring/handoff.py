@@ -54,7 +54,7 @@ class Dirty(Refused):
         n = len(blocking)
         super().__init__(
             f"{n} uncommitted path{'s' * (n != 1)} of task {task.id} would not be part of the review.",
-            hint=f"Commit or remove {'them' if n != 1 else 'it'}, or hand over what is committed:"
+            hint=f"Bring {'them' if n != 1 else 'it'} onto {task.branch} or away, or hand over what is committed:"
             f" burnish handoff {task.id} --force",
         )
         self.blocking = tuple(blocking)

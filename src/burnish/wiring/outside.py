@@ -59,8 +59,10 @@ def bring_review(app: App, task_id: int, offered: Offered, progress: Progress) -
             by_hand = replace(deps, book=app.book)
             site, brought, head = _checked(app, by_hand, task_id, offered)
             _hand_over(app, by_hand, site, brought, head)
+            deps.fail_at("outside-handed")
             outside.check_first(by_hand, site)
             outside.take(by_hand, site, _in_person(by_hand, site, brought))
+            deps.fail_at("outside-taken")
             app.store.register_runner(card(lock))
             try:
                 _settle(deps, site)
