@@ -314,6 +314,30 @@ def test_a_review_on_stdin_is_taken(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["verdict"] == "approved" and lab.task()["status"] == "verified"
 
 
+def test_a_person_takes_over_where_the_reviewing_agent_failed(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge="sys.exit(7)")
+    lab.add()
+    lab.burnish("run", code=3)
+    assert lab.task()["status"] == "failed"
+    lab.burnish("handoff", "1")
+    assert lab.task()["status"] == "code_review"
+    assert "Nothing is ready" in lab.burnish("run", "--all").err
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"))
+    assert lab.task()["status"] == "verified"
+
+
+def test_what_was_sent_back_may_be_handed_over_and_an_approval_is_void_by_it(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    lab.burnish("review", "1", "--from", write(lab, REJECTION), code=1)
+    lab.burnish("handoff", "1")
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("code_review", 1)
+    lab.burnish("review", "1", "--from", write(lab, "F1: resolved, I misread it\n\nVerdict: approved\n"))
+    assert lab.task()["status"] == "verified"
+    lab.burnish("handoff", "1")
+    assert lab.task()["status"] == "code_review" and not lab.show(1)["approval"]["valid"]
+    lab.burnish("merge", "1", code=4)
+
+
 def test_killed_before_it_is_taken_it_is_brought_again_and_killed_after_it_is_only_decided(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     bring = ("review", "1", "--from", write(lab, "Verdict: approved\n"))
