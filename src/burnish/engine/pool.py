@@ -15,6 +15,7 @@ from burnish.errors import BurnishError, PhaseFailed, Refused
 
 MET = frozenset({Status.VERIFIED, Status.COMPLETED})
 PAUSE = 0.2
+MOST_WORKERS = 64
 
 
 @dataclass(slots=True)
@@ -36,7 +37,9 @@ class Pool:
 
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
-        threads = [threading.Thread(target=self._work, name=f"worker-{n}") for n in range(max(1, jobs))]
+        # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
+        workers = max(1, min(jobs, len(self.deps.book.tasks()), MOST_WORKERS))
+        threads = [threading.Thread(target=self._work, name=f"worker-{n}") for n in range(workers)]
         for thread in threads:
             thread.start()
         for thread in threads:
