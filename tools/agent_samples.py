@@ -60,6 +60,7 @@ def _recorded(it: Bench, **changes: Any) -> dict[str, Any]:
 def _tidy(it: Bench, path: Path) -> str:
     """Without the machine's own paths, and without the long lists that say nothing about the call."""
     text = path.read_text(errors="replace").replace(str(it.root), "/w").replace(str(it.program.folder), "/opt/it")
+    text = text.replace(re.sub(r"[^A-Za-z0-9]", "-", str(it.root)), "-w")
     text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", text)
     return "".join(_short(line) for line in text.splitlines(keepends=True))
 
