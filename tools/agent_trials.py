@@ -166,7 +166,7 @@ def _failed(it: Bench, *, retryable: bool) -> str:
 def hangs(program: Program) -> str:
     """A server that takes the request and says nothing: our own clock ends it, and all of it."""
     with bench(program, script(Hang(60))) as it:
-        failure = it.failure(seconds=12)
+        failure = it.failure(seconds=25)
         assert failure.code is ErrorCode.TIMEOUT, failure
         assert it.server.turns, "it never asked the model"
         assert not it.left(), it.left()
