@@ -55,7 +55,7 @@ class Live(Plain):
                 self.rows.pop(task.id, None)
             elif event.type == "phase.started":
                 words = story.STARTS.get(str(event.data.get("phase", "")), "Working…")
-                counter = f"[{max(event.cycle, 1)}/{task.max_cycles}]"
+                counter = story.counter(task, event.cycle)
                 self.rows[task.id] = Row(task, f"{counter} {words}", time.monotonic(), Spinner("dots"))
             elif event.type in ("phase.finished", "phase.failed"):
                 self.rows.pop(task.id, None)

@@ -1,4 +1,4 @@
-"""burnish run, burnish retry"""
+"""burnish run, retry, improve"""
 
 from __future__ import annotations
 
@@ -77,6 +77,27 @@ def retry(
         say_json(_tasks_json([moved])) if as_json else say(f"Task {moved.id} is {moved.status}: burnish run {moved.id}")
         return 0
     return _carry_out(app, RunRequest(ids=(moved.id,)), exit_zero=exit_zero, as_json=as_json)
+
+
+def improve(
+    task: TaskId,
+    guidance: Annotated[str, typer.Option("-m", "--guidance", metavar="TEXT", help="What to do, in your words.")] = "",
+    review: Annotated[bool, typer.Option("--review", help="Review it afterwards.")] = False,
+    exit_zero: ExitZero = False,
+    as_json: AsJson = False,
+) -> int:
+    """Have a task improved once more, as a step of its own.
+
+    With the findings of its last review and your words; also after the last cycle. Then it waits for
+    `burnish review`, unless --review is given.
+    """
+    from burnish.wiring import RunRequest, people
+
+    app, number = open_app(), task_id(task)
+    people.improve(app, number, guidance, review=review)
+    code = _carry_out(app, RunRequest(ids=(number,)), exit_zero=exit_zero, as_json=as_json)
+    improved = not review and app.store.task(app.key, number).status is Status.CODE_REVIEW
+    return 0 if code == 1 and improved else code
 
 
 def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:

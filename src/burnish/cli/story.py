@@ -31,7 +31,13 @@ def line(task: Task, event: Recorded) -> str | None:
     words = _words(event)
     if words is None:
         return None
-    return f"[{max(event.cycle, 1)}/{task.max_cycles}] {words}"
+    return f"{counter(task, event.cycle)} {words}"
+
+
+def counter(task: Task, cycle: int) -> str:
+    """`[2/3]`, and past the maximum `[cycle 4 (max 3)]`."""
+    number = max(cycle, 1)
+    return f"[{number}/{task.max_cycles}]" if number <= task.max_cycles else f"[cycle {number} (max {task.max_cycles})]"
 
 
 def opening(task: Task) -> str:
@@ -119,11 +125,13 @@ def result(task: Task) -> str:
 def advice(task: Task) -> str | None:
     """What to type next about a task that has come to rest."""
     if task.status is Status.VERIFIED:
-        return f"See the change: burnish diff {task.id}"
+        return f"See it: burnish diff {task.id}. Take it: burnish merge {task.id}"
     if task.status is Status.FAILED:
         return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
     if task.status is Status.WAITING_APPROVAL:
         return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve|reject|fix"
+    if task.status is Status.CODE_REVIEW and not task.error:
+        return f"Next: burnish review {task.id}, or burnish improve {task.id}"
     if task.status is Status.BLOCKED:
         return f"Look: burnish show {task.id}"
     return None

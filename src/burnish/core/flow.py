@@ -48,6 +48,9 @@ class Stop:
 
 Step = Work | Check | DoReview | Decide | Stop
 
+# What `improve` asks for: the work alone, or a review after it.
+WORK_ALONE, REVIEW_TOO = "improve", "review"
+
 RUNNING = frozenset({Status.IN_PROGRESS, Status.CODE_REVIEW})
 
 
@@ -109,6 +112,9 @@ def reviews(history: History, policy: Policy) -> bool:
     """Is this cycle to be reviewed by itself? Nothing skips a required review."""
     if history.task.spec.type is TaskType.REVIEW:
         return True
+    wanted = asked_step(history, history.cycle)
+    if wanted:
+        return wanted == REVIEW_TOO or asked_for_review(history)
     if not history.task.auto_review or policy.trigger == "explicit":
         return asked_for_review(history)
     return policy.review_required or policy.review_enabled
@@ -117,7 +123,21 @@ def reviews(history: History, policy: Policy) -> bool:
 def asked_for_review(history: History) -> bool:
     """A person typed `burnish review 29`."""
     asked = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle]
-    return any(list(d.data.get("supersede", ())) == ["review"] for d in asked)
+    again = [set(d.data.get("supersede", ())) for d in asked]
+    # who has the work done again asks for no review by that
+    return any("review" in phases and not phases & {"implement", "improve"} for phases in again)
+
+
+def asked_step(history: History, cycle: int) -> str:
+    """`improve` or `review` where a person asked for this cycle by hand, as a step of its own; else nothing."""
+    before = history.decision(cycle - 1) if cycle > 1 else None
+    return str(before.data.get("step") or "") if before else ""
+
+
+def step_by_step(history: History, cycle: int) -> bool:
+    """Does a person take the next step, whatever this one comes to?"""
+    by_hand = not history.task.auto_review and stored_review(history, cycle) is not None
+    return by_hand or bool(asked_step(history, cycle))
 
 
 def decision_after_work(history: History, policy: Policy, cycle: int) -> Decision | None:

@@ -48,8 +48,7 @@ def review_again(book: Book, task_id: int, *, by: str) -> Task:
     if task.status not in (Status.CODE_REVIEW, Status.BLOCKED, Status.VERIFIED) or not _reached_review(history):
         why = f"is {task.status}" if task.base else "has not been worked on"
         raise Refused(f"Task {task.id} {why}: there is nothing to review.", hint=_instead(task))
-    if task.runner is not None and task.status in RUNNING:
-        raise Refused(f"Task {task.id} is being run.", hint="Wait for it: `burnish status`.")
+    refuse_if_held(book, task)
     why = "a person asked for another review"
     events = [_again(task, history.cycle, by, ["check", "review"], why)]
     if task.status is Status.VERIFIED:

@@ -64,7 +64,9 @@ def iterations(history: History) -> list[Iteration]:
         reviews = history.reviews(cycle)
         if reviews:
             decision = history.decision(cycle)
-            accepted = decision is not None and decision.action in ("accept", "wait")
+            accepted = (
+                decision is not None and decision.action in ("accept", "wait") and "proposed" not in decision.data
+            )
             found.append(_iteration(history, reviews, accepted=accepted))
     return found
 

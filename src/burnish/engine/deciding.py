@@ -7,7 +7,15 @@ from typing import Any
 
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
-from burnish.core.flow import Decide, DoReview, decision_after_checks, decision_after_work, judged, reviews
+from burnish.core.flow import (
+    Decide,
+    DoReview,
+    decision_after_checks,
+    decision_after_work,
+    judged,
+    reviews,
+    step_by_step,
+)
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
 from burnish.core.review import is_person
@@ -78,13 +86,17 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
     if isinstance(decision, Escalate):
         data["reason"] = decision.reason.value
     asks = asks_person(history, site.policy, cycle, decision)
-    if asks:
-        data |= {"action": "ask", "proposed": data["action"]}
+    pauses = isinstance(decision, Revise) and not asks and step_by_step(history, cycle)
+    if asks or pauses:
+        data |= {"action": "ask" if asks else "wait", "proposed": data["action"]}
     events = [Event("decision.made", data, run=task.run, cycle=cycle)]
-    if task.status is Status.IN_PROGRESS and (asks or isinstance(decision, Accept | Wait)):
+    if task.status is Status.IN_PROGRESS and (asks or pauses or isinstance(decision, Accept | Wait)):
         events.append(moved(task, Status.CODE_REVIEW, cycle=cycle))
     if asks:
         return events + opened(history, cycle, _bound(history, site.policy, cycle), decision.why, status)
+    if pauses:
+        said = {"why": decision.why, "blockers": data["blockers"]}
+        return [*events, Event("review.rejected", said, run=task.run, cycle=cycle)]
     return events + _outcome(deps, site, history, cycle, decision, status)
 
 

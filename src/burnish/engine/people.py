@@ -13,7 +13,7 @@ from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, S
 from burnish.core.stored import stored_review
 from burnish.core.task import Task
 from burnish.engine.moves import moved
-from burnish.engine.overriding import approved, check_seen, gate_closed, needs_grounds, overridden
+from burnish.engine.overriding import approved, check_seen, gate_closed, judged_commit, needs_grounds, overridden
 from burnish.engine.ports import Book, Code, FollowUp
 from burnish.errors import BadInput, Refused
 
@@ -40,6 +40,20 @@ def decide(
     else:
         events = _accept(history, answer, policy, person, seen, follow_up)
     book.record(task_id, *gate_closed(history, answer.choice), *events)
+    return book.task(task_id)
+
+
+def improve(book: Book, task_id: int, note: str, person: Person, *, then: str) -> Task:
+    """One improve as a step of its own, also past the maximum; `then` says whether a review follows."""
+    history = book.history(task_id)
+    task = history.task
+    check_move(str(task.id), task.status, Status.IN_PROGRESS)
+    if task.status is Status.FAILED or judged_commit(history) is None:
+        raise Refused(
+            f"Task {task.id} has no work to improve yet.",
+            hint=f"`burnish {'retry' if task.run else 'run'} {task.id}` has it done first.",
+        )
+    book.record(task_id, *gate_closed(history, Choice.FIX), *send_back(book, history, note, person, step=then))
     return book.task(task_id)
 
 

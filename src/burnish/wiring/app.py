@@ -146,6 +146,9 @@ class App:
         return actions.retry(self.book, task_id, by=self.person)
 
     def review_again(self, task_id: int) -> Task:
+        from burnish.wiring.holding import refuse_if_held
+
+        refuse_if_held(self, task_id)
         return actions.review_again(self.book, task_id, by=self.person)
 
     # what a person rules on findings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from burnish.core.flow import REVIEW_TOO, WORK_ALONE
 from burnish.core.gate import Answer, Person, Shown
 from burnish.core.history import History
 from burnish.core.override import Grounds
@@ -37,6 +38,14 @@ def override(app: App, task_id: int, grounds: Grounds, *, commit: str = "", via:
     policy, person = app.policy(app.store.task(app.key, task_id)), Person(app.person, via)
     overriding.override(app.book, app.code, task_id, policy, grounds, person, commit=commit, follow_up=follow_up(app))
     return _kept(app, task_id)
+
+
+def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli") -> Task:
+    """The order alone; the run that follows carries it out."""
+    refuse_inside_phase()
+    refuse_if_held(app, task_id)
+    then = REVIEW_TOO if review else WORK_ALONE
+    return people.improve(app.book, task_id, note, Person(app.person, via), then=then)
 
 
 def check_override(app: App, task_id: int, *, commit: str = "") -> Shown:

@@ -1,0 +1,93 @@
+"""Manual mode: each step by hand, and going on past the last cycle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testing.byhand import ADDS_A_LINE, facts
+from testing.lab import APPROVE, CRITIC, REJECT, Lab
+
+
+def steps(lab: Lab) -> list[str]:
+    return [call["phase"] for call in lab.calls()]
+
+
+def test_implement_review_improve_review_each_a_step_of_its_own(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=CRITIC)
+    lab.add("Add division", "-A")
+    lab.burnish("run", code=1)
+    assert (lab.task()["status"], steps(lab)) == ("code_review", ["implement"])
+    assert "burnish review 1" in lab.burnish("inbox").out
+    lab.burnish("review", "1", code=1)
+    assert (lab.task()["status"], steps(lab)) == ("code_review", ["implement", "review"])
+    assert "burnish improve 1" in lab.burnish("inbox").out
+    lab.burnish("run", "--all")
+    assert len(steps(lab)) == 2, "nobody goes on by himself"
+    lab.burnish("improve", "1", "-m", "return None for zero")
+    assert (lab.task()["status"], steps(lab)) == ("code_review", ["implement", "review", "improve"])
+    prompt = lab.calls()[-1]["prompt"]
+    assert "return None for zero" in prompt and "Zero is not handled" in prompt
+    lab.burnish("review", "1")
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
+    assert lab.commits(lab.task()["branch"])[-1] == "fix: address review feedback (cycle 2)"
+
+
+def test_past_the_maximum_it_counts_on(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    assert lab.task()["final_verdict"] == "MAX_CYCLES_REACHED"
+    said = lab.burnish("improve", "1", "--review", code=1)
+    assert "[cycle 2 (max 1)] Improvement complete" in said.err
+    assert (lab.task()["status"], lab.task()["reason"], lab.task()["cycle"]) == ("blocked", "max_cycles", 2)
+    assert "cycle 2 (max 1)" in lab.burnish("show", "1").out
+    lab.agent("judge", APPROVE)
+    lab.burnish("improve", "1", "--review")
+    assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 3)
+    assert steps(lab) == ["implement", "review", "improve", "review", "improve", "review"]
+
+
+def test_an_improve_with_a_review_stops_after_it_even_if_cycles_are_left(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge="print(verdict('needs_discussion', 'hm', [flaw]))")
+    lab.add("Add division", "--max-cycles", "5")
+    lab.burnish("run", code=1)
+    lab.agent("judge", REJECT)
+    lab.burnish("improve", "1", "--review", code=1)
+    assert (lab.task()["status"], steps(lab)) == ("code_review", ["implement", "review", "improve", "review"])
+    assert lab.show(1)["cycles"][1]["review_status"] == "failed"
+
+
+def test_an_approved_task_may_be_improved_and_is_then_no_longer_approved(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
+    lab.add()
+    lab.burnish("run")
+    before = facts(lab)
+    assert "-m" in lab.burnish("improve", "1", code=2).err
+    assert facts(lab) == before
+    lab.burnish("improve", "1", "-m", "shorter names")
+    assert lab.task()["status"] == "code_review" and lab.events("approval.voided")
+    lab.burnish("merge", "1", code=4)
+    lab.burnish("review", "1")
+    lab.burnish("merge", "1")
+
+
+def test_failing_checks_after_an_improve_by_hand_stop_it_too(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="checks: {test: 'test ! -f bad', lint: null}\n")
+    lab.add("Add division", "--max-cycles", "5")
+    lab.burnish("run")
+    lab.agent("robot", "pathlib.Path('bad').write_text('1')")
+    lab.burnish("improve", "1", "-m", "more", "--review", code=1)
+    assert (lab.task()["status"], steps(lab)[-1]) == ("code_review", "improve")
+    assert lab.task()["open_findings"] == 1
+
+
+def test_what_was_never_worked_on_cannot_be_improved(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="sys.exit(9)")
+    lab.add()
+    before = facts(lab)
+    lab.burnish("improve", "1", "-m", "x", code=4)
+    assert facts(lab) == before
+    lab.burnish("run", code=3)
+    before = facts(lab)
+    assert "retry" in lab.burnish("improve", "1", "-m", "x", code=4).err
+    assert facts(lab) == before
