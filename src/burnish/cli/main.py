@@ -32,6 +32,7 @@ VERBS = {
     "work": "burnish.cli.run:run",
     "review": "burnish.cli.review:review",
     "handoff": "burnish.cli.handoff:handoff",
+    "hook": "burnish.cli.hook:hook",
     "improve": "burnish.cli.run:improve",
     "retry": "burnish.cli.run:retry",
     "decide": "burnish.cli.decide:decide",

@@ -1,0 +1,167 @@
+"""burnish hook"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.session import SESSION, AsJson, start_dir
+from burnish.cli.text import clean, one_line
+from burnish.errors import BadInput, BurnishError
+
+if TYPE_CHECKING:
+    from burnish.wiring.adhoc import Reviewed
+    from burnish.wiring.hook_commits import CommitReview
+    from burnish.wiring.hooks import Outcome
+
+ACTIONS = ("install", "uninstall", "last", "run")
+LARGEST_QUESTION = 16 * 1024 * 1024
+
+
+def hook(
+    action: Annotated[str, typer.Argument(metavar="install|uninstall|last", help="What to do.", show_default=False)],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="claude, codex, gemini, qwen, copilot or git.", show_default=False),
+    ] = None,
+    everywhere: Annotated[bool, typer.Option("--global", help="In your own settings, for all projects.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+    commit: Annotated[str | None, typer.Option("--commit", metavar="SHA", hidden=True)] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Review when an agent stops, or in the background after each commit.
+
+    install puts burnish behind the agent's stop: it goes on until the review passes, a few times at most.
+    uninstall gives the files back as they were. last shows the review of the last commit.
+    """
+    if action == "run":
+        return _run(name, commit)
+    if action == "last":
+        return _last(as_json)
+    if action not in ACTIONS:
+        raise BadInput(f"{action!r} is nothing that hook can do.", hint="It is one of: install, uninstall, last.")
+    from burnish.wiring import hooks
+
+    if name not in hooks.NAMES:
+        what = f"There is no hook for {name!r}." if name else f"Which hook shall be {action}ed?"
+        raise BadInput(what, hint=f"Name one of: {', '.join(hooks.NAMES)}.")
+    change = hooks.install if action == "install" else hooks.uninstall
+    _show(change(start_dir(), name, everywhere=everywhere, dry_run=dry_run), action, name, dry_run, as_json)
+    return 0
+
+
+def _show(done: Outcome, action: str, name: str, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        files = [{"path": str(e.path), "changed": e.changes, "diff": e.diff()} for e in done.edits]
+        say_json({"hook": name, "action": action, "dry_run": dry_run, "files": files, "notes": list(done.notes)})
+        return
+    if not done.changes:
+        say(f"The {name} hook is {'installed already' if action == 'install' else 'not installed'}: nothing to do.")
+    for edit in done.edits:
+        if edit.changes and dry_run:
+            say(clean(edit.diff()))
+        elif edit.changes:
+            word = "removed" if edit.new is None else "made" if edit.old is None else "changed"
+            say(f"{word} {clean(str(edit.path))}")
+    for note in done.notes if done.changes else ():
+        tell(clean(note))
+
+
+def _run(name: str | None, commit: str | None) -> int:
+    """What a hook calls. Whatever happens, the agent or git is let go: exit code 0, and nothing on stdout."""
+    answer = ""
+    try:
+        answer = _answer(name or "", commit)
+    except BurnishError as error:
+        tell(f"burnish: {one_line(error.what)} {one_line(error.hint)}".rstrip())
+    except Exception as error:
+        # Even our own bugs: an agent that cannot stop is worse than a review that is missing.
+        if SESSION.debug:
+            raise
+        tell(f"burnish: a bug kept it from reviewing: {type(error).__name__}: {one_line(str(error))[:200]}")
+    if answer:
+        say(answer)
+    return 0
+
+
+def _answer(name: str, commit: str | None) -> str:
+    from burnish.wiring.helpers import Stops
+    from burnish.wiring.hook_kinds import GIT, STOP_HOOKS
+    from burnish.wiring.hook_stop import is_nested, on_stop
+    from burnish.wiring.signals import stopping_on_signals
+
+    if name not in (*STOP_HOOKS, GIT):
+        raise BadInput(f"There is no hook for {name!r}.")
+    if is_nested():
+        return ""
+    os.environ["BURNISH_HOOK"] = name  # whatever this starts lets its own hooks go
+    stops = Stops()
+    with stopping_on_signals(stops, _tell):
+        if name == GIT:
+            _review_commit(commit or "", stops)
+            return ""
+        if sys.stdin.isatty():
+            raise BadInput("This is for the agent's program to call.", hint=f"burnish hook install {name}")
+        return on_stop(STOP_HOOKS[name], sys.stdin.buffer.read(LARGEST_QUESTION), stops=stops, say=_tell)
+
+
+def _tell(text: str) -> None:
+    tell(f"burnish: {one_line(text)}")
+
+
+def _review_commit(commit: str, stops: Any) -> None:
+    from burnish.wiring.hook_commits import is_rebasing, on_commit
+    from burnish.wiring.hook_stop import known
+
+    if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
+        raise BadInput("Which commit was made?", hint="burnish hook install git")
+    found = known(start_dir())
+    with suppress(OSError):
+        os.setsid()  # the terminal may be closed, or Ctrl-C typed in it, long before the review is over
+    if not is_rebasing(found):
+        on_commit(found, commit, stops=stops, say=_tell, render=_rendered)
+
+
+def _rendered(done: Reviewed) -> str:
+    from burnish.cli.report import Page, report
+
+    return "\n".join(report(done, Page(100, colour=False)))
+
+
+def _last(as_json: bool) -> int:
+    from burnish.git.project import discover
+    from burnish.wiring.hook_commits import CommitReviews
+
+    found = discover(start_dir())
+    review = CommitReviews.of(found).latest()
+    if as_json:
+        say_json(_as_json(review))
+    elif review is None:
+        say("No commit was reviewed here yet. `burnish hook install git` sees to it.")
+    else:
+        _show_review(review)
+    return 1 if review and review.state == "done" and not review.passed else 0
+
+
+def _show_review(review: CommitReview) -> None:
+    short = review.commit[:10]
+    if review.state == "done":
+        say(clean(review.text) or f"Commit {short}: nothing to review.")
+    elif review.state == "failed":
+        say(paint(f"The review of commit {short} failed.", "red", on=coloured(sys.stdout)))
+        say(clean(review.error))
+    else:
+        say(f"Commit {short} is {'being reviewed' if review.state == 'running' else 'waiting for its review'}.")
+
+
+def _as_json(review: CommitReview | None) -> dict[str, Any] | None:
+    if review is None:
+        return None
+    names = ("commit", "state", "verdict", "passed", "summary", "findings", "error")
+    return {name: getattr(review, name) for name in names}

@@ -1,0 +1,153 @@
+"""Reviews of commits in the background: one at a time, each kept until somebody looks."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from burnish.errors import BurnishError
+from burnish.git.files import write_whole
+from burnish.git.project import Found
+from burnish.views import finding_json
+from burnish.wiring.adhoc import Reviewed, Wish, review_change
+from burnish.wiring.helpers import Stops
+from burnish.wiring.reader import home_of
+
+KEPT = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReview:
+    """`state`: waiting, running, done, failed."""
+
+    commit: str
+    root: str
+    asked: float
+    state: str = "waiting"
+    verdict: str | None = None
+    passed: bool = False
+    summary: str = ""
+    findings: tuple[dict[str, Any], ...] = ()
+    # as a person reads it
+    text: str = ""
+    error: str = ""
+    finished: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReviews:
+    """Of one repository, in the burnish home."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, found: Found) -> CommitReviews:
+        key = hashlib.sha256(os.fsencode(found.common_dir)).hexdigest()[:16]
+        return cls(home_of() / "hooks" / "commits" / key)
+
+    def keep(self, review: CommitReview) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(self.folder / f"{review.commit}.json", json.dumps(asdict(review)).encode())
+
+    def all(self) -> list[CommitReview]:
+        """The newest last."""
+        found = []
+        for path in self.folder.glob("*.json"):
+            try:
+                said = json.loads(path.read_bytes())
+                found.append(CommitReview(**(said | {"findings": tuple(said["findings"])})))
+            except (OSError, ValueError, TypeError, KeyError):
+                continue  # written by another version, or gone meanwhile
+        return sorted(found, key=lambda review: review.asked)
+
+    def latest(self) -> CommitReview | None:
+        every = self.all()
+        if every and every[-1].state == "running":
+            with self.turn() as free:
+                if free:  # nobody is at it any more
+                    return replace(every[-1], state="failed", error="It was interrupted.")
+        return every[-1] if every else None
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Is it ours to review now? The system frees the place of the dead."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self.folder / "turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            yield _locked(handle)
+        finally:
+            os.close(handle)
+
+    def forget_old(self) -> None:
+        for review in self.all()[:-KEPT]:
+            (self.folder / f"{review.commit}.json").unlink(missing_ok=True)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_rebasing(found: Found) -> bool:
+    """Commits that git is only replaying are no news."""
+    return any((found.git_dir / name).is_dir() for name in ("rebase-merge", "rebase-apply"))
+
+
+def on_commit(
+    found: Found, commit: str, *, stops: Stops, say: Callable[[str], None], render: Callable[[Reviewed], str]
+) -> None:
+    """Put the commit in the queue, and work through it unless somebody is at it already."""
+    reviews = CommitReviews.of(found)
+    reviews.keep(CommitReview(commit, os.fspath(found.root), time.time()))
+    # Looked at again after the turn is given back: one may have come when its owner had just looked.
+    while not stops.asked and _next(reviews) is not None:
+        with reviews.turn() as ours:
+            if not ours:
+                return
+            _give_up_broken(reviews)
+            while not stops.asked and (review := _next(reviews)) is not None:
+                reviews.keep(replace(review, state="running"))
+                reviews.keep(_reviewed(found, review, stops, say, render))
+            reviews.forget_old()
+
+
+def _next(reviews: CommitReviews) -> CommitReview | None:
+    return next((review for review in reviews.all() if review.state == "waiting"), None)
+
+
+def _give_up_broken(reviews: CommitReviews) -> None:
+    for review in reviews.all():
+        if review.state == "running":
+            reviews.keep(replace(review, state="failed", error="It was interrupted.", finished=time.time()))
+
+
+def _reviewed(
+    found: Found, review: CommitReview, stops: Stops, say: Callable[[str], None], render: Callable[[Reviewed], str]
+) -> CommitReview:
+    wish = Wish("rev", review.commit)
+    try:
+        done = review_change(found.root, wish, flags={}, tests=None, stop=stops.of(0), say=say)
+    except BurnishError as error:
+        words = f"{error.what} {error.hint}".strip()
+        return replace(review, state="failed", error=words, finished=time.time())
+    return replace(
+        review,
+        state="done",
+        verdict=done.verdict.value if done.verdict else None,
+        passed=done.passed,
+        summary=(done.panel.summary or done.panel.why) if done.panel else "There is no change in it.",
+        findings=tuple(finding_json(finding) for finding in done.findings),
+        text=render(done),
+        finished=time.time(),
+    )

@@ -1,0 +1,140 @@
+"""Files of the user's that a hook goes into: changed as a whole, and given back as they were."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burnish.errors import BurnishError
+from burnish.git.files import write_whole
+from burnish.proc.text import clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One file: what it holds, and what it is to hold. None: it is not there."""
+
+    path: Path
+    old: bytes | None
+    new: bytes | None
+    mode: int = 0o600
+    # what is worth telling
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        return self.old != self.new
+
+    def diff(self) -> str:
+        def lines(data: bytes | None) -> list[str]:
+            return clean_text((data or b"").decode(errors="replace")).splitlines()
+
+        names = (
+            "/dev/null" if self.old is None else str(self.path),
+            "/dev/null" if self.new is None else str(self.path),
+        )
+        return "\n".join(difflib.unified_diff(lines(self.old), lines(self.new), *names, lineterm=""))
+
+
+def read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BurnishError(
+            f"Cannot read {path}: {error.strerror}.", hint="Check what it is and who owns it."
+        ) from error
+
+
+def mode_of(path: Path, default: int) -> int:
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Backups:
+    """What files held before a hook went in, in the burnish home."""
+
+    folder: Path
+
+    def _place(self, path: Path) -> Path:
+        return self.folder / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
+
+    def find(self, path: Path) -> dict[str, Any] | None:
+        try:
+            kept = json.loads(self._place(path).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return kept if isinstance(kept, dict) and kept.get("path") == os.fspath(path) else None
+
+    def install(self, edit: Edit, without_ours: Callable[[bytes], bytes]) -> None:
+        """Keep what was there, then write; a second install keeps the first one's memory."""
+        kept = self.find(edit.path)
+        if kept is None or kept["after"] != _sum(edit.old):
+            # Ours may stand there from an install that nobody remembers: that is not what to go back to.
+            before = None if edit.old is None else without_ours(edit.old)
+            kept = {
+                "path": os.fspath(edit.path),
+                "before": None if before is None else base64.b64encode(before).decode(),
+                "mode": mode_of(edit.path, edit.mode),
+                "made": [os.fspath(folder) for folder in _missing_parents(edit.path)],
+            }
+        record = kept | {"after": _sum(edit.new)}
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(self._place(edit.path), json.dumps(record).encode())
+        write(edit)
+
+    def removal(self, path: Path, without_ours: Callable[[bytes], bytes]) -> Edit:
+        """Back to what it was; of a file that was edited since, only our entry goes."""
+        data, kept = read(path), self.find(path)
+        if data is None:
+            return Edit(path, None, None)
+        if kept is not None and kept["after"] == _sum(data):
+            before = kept["before"]
+            return Edit(path, data, None if before is None else base64.b64decode(before), kept["mode"])
+        left = without_ours(data)
+        changed = f"{path} was edited since the hook went in: only burnish's entry is taken out."
+        notes = (changed,) if kept is not None and left != data else ()
+        return Edit(path, data, left, mode_of(path, 0o600), notes)
+
+    def uninstall(self, edit: Edit) -> None:
+        kept = self.find(edit.path)
+        if edit.changes:
+            write(edit)
+        for folder in (kept or {}).get("made", []) if edit.new is None else []:
+            with suppress(OSError):  # something else has moved in
+                Path(folder).rmdir()
+        self._place(edit.path).unlink(missing_ok=True)
+
+
+def write(edit: Edit) -> None:
+    try:
+        if edit.new is None:
+            edit.path.unlink(missing_ok=True)
+            return
+        edit.path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(edit.path, edit.new, mode=edit.mode)
+    except OSError as error:
+        raise BurnishError(
+            f"Cannot write {edit.path}: {error.strerror}.", hint="Check who owns it; `--dry-run` only shows it."
+        ) from error
+
+
+def _missing_parents(path: Path) -> list[Path]:
+    """Folders that will have to be made, the innermost first."""
+    return [folder for folder in path.parents if not folder.exists()]
+
+
+def _sum(data: bytes | None) -> str | None:
+    return None if data is None else hashlib.sha256(data).hexdigest()
