@@ -74,7 +74,11 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     site = Site(task.id, policy, base, workspace)
     if task.commit:
         site.head()  # a branch that is gone is not made again in silence
-    site.untouched.update(_make(workspace, base))
+    made = _make(workspace, base)
+    if made:
+        # an older workspace may have been set up; this one was not
+        deps.desk.stamp(task, "setup", "")
+    site.untouched.update(made)
     deps.code.bring(workspace.path)
     deps.fail_at("workspace-created")
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
