@@ -100,7 +100,6 @@ def _answer(name: str, commit: str | None) -> str:
         raise BadInput(f"There is no hook for {name!r}.")
     if is_nested():
         return ""
-    os.environ["BURNISH_HOOK"] = name  # whatever this starts lets its own hooks go
     stops = Stops()
     with stopping_on_signals(stops, _tell):
         if name == GIT:
@@ -135,11 +134,9 @@ def _rendered(done: Reviewed) -> str:
 
 
 def _last(as_json: bool) -> int:
-    from burnish.git.project import discover
-    from burnish.wiring.hook_commits import CommitReviews
+    from burnish.wiring.hook_commits import last_review
 
-    found = discover(start_dir())
-    review = CommitReviews.of(found).latest()
+    review = last_review(start_dir())
     if as_json:
         say_json(_as_json(review))
     elif review is None:

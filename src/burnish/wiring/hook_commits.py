@@ -15,7 +15,8 @@ from typing import Any
 
 from burnish.errors import BurnishError
 from burnish.git.files import write_whole
-from burnish.git.project import Found
+from burnish.git.project import Found, discover
+from burnish.git.run import bare_env, git
 from burnish.views import finding_json
 from burnish.wiring.adhoc import Reviewed, Wish, review_change
 from burnish.wiring.helpers import Stops
@@ -68,13 +69,15 @@ class CommitReviews:
                 continue  # written by another version, or gone meanwhile
         return sorted(found, key=lambda review: review.asked)
 
-    def latest(self) -> CommitReview | None:
+    def latest(self, head: str | None) -> CommitReview | None:
+        """Of the commit that is checked out; else the one that was asked for last."""
         every = self.all()
-        if every and every[-1].state == "running":
+        last = next((review for review in every if review.commit == head), every[-1] if every else None)
+        if last and last.state == "running":
             with self.turn() as free:
                 if free:  # nobody is at it any more
-                    return replace(every[-1], state="failed", error="It was interrupted.")
-        return every[-1] if every else None
+                    return replace(last, state="failed", error="It was interrupted.")
+        return last
 
     @contextmanager
     def turn(self) -> Iterator[bool]:
@@ -97,6 +100,18 @@ def _locked(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def head_of(found: Found) -> str | None:
+    env = bare_env(found.git_dir) | {"GIT_DIR": str(found.git_dir)}
+    args = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return git(*args, cwd=found.git_dir, env=env, ok=(0, 1, 128)).stdout.decode().strip() or None
+
+
+def last_review(start: Path) -> CommitReview | None:
+    """What came of the last commit, for `burnish hook last` and the inbox."""
+    found = discover(start)
+    return CommitReviews.of(found).latest(head_of(found))
 
 
 def is_rebasing(found: Found) -> bool:

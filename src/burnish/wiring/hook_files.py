@@ -17,6 +17,9 @@ from burnish.errors import BurnishError
 from burnish.git.files import write_whole
 from burnish.proc.text import clean_text
 
+# What is left of a file that only our entry was in.
+_NOTHING = (b"", b"{}", b"#!/bin/sh")
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -103,7 +106,9 @@ class Backups:
         if kept is not None and kept["after"] == _sum(data):
             before = kept["before"]
             return Edit(path, data, None if before is None else base64.b64decode(before), kept["mode"])
-        left = without_ours(data)
+        left: bytes | None = without_ours(data)
+        if kept is not None and kept["before"] is None and left is not None and left.strip() in _NOTHING:
+            left = None
         changed = f"{path} was edited since the hook went in: only burnish's entry is taken out."
         notes = (changed,) if kept is not None and left != data else ()
         return Edit(path, data, left, mode_of(path, 0o600), notes)

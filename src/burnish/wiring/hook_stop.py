@@ -46,7 +46,7 @@ class Stopping:
 
 
 def is_nested() -> bool:
-    """Is the agent that stops one of burnish's own, or a hook within a hook?"""
+    """Is the agent that stops one that burnish itself has started? BURNISH_HOOK lets every hook go."""
     return bool(os.environ.get("BURNISH_HOOK")) or inside_phase()
 
 
