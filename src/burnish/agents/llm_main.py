@@ -8,6 +8,7 @@ may be any server that speaks OpenAI's chat completions. Keys and addresses come
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -58,6 +59,18 @@ def settings_for(name: str, seconds: float) -> ModelSettings:
     return settings
 
 
+def spelled_out(schema: Any) -> Any:
+    """With `anyOf` instead of lists of types, which not every maker's library reads."""
+    if isinstance(schema, list):
+        return [spelled_out(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    told = {key: spelled_out(value) for key, value in schema.items()}
+    if isinstance(schema.get("type"), list):
+        return {"anyOf": [{"type": kind} for kind in told.pop("type")], **told}
+    return told
+
+
 def parameters(model: Model, schema: dict[str, Any] | None) -> ModelRequestParameters:
     """By schema where the model can be held to one, else by a tool, which it may pass over for plain words."""
     from pydantic_ai.models import ModelRequestParameters
@@ -74,24 +87,23 @@ def parameters(model: Model, schema: dict[str, Any] | None) -> ModelRequestParam
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=True)
 
 
-def ask(name: str, prompt: str, schema: dict[str, Any] | None, seconds: float) -> ModelResponse:
-    from pydantic_ai.direct import model_request_sync
+async def ask(name: str, prompt: str, schema: dict[str, Any] | None, seconds: float) -> ModelResponse:
+    from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import ModelHTTPError
     from pydantic_ai.messages import ModelRequest
     from pydantic_ai.models import infer_model
 
-    model, settings = infer_model(name), settings_for(name, seconds)
-    said = [ModelRequest.user_text_prompt(prompt)]
-    try:
-        return model_request_sync(
-            model, said, model_settings=settings, model_request_parameters=parameters(model, schema)
-        )
-    except ModelHTTPError as problem:
-        # small servers know no schemas; the prompt asks for the same in words
-        if schema is None or problem.status_code not in (400, 422, 501):
-            raise
-        print(f"again without a schema: {problem}", file=sys.stderr)
-        return model_request_sync(infer_model(name), said, model_settings=settings)
+    said, settings = [ModelRequest.user_text_prompt(prompt)], settings_for(name, seconds)
+    async with infer_model(name) as model:
+        form = parameters(model, schema)
+        try:
+            return await model_request(model, said, model_settings=settings, model_request_parameters=form)
+        except ModelHTTPError as problem:
+            # small servers know no schemas; the prompt asks for the same in words
+            if schema is None or problem.status_code not in (400, 422, 501):
+                raise
+            print(f"again without a schema: {problem}", file=sys.stderr)
+        return await model_request(model, said, model_settings=settings)
 
 
 def text_of(response: ModelResponse) -> str:
@@ -135,25 +147,29 @@ def failed(problem: Exception) -> dict[str, Any]:
     from pydantic_ai.exceptions import ModelConnectionError, ModelRequestTimeout, UnexpectedModelBehavior
 
     cut = isinstance(problem, ModelConnectionError | ModelRequestTimeout | UnexpectedModelBehavior | OSError)
-    return {
-        "error": str(problem) or type(problem).__name__,
-        "status": getattr(problem, "status_code", None),
-        "cut": cut,
-    }
+    status = getattr(problem, "status_code", None)
+    said = words_of(getattr(problem, "body", None)) or str(problem) or type(problem).__name__
+    return {"error": f"{status}: {said}" if status else said, "status": status, "cut": cut}
+
+
+def words_of(body: object) -> str:
+    """The server's own words, in the shapes the makers give them."""
+    while isinstance(body, dict):
+        body = body.get("message") or body.get("error")
+    return body if isinstance(body, str) else ""
 
 
 def answer(argv: list[str], prompt: str) -> dict[str, Any]:
     from pydantic_ai.exceptions import AgentRunError, UserError
 
     model, seconds, *schema_file = argv
-    schema = json.loads(Path(schema_file[0]).read_text("utf-8")) if schema_file else None
+    schema = spelled_out(json.loads(Path(schema_file[0]).read_text("utf-8"))) if schema_file else None
     try:
         name = full_name(model, dict(os.environ))
         os.environ.setdefault("OLLAMA_BASE_URL", OLLAMA)
+        response = asyncio.run(ask(name, prompt, schema, float(seconds)))
         # what a server of one's own takes for a model of that name is not known
-        return result(
-            ask(name, prompt, schema, float(seconds)), priced=not name.startswith(("openai-chat:", "ollama:"))
-        )
+        return result(response, priced=not name.startswith(("openai-chat:", "ollama:")))
     except (Refused, UserError) as problem:
         return {"error": str(problem)}
     except (AgentRunError, OSError) as problem:
