@@ -73,8 +73,10 @@ def override(
 
     On a terminal five questions are asked; in scripts the flags answer them.
     """
+    from burnish import wiring
     from burnish.wiring import people
 
+    wiring.refuse_inside_phase()
     app, number = open_app(), task_id(task)
     shown = people.check_override(app, number, commit=commit)
     given = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)

@@ -91,8 +91,10 @@ def improve(
     With the findings of its last review and your words; also after the last cycle. Then it waits for
     `burnish review`, unless --review is given.
     """
+    from burnish import wiring
     from burnish.wiring import RunRequest, people
 
+    wiring.refuse_inside_phase()
     app, number = open_app(), task_id(task)
     people.improve(app, number, guidance, review=review)
     code = _carry_out(app, RunRequest(ids=(number,)), exit_zero=exit_zero, as_json=as_json)
