@@ -125,26 +125,29 @@ def on_commit(
     """Put the commit in the queue, and work through it unless somebody is at it already."""
     reviews = CommitReviews.of(found)
     reviews.keep(CommitReview(commit, os.fspath(found.root), time.time()))
-    # Looked at again after the turn is given back: one may have come when its owner had just looked.
-    while not stops.asked and _next(reviews) is not None:
+    misses = 0
+    # Looked at again after the turn is given back: one may have come when its owner had just looked. And tried more
+    # than once: somebody may only have asked whether a review is running.
+    while not stops.asked and misses < 3 and _next(reviews) is not None:
         with reviews.turn() as ours:
-            if not ours:
-                return
-            _give_up_broken(reviews)
-            while not stops.asked and (review := _next(reviews)) is not None:
-                reviews.keep(replace(review, state="running"))
-                reviews.keep(_reviewed(found, review, stops, say, render))
-            reviews.forget_old()
+            if ours:
+                _work_through(reviews, lambda review: _reviewed(found, review, stops, say, render), stops)
+        misses = 0 if ours else misses + 1
+        time.sleep(0.2 * misses)
+
+
+def _work_through(reviews: CommitReviews, look: Callable[[CommitReview], CommitReview], stops: Stops) -> None:
+    for review in reviews.all():
+        if review.state == "running":  # it is our turn, so whoever began it is gone
+            reviews.keep(replace(review, state="failed", error="It was interrupted.", finished=time.time()))
+    while not stops.asked and (waiting := _next(reviews)) is not None:
+        reviews.keep(replace(waiting, state="running"))
+        reviews.keep(look(waiting))
+    reviews.forget_old()
 
 
 def _next(reviews: CommitReviews) -> CommitReview | None:
     return next((review for review in reviews.all() if review.state == "waiting"), None)
-
-
-def _give_up_broken(reviews: CommitReviews) -> None:
-    for review in reviews.all():
-        if review.state == "running":
-            reviews.keep(replace(review, state="failed", error="It was interrupted.", finished=time.time()))
 
 
 def _reviewed(
