@@ -64,13 +64,8 @@ def table(results: dict[str, Any]) -> str:
         if why := results.get(name, {}).get("unable"):
             lines.append(f"\n**{name}** was not run: {why}.")
     machine = f"{platform.system()}, Python {platform.python_version()}"
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Last written on {time.strftime('%Y-%m-%d')}, {machine}. A trial keeps the result of its last run; seconds depend on the load.",
-        ]
-    )
+    written = f"Last written on {time.strftime('%Y-%m-%d')}, {machine}."
+    return "\n".join([*lines, "", f"{written} A trial keeps the result of its last run; seconds depend on the load."])
 
 
 def _cell(trial: str, found: dict[str, Any] | None) -> str:
