@@ -82,6 +82,9 @@ def add(
         say(f"Run it: burnish run {task.id}")
 
 
+MOST_PRIORITY = 1_000_000
+
+
 def _title(text: str) -> str:
     title = " ".join(text.split())
     if not title:
@@ -100,10 +103,14 @@ def _description(stdin: str | None, description: str | None, file: Path | None) 
 
 
 def _check(spec: Spec) -> None:
+    if not all(text.strip() for text in (*spec.criteria, *(item.text for item in spec.checklist))):
+        raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
+    if abs(spec.priority) > MOST_PRIORITY:
+        raise BadInput(f"{spec.priority} is too far for a priority.", hint=f"Use -{MOST_PRIORITY} to {MOST_PRIORITY}.")
     if spec.type is TaskType.IMPROVE and spec.of is None:
         raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
-    if spec.of is not None and spec.type is not TaskType.IMPROVE:
-        raise BadInput("--of belongs to an improve task.", hint="Add -t improve, or leave --of out.")
+    if spec.of is not None and spec.type not in (TaskType.IMPROVE, TaskType.REVIEW):
+        raise BadInput("--of belongs to an improve or review task.", hint="Add -t improve, or leave --of out.")
 
 
 def read_text(path: Path) -> str:

@@ -41,6 +41,10 @@ def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
     """Decide on a cycle and move the task."""
     decision = judge(history, site.policy, step.cycle)
     task = history.task
+    if task.spec.type is TaskType.REVIEW and _was_heard(decision):
+        deps.record(task, *_reviewed_once(history, step.cycle, decision))
+        archive(deps, site.workspace, deps.book.task(task.id), step.cycle)
+        return
     if site.policy.followups and isinstance(decision, Accept) and stored_review(history, step.cycle):
         make_followups(deps, history)
         deps.fail_at("followups-made")
@@ -48,6 +52,25 @@ def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
     deps.fail_at("decided")
     archive(deps, site.workspace, deps.book.task(task.id), step.cycle)
     deps.fail_at("archived")
+
+
+def _was_heard(decision: Decision) -> bool:
+    deaf = (Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW)
+    return not (isinstance(decision, Escalate) and decision.reason in deaf)
+
+
+def _reviewed_once(history: History, cycle: int, decision: Decision) -> list[Event]:
+    """A `review` task is done with its review, whatever that says: nobody works on what it found."""
+    task, status = history.task, review_status(decision, stored_review(history, cycle))
+    final = FinalVerdict.APPROVED if isinstance(decision, Accept | Wait) else FinalVerdict.CHANGES_REQUESTED
+    if isinstance(decision, Escalate) and decision.reason in (Reason.REJECTED, Reason.NEEDS_DISCUSSION):
+        final = FINAL[decision.reason]
+    data = {"action": "accept", "by": "burnish", "why": decision.why, "review_status": status.value if status else None}
+    events = [Event("decision.made", data, run=task.run, cycle=cycle)]
+    if task.status is Status.IN_PROGRESS:
+        events.append(moved(task, Status.CODE_REVIEW, cycle=cycle))
+    at_review = _at(task, Status.CODE_REVIEW)
+    return [*events, moved(at_review, Status.COMPLETED, cycle=cycle, final_verdict=final, review_status=status)]
 
 
 def judge(history: History, policy: Policy, cycle: int) -> Decision:

@@ -86,6 +86,9 @@ class Code(Protocol):
     def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
         """Where a task starts; None when its dependencies do not merge cleanly."""
 
+    def fork(self, commit: str, ref: str | None) -> Base | None:
+        """Where the commit's history left that of `ref` (or of the user's HEAD)."""
+
     def base_of(self, task: Task) -> Base: ...
     def snapshot(
         self, workspace: Workspace, task: Task, commit: str, base: Base
@@ -233,6 +236,9 @@ class Deps:
     gate: Gate | None = None
     person: Person = SOMEBODY
     follow_up: FollowUp | None = None
+    # what agents and checks are shut into, as the log says it (`bubblewrap`, `none`) and in a sentence
+    sandbox: str = "none"
+    rights: str = ""
 
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""

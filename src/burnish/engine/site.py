@@ -74,7 +74,7 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     site = Site(task.id, policy, base, workspace)
     if task.commit:
         site.head()  # a branch that is gone is not made again in silence
-    made = _make(workspace, base)
+    made = _make(workspace, _start(deps, task, policy, base))
     if made:
         # an older workspace may have been set up; this one was not
         deps.desk.stamp(task, "setup", "")
@@ -102,7 +102,10 @@ def _make(workspace: Workspace, base: Base) -> set[str]:
 def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     """A new run: where it starts is decided and written down before anything is made."""
     tips = unmerged_tips(deps, task)
-    base = deps.code.base(task.spec.base_ref or policy.base_ref, tips)
+    if task.spec.type is TaskType.REVIEW:
+        base: Base | None = under_review(deps, task, policy)[0]
+    else:
+        base = deps.code.base(task.spec.base_ref or policy.base_ref, tips)
     if base is None:
         names = ", ".join(str(i) for i in task.spec.depends_on)
         raise PhaseFailed(
@@ -128,6 +131,36 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     )
     first = moved(task, Status.IN_PROGRESS, cycle=0) if task.status is not Status.IN_PROGRESS else None
     return deps.record(task, *(e for e in (started, first) if e))
+
+
+def _start(deps: Deps, task: Task, policy: Policy, base: Base) -> Base:
+    """Where its branch begins: at the base, but a review's at the head that it looks at."""
+    if task.spec.type is not TaskType.REVIEW or deps.code.workspace(task).tip():
+        return base
+    return under_review(deps, task, policy)[1]
+
+
+def under_review(deps: Deps, task: Task, policy: Policy) -> tuple[Base, Base]:
+    """What a `review` task compares: base and head. The head is another task's branch, or a branch of the user's."""
+    ref = task.spec.base_ref or policy.base_ref
+    if task.spec.of is not None and deps.book.task(task.spec.of).commit:
+        other = deps.book.task(task.spec.of)
+        head = deps.code.base(other.commit, ())
+        base = deps.code.base(other.base, ()) if ref is None else deps.code.fork(str(other.commit), ref)
+    else:
+        head, base = deps.code.base(None, ()), None
+        if head and ref:
+            named, base = deps.code.base(ref, ()), deps.code.fork(head.commit, ref)
+            if named and base and base.commit == head.commit:
+                # it was the head that was named: it goes beyond where the user stands
+                head = named
+    if head is None or base is None or base.commit == head.commit:
+        raise PhaseFailed(
+            ErrorCode.CONFIG_ERROR,
+            f"Task {task.id} has nothing to review: no branch, or one that does not differ from its base.",
+            hint="Say which: `burnish add … -t review --of ID`, or --base REF for what is to be compared.",
+        )
+    return base, head
 
 
 def unmerged_tips(deps: Deps, task: Task) -> list[str]:

@@ -11,7 +11,7 @@ from burnish.core.commit import Commit
 from burnish.core.finding import Finding
 from burnish.core.history import History, review_phase
 from burnish.core.policy import Policy, ReviewerSpec
-from burnish.core.task import Spec, Task
+from burnish.core.task import Spec, Task, TaskType
 from burnish.engine.checking import delta_since, remembered
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
@@ -124,7 +124,18 @@ def plans_of(deps: Deps, task: Task) -> str:
         if other.spec.type == "plan":
             said = deps.desk.read(other, "plan.md")
             texts.append(f"# {other.spec.title}\n\n{said.decode(errors='replace')}" if said else "")
-    return "\n\n".join(t for t in texts if t)
+    return "\n\n".join(t for t in (*texts, review_of(deps, task)) if t)
+
+
+def review_of(deps: Deps, task: Task) -> str:
+    """What an `improve` task is about: the last review of the task that it continues."""
+    if task.spec.type is not TaskType.IMPROVE or task.spec.of is None:
+        return ""
+    other = deps.book.task(task.spec.of)
+    texts = (deps.desk.read(other, f"review-cycle-{n}.md") for n in range(other.cycle, 0, -1))
+    said = next((text for text in texts if text), None)
+    head = f"# The last review of task {other.id}, {other.spec.title}"
+    return f"{head}\n\n{said.decode(errors='replace')}" if said else ""
 
 
 def _auto_fixed(deps: Deps, task: Task, cycle: int) -> int | None:

@@ -17,6 +17,7 @@ from burnish.errors import BadInput
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
+from burnish.git.merge import merge_base
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref
@@ -61,6 +62,14 @@ class GitCode:
             return base
         start = merged_base(self.project, tips)
         return Base(start.commit, start.tree, base.target) if start else None
+
+    def fork(self, commit: str, ref: str | None) -> Base | None:
+        other = resolve_base(self.project, ref)
+        shared = merge_base(self.project, commit, other.commit)
+        if shared is None:
+            return None
+        left = resolve_base(self.project, shared)
+        return Base(left.commit, left.tree, other.target)
 
     def base_of(self, task: Task) -> Base:
         base = resolve_base(self.project, task.base)

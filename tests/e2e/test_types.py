@@ -1,0 +1,86 @@
+"""plan, review and improve tasks, each to its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testing.byhand import ADDS_A_LINE
+from testing.lab import APPROVE, CRITIC, REJECT, Lab
+
+
+def test_a_plan_is_text_that_its_dependents_receive(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, author='print("First A, then B.") if task == "1" else None\n' + ADDS_A_LINE)
+    lab.add("Think first", "-t", "plan")
+    lab.add("Do it", "--depends-on", "1")
+    lab.burnish("run", "--all")
+    assert [lab.task(n)["status"] for n in (1, 2)] == ["completed", "verified"]
+    assert lab.commits(lab.task(1)["branch"] or "main") == []
+    assert "First A, then B." in next(c["prompt"] for c in lab.calls() if c["task"] == "2")
+
+
+@pytest.mark.parametrize(
+    ("judge", "final", "status"),
+    [
+        (APPROVE, "APPROVED", "passed"),
+        (REJECT, "CHANGES_REQUESTED", "failed"),
+        ("print(verdict('rejected'))", "REJECTED", "rejected"),
+    ],
+    ids=["approved", "changes", "rejected"],
+)
+def test_a_review_task_reviews_a_branch_once_and_changes_nothing(
+    tmp_path: Path, judge: str, final: str, status: str
+) -> None:
+    lab = Lab.make(tmp_path, judge=judge, author="sys.exit(9)")
+    lab.repo.git("checkout", "-q", "-b", "feature")
+    lab.repo.commit({"app.py": "def add(a, b):\n    return a - b\n"})
+    lab.repo.git("checkout", "-q", "main")
+    lab.add("Look at feature", "-t", "review", "--base", "feature")
+    before = lab.repo.fingerprint()
+    lab.burnish("run")
+    task = lab.show(1)
+    assert (task["status"], task["final_verdict"], task["review_status"]) == ("completed", final, status)
+    assert [c["phase"] for c in lab.calls()] == ["review"] and "return a - b" in lab.calls()[0]["prompt"]
+    assert task["findings"] == [] or task["findings"][0]["title"] == "Zero is not handled"
+    assert lab.repo.fingerprint() == before
+
+
+def test_a_review_task_compares_the_branch_that_is_checked_out_with_its_base(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, author="sys.exit(9)")
+    lab.repo.git("checkout", "-q", "-b", "feature")
+    lab.repo.commit({"app.py": "def add(a, b):\n    return b + a\n"})
+    lab.add("Look at it", "-t", "review", "--base", "main")
+    lab.burnish("run")
+    assert lab.task()["status"] == "completed" and "return b + a" in lab.calls()[0]["prompt"]
+
+
+def test_a_review_task_with_nothing_to_review_says_so(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.add("Look at nothing", "-t", "review")
+    said = lab.burnish("run", code=3)
+    assert "nothing to review" in said.out and lab.calls() == []
+
+
+def test_the_branch_of_a_task_can_be_reviewed_once_more_by_a_review_task(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=CRITIC)
+    lab.add()
+    lab.burnish("run")
+    lab.add("Look again", "-t", "review", "--of", "1")
+    lab.burnish("run", "2")
+    assert lab.task(2)["status"] == "completed"
+    assert (lab.calls()[-1]["phase"], "div_1" in lab.calls()[-1]["prompt"]) == ("review", True)
+
+
+def test_an_improve_task_continues_another_branch_with_its_last_review(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    lab.agent("judge", APPROVE)
+    lab.add("Mend it", "-t", "improve", "--of", "1", "-a")
+    lab.burnish("run", "2")
+    task = lab.task(2)
+    assert (task["status"], task["base"]) == ("verified", lab.task(1)["commit"])
+    prompt = next(c["prompt"] for c in lab.calls() if c["task"] == "2")
+    assert "The last review of task 1" in prompt and "Zero is not handled" in prompt
+    assert lab.text(task["branch"]).count("# implement 1") == 2
