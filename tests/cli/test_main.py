@@ -165,3 +165,23 @@ def test_the_shell_is_offered_the_verbs(tmp_path: Path) -> None:
     asked = {"_BURNISH_COMPLETE": "complete_bash", "COMP_WORDS": "burnish st", "COMP_CWORD": "1"}
     done = burnish(env={**os.environ, **asked})
     assert done.stdout.split() == ["status"]
+
+
+def _burnish(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    line = f'exec "{sys.executable}" -m burnish.cli {words}'
+    return subprocess.run(["/bin/sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["version > /dev/full", "--help > /dev/full", "version --json >&-"])
+def test_output_that_takes_nothing_is_told_in_two_lines_and_is_no_bug(words: str, tmp_path: Path) -> None:
+    done = _burnish(words, tmp_path)
+    assert done.returncode == 3, done
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: ") and second.startswith("   do: ") and "bug" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["version 2>&-", "version <&-"])
+def test_other_closed_streams_are_no_obstacle(words: str, tmp_path: Path) -> None:
+    done = _burnish(words, tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("burnish "), done

@@ -226,3 +226,20 @@ def test_without_an_agent_the_static_reviewer_does_it(person: Person, monkeypatc
     out = person.types("review", code=1)
     assert "by static" in out and "F821" in out
     assert "IOSFODNN7EXAMPLQ" not in out  # reports end up in logs
+
+
+def test_json_names_what_was_left_out_and_the_notes_are_told_beside_it(change: Person) -> None:
+    change.agent("judge", APPROVES)
+    change.repo.write({".env": "TOKEN=1\n", "id_rsa": "key\n", "node_modules/x/index.js": "1\n"})
+    said = change.asks("review")
+    assert list(said) == KEYS and said["verdict"] == "approved"
+    assert said["not_shown"] == [".env", "id_rsa", "node_modules"]
+    assert ".env looks like a secret and is not tracked: it was left out." in change.err
+
+
+def test_a_name_that_is_not_utf_8_is_quoted_as_git_does_in_json(change: Person) -> None:
+    change.agent("judge", READS + 'reply("approved", inspected=())\n')
+    (Path(os.fsdecode(os.fsencode(change.repo.path) + b"/caf\xe9.pem"))).write_text("TOKEN=1\n")
+    out = change.types("review", "--json")
+    assert json.loads(out)["not_shown"] == ['"caf\\351.pem"']
+    assert "\\udc" not in out

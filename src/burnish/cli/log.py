@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import say, say_json, tell
+from burnish.cli.paint import json_text, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean, one_line
 from burnish.core.flow import RUNNING
@@ -154,9 +154,7 @@ def _say_event(event: Recorded, as_json: bool) -> None:
     from burnish.views import event_json
 
     if as_json:
-        import json
-
-        say(json.dumps(event_json(event)))
+        say(json_text(event_json(event)))
     else:
         whose = f"T{event.task}" if event.task else "-"
         say(f"{event.id:>6}  {event.ts[:19]}  {whose:<5} {event.type:<18} {one_line(brief(event))}".rstrip())

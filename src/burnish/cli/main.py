@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -57,6 +59,9 @@ VERBS = {
 }
 ALIASES = frozenset({"work"})
 
+# What a write says when there is nowhere to put it.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
 # typer brings its own copy of click in newer versions: take the class from what it hands out.
 _UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 
@@ -68,6 +73,8 @@ def run() -> NoReturn:
 def main(argv: Sequence[str]) -> int:
     """Run one command line; the exit code of SPEC §16."""
     SESSION.reset()
+    if not _streams():
+        return 3
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a ✓ must not be the death of a Latin-1 terminal
@@ -85,8 +92,24 @@ def main(argv: Sequence[str]) -> int:
             _traceback()
         _complain(error.what, error.hint)
         return error.exit_code
+    except OSError as error:
+        return _no_room(error) if error.errno in NO_ROOM else _bug(error)
     except Exception as error:
         return _bug(error)
+
+
+def _streams() -> bool:
+    """Each of the three is open, so that no file of ours takes its number; False: there is nowhere to write to."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115
+    closed = sys.stdout is None
+    if closed:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    if closed:
+        _complain("Standard output is closed, so nothing can be shown.", "Send it somewhere, e.g. > /dev/null.")
+    return not closed
 
 
 def _call(argv: Sequence[str]) -> int:
@@ -158,6 +181,18 @@ def _bug(error: Exception) -> int:
     return 3
 
 
+def _no_room(error: OSError) -> int:
+    """A full disk, or output that takes nothing."""
+    if SESSION.debug:
+        _traceback()
+    _complain(
+        f"It could not be written: {(error.strerror or 'no room').lower()}.",
+        "Make room where the output and burnish's files go, and run it again; what was recorded is kept.",
+    )
+    _drop_output()
+    return 3
+
+
 def _traceback() -> None:
     import traceback
 
@@ -166,6 +201,10 @@ def _traceback() -> None:
 
 def _pipe_closed() -> int:
     """Whoever read our output has seen enough. Not worth a word."""
-    # Python flushes stdout once more at exit, and would complain then.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_output()
     return 0
+
+
+def _drop_output() -> None:
+    """Python flushes stdout once more at exit, and would complain then."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from typing import Any, TextIO
@@ -28,6 +29,12 @@ BY_STATUS = {
 WORDS = {"✓": "ok", "✗": "failed", "!": "attention", "→": "running", "·": "waiting"}
 _SPOKEN = str.maketrans(
     {"…": "...", "│": "|", "─": "-", "═": "=", "—": "-", "·": "-", "→": "to", "✓": "ok", "✗": "failed"}
+)
+
+# A byte of a name that is not UTF-8, and the keys under which names of files stand.
+_HALF = re.compile("[\ud800-\udfff]")
+_PATHS = frozenset(
+    {"file", "path", "old_path", "root", "inspected", "not_shown", "uncovered", "files", "paths", "names"}
 )
 
 BY_SEVERITY = {"error": "red", "warning": "yellow", "info": "dim"}
@@ -79,5 +86,25 @@ def tell(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    # ASCII only: names that are not UTF-8 survive, and no control or bidi character reaches a terminal.
-    sys.stdout.write(json.dumps(value, indent=2 if sys.stdout.isatty() else None) + "\n")
+    sys.stdout.write(json_text(value, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON that every parser reads. ASCII only, so that no control or bidi character reaches a terminal."""
+    text = json.dumps(value, indent=indent)
+    return json.dumps(_whole(value), indent=indent) if "\\ud" in text else text
+
+
+def _whole(value: Any, key: str = "") -> Any:
+    """Without halves of characters: a name that is not UTF-8 as git quotes it, other text with a mark."""
+    if isinstance(value, dict):
+        return {_whole(name): _whole(one, str(name)) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(one, key) for one in value]
+    if not isinstance(value, str) or not _HALF.search(value):
+        return value
+    if key in _PATHS:
+        from burnish.review.names import quoted
+
+        return quoted(value)
+    return _HALF.sub("\ufffd", value)

@@ -120,6 +120,8 @@ def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exi
                 raise KeyboardInterrupt from None
             raise
     if as_json:
+        for note in done.notes:
+            tell(clean(note))
         say_json(_as_json(done))
     else:
         _show(done)
@@ -173,8 +175,14 @@ def _as_json(done: Reviewed) -> dict[str, Any]:
         "summary": (done.panel.summary or done.panel.why) if done.panel else _nothing(done),
         "findings": [finding_json(finding) for finding in done.findings],
         "inspected": list(done.inspected),
-        "not_shown": list(done.not_shown),
+        "not_shown": list(dict.fromkeys((*done.not_shown, *_left_out(done)))),
     }
+
+
+def _left_out(done: Reviewed) -> tuple[str, ...]:
+    """What was kept out of the review from the start: it is no part of the change, but nobody looked at it."""
+    taken = done.pair.taken
+    return (*taken.secrets, *taken.nested, *taken.installed) if taken else ()
 
 
 def _task_number(text: str) -> int | None:
