@@ -158,17 +158,19 @@ def test_agents_that_burnish_started_itself_are_let_go_at_once(
 
 def test_a_reviewer_whose_own_stop_calls_the_hook_does_not_review_the_review(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "inner"
+    places = {name: os.environ[name] for name in ("BURNISH_HOME", "PYTHONPATH") if name in os.environ}
     question = json.dumps({"session_id": "inner", "cwd": str(agent.person.repo.path)})
     inner = (
         "import subprocess\n"
         f"argv, said = {[*OURS, 'hook', 'run', 'claude']!r}, {question!r}\n"
-        "done = subprocess.run(argv, input=said, capture_output=True, text=True)\n"
-        f"pathlib.Path({str(path)!r}).write_text(f'{{done.returncode}} {{done.stdout!r}}')\n"
+        f"env = dict(os.environ) | {places!r}\n"
+        "done = subprocess.run(argv, input=said, capture_output=True, text=True, env=env)\n"
+        f"pathlib.Path({str(path)!r}).write_text(f'{{done.returncode}} {{done.stdout}}{{done.stderr}}')\n"
     )
     agent.person.agent("judge", REJECTS + inner)
     agent.works()
     assert agent.stops() is not None
-    assert path.read_text() == "0 ''"
+    assert path.read_text() == "0 "
 
 
 @pytest.mark.parametrize(
