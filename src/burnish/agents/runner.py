@@ -13,6 +13,7 @@ from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
 from burnish.agents.env import agent_environment
+from burnish.agents.logins import login_of
 from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, AgentRequest
@@ -27,6 +28,7 @@ from burnish.proc.run import (
     Stopped,
     run,
 )
+from burnish.proc.sandbox import Sandbox
 from burnish.proc.slots import slot
 
 OnOutput = Callable[[str], None]
@@ -57,10 +59,12 @@ class Runner:
         stop: Stop | None = None,
         retry: Retry | None = None,
         agents: Mapping[str, Agent] = AGENTS,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._settings = {name: entry.placed(checkout) for name, entry in settings.items()}
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or Stop(), retry or Retry(), agents
+        self._sandbox = sandbox
 
     def call(
         self,
@@ -148,15 +152,23 @@ class Runner:
     def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Command:
         request = question.request
         env = agent_environment(os.environ, request, question.entry, keys=question.agent.keys, checkout=self._checkout)
+        env = {**env, **call.env}
+        argv = (_program(call.argv), *call.argv[1:])
+        if self._sandbox:
+            # a reviewer stands in a snapshot that it may only read
+            writable = (folder,) if request.read_only else (request.cwd, folder)
+            login = login_of(question.entry.kind, argv[0], self._sandbox.home, env)
+            argv = self._sandbox.around(argv, env=env, writable=writable, login=login)
         return Command(
-            argv=(_program(call.argv), *call.argv[1:]),
+            argv=argv,
             cwd=request.cwd,
-            env={**env, **call.env},
+            env=env,
             call_dir=folder,
             stdin=question.stdin(call, folder),
             timeout_seconds=request.timeout_seconds,
             cap_bytes=self._cap,
             lock_file=lock_file,
+            wrapped=self._sandbox is not None,
         )
 
     def _entry(self, name: str) -> AgentSettings:

@@ -67,6 +67,7 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         timeout_seconds=spec.timeout_seconds,
         cap_bytes=ground.cap_bytes,
         lock_file=ground.lock_file,
+        wrapped=ground.wrap is not None,
     )
     try:
         done = run(command, stop=ground.stop)

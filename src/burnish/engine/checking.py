@@ -33,7 +33,7 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     assert commit
     started = Event(
         "phase.started",
-        {"phase": "check", "attempt": attempt, "runner": deps.runner},
+        {"phase": "check", "attempt": attempt, "runner": deps.runner, "sandbox": deps.sandbox},
         run=task.run,
         cycle=step.cycle,
     )

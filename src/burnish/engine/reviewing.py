@@ -32,7 +32,8 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
     deps.fail_at("review-started")
     subject = subject_of(deps, site, history, step.cycle, step.step)
     with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base) as snapshot:
-        hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, (step.step, attempt))
+        place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
+        hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, place)
         heard = hear_all(hearing)
         breaches = snapshot.breaches()
     deps.fail_at("review-replied")
@@ -78,7 +79,8 @@ def panel_for(policy: Policy, name: str) -> Policy:
 
 def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int) -> list[Event]:
     agents = [r.agent for r in policy.reviewers]
-    data = {"phase": step.phase, "attempt": attempt, "runner": deps.runner, "agent": ", ".join(agents)}
+    who = {"runner": deps.runner, "agent": ", ".join(agents), "sandbox": deps.sandbox}
+    data = {"phase": step.phase, "attempt": attempt, **who}
     where: dict[str, Any] = {"run": task.run, "cycle": step.cycle}
     started = {"agents": agents, **({"step": step.step} if step.step else {})}
     return [Event("phase.started", data, **where), Event("review.started", started, **where)]

@@ -101,8 +101,8 @@ def save_leftovers(deps: Deps, site: Site, task: Task, cycle: int, phase: str) -
 
 
 def _started(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> Event:
-    data = {"phase": step.phase, "attempt": attempt, "runner": deps.runner, "agent": author_of(site, step)[0]}
-    return Event("phase.started", data, run=task.run, cycle=step.cycle)
+    who = {"runner": deps.runner, "agent": author_of(site, step)[0], "sandbox": deps.sandbox}
+    return Event("phase.started", {"phase": step.phase, "attempt": attempt, **who}, run=task.run, cycle=step.cycle)
 
 
 def author_of(site: Site, step: Work) -> tuple[str, str | None]:

@@ -69,6 +69,8 @@ class Command:
     cap_bytes: int = 64 * 1024 * 1024
     # held (shared) by the shim until its whole tree is gone
     lock_file: Path | None = None
+    # the program is a sandbox around the one that matters
+    wrapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class _Talk:
                 "cap": command.cap_bytes,
                 "live": live,
                 "keep": keep,
+                "wrapped": command.wrapped,
             }
         )
         with contextlib.suppress(BrokenPipeError):

@@ -132,8 +132,14 @@ def send(pid: int, number: int, *, group: bool = False) -> None:
         pass  # gone already, or not ours to end
 
 
-def signal_tree(top: int, main: int, number: int) -> None:
+def signal_tree(top: int, main: int, number: int, *, spare: bool = False) -> None:
     """To the main program's group and all below `top`. A group is signalled as one: no fork outruns it."""
+    if spare and number != signal.SIGKILL:
+        # bubblewrap would die of it at once and take along what it holds: those below may put their things away
+        for pid in descendants(top):
+            if pid != main:
+                send(pid, number)
+        return
     send(main, number, group=True)
     own = group_of(top)
     for pid in descendants(top):
@@ -246,7 +252,8 @@ class Shim:
         """Begin the end; a later, harder word hastens it, the first reason stays."""
         kill_at = time.monotonic() + grace
         if self.kill_at is None:
-            signal_tree(os.getpid(), self.main, signal.SIGTERM if grace else signal.SIGKILL)
+            spare = bool(self.order["wrapped"]) and self.status is None
+            signal_tree(os.getpid(), self.main, signal.SIGTERM if grace else signal.SIGKILL, spare=spare)
         self.kill_at = min(kill_at, self.kill_at or kill_at)
         self.ended = self.ended or why
 

@@ -38,6 +38,7 @@ from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
 from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
+from burnish.wiring.confining import confinement
 from burnish.wiring.desk import HomeCall
 from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.prompts import own_prompts
@@ -97,7 +98,8 @@ def review_change(
         if not change.files:
             return Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
         policy = _policy(config, found)
-        ground = Ground(project, place, home, config, policy, stop, tests, say, hear)
+        shut = confinement(config, checkout=found.root, burnish_home=home, git_dir=found.common_dir)
+        ground = Ground(project, place, home, config, policy, stop, tests, say, hear, shut)
         try:
             return _review(ground, pair, change)
         except PhaseFailed as failed:
@@ -188,8 +190,9 @@ def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Heari
         lock_dir=ground.home / "locks",
         cap_bytes=cap,
         stop=ground.stop,
+        sandbox=ground.confinement.sandbox,
     )
-    agents = TaskAgents(runner, None)
+    agents = TaskAgents(runner, None, confinement=ground.confinement)
 
     def call(name: str) -> HomeCall:
         place = ground.place / "calls" / name

@@ -25,6 +25,8 @@ from burnish.git.checkout import throwaway
 from burnish.git.project import Project
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.proc.run import Stop
+from burnish.wiring.confining import OPEN, Confinement
+from burnish.wiring.helpers import wrapping
 from burnish.wiring.roster import agent_settings
 
 # Unasked, tests may take this long: somebody waits for the review.
@@ -45,6 +47,7 @@ class Ground:
     tests: bool | None
     say: Callable[[str], None]
     hear: Callable[[str], None] | None = None
+    confinement: Confinement = OPEN
 
     def is_static(self, agent: str) -> bool:
         known = agent_settings(self.config).get(agent)
@@ -90,12 +93,14 @@ def test_spec(ground: Ground, pair: Pair) -> CheckSpec | None:
 
 def _run(ground: Ground, commit: str, spec: CheckSpec, name: str) -> CheckReport:
     with throwaway(ground.project, commit, ground.place / "tests" / name) as files:
+        env = check_environment(os.environ, places=(files, ground.project.root))
         (report,) = run_checks(
             [spec],
             cwd=files,
             out_dir=ground.place / "out" / name,
-            env=check_environment(os.environ, places=(files, ground.project.root)),
+            env=env,
             stop=ground.stop,
+            wrap=wrapping(ground.confinement, files, env),
             cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
         )
     if ground.stop.requested:

@@ -11,7 +11,7 @@ from burnish.agents.runner import Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
 from burnish.checks.guard import guard, reads
-from burnish.checks.run import run_checks
+from burnish.checks.run import Wrap, run_checks
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
@@ -23,6 +23,7 @@ from burnish.engine.ports import Reads
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
+from burnish.wiring.confining import OPEN, Confinement
 
 
 @dataclass
@@ -54,9 +55,11 @@ class TaskAgents:
     # held by the shims of a task; a review without a task has nobody who would wait for them
     lock_file: Path | None
     secrets: Secrets = field(default_factory=discretion.from_here)
+    confinement: Confinement = OPEN
 
     def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply:
         """Neither the agent nor those who hear of it see a secret; what is kept is redacted when it is over."""
+        self.confinement.insist()
         asked = replace(request, prompt=self.secrets.redact(request.prompt))
         tell = discretion.discreet(self.secrets, on_output) if on_output else None
         try:
@@ -75,19 +78,22 @@ class TaskChecks:
     lock_file: Path
     cap_bytes: int
     secrets: Secrets = field(default_factory=discretion.from_here)
+    confinement: Confinement = OPEN
 
     def run(
         self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]:
+        given = check_environment(os.environ, places=(cwd, self.checkout), extra=env)
         try:
             reports = run_checks(
                 specs,
                 cwd=cwd,
                 out_dir=out_dir,
-                env=check_environment(os.environ, places=(cwd, self.checkout), extra=env),
+                env=given,
                 stop=self.stop,
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
+                wrap=wrapping(self.confinement, cwd, given),
             )
         finally:
             discretion.redact_folder(out_dir, self.secrets)
@@ -122,6 +128,14 @@ class TaskChecks:
         (report,) = self.run([spec], cwd=cwd, out_dir=out_dir, env={})
         code = report.exit_code if report.exit_code is not None else 1
         return code, report.tail or report.error
+
+
+def wrapping(confinement: Confinement, cwd: Path, env: Mapping[str, str]) -> Wrap | None:
+    """A check may write where it stands and where its report goes."""
+    sandbox = confinement.insist()
+    if sandbox is None:
+        return None
+    return lambda argv, report_dir: sandbox.around(argv, env=env, writable=(cwd, report_dir))
 
 
 def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:

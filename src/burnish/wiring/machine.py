@@ -12,7 +12,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.git.base import git_version
-from burnish.proc.capture import capture
+from burnish.proc.sandbox import available
 from burnish.store import Store
 from burnish.wiring.roster import on_this_machine
 from burnish.wiring.signs import Group, Sign
@@ -88,14 +88,16 @@ def sandbox_signs() -> Iterator[Sign]:
         gone = "a program that detaches itself may outlive its agent"
         yield MACHINE.weak("processes", f"no subreaper on this system: {gone}", "Look for it with `ps` if you must.")
         return
-    program = shutil.which("bwrap")
-    if program is None:
+    why = available()
+    if why and not shutil.which("bwrap"):
         yield MACHINE.weak("sandbox", f"no bubblewrap: {rights}", "Install bubblewrap (`bwrap`) with your packages.")
-    elif not _bwrap_works(program):
+    elif why:
         remedy = "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)."
-        yield MACHINE.weak("sandbox", f"bubblewrap is there but may not run: {rights}", remedy)
+        yield MACHINE.weak("sandbox", f"{why}: {rights}", remedy)
     else:
-        yield MACHINE.ok("sandbox", "bubblewrap works")
+        yield MACHINE.ok(
+            "sandbox", "bubblewrap works: agents and checks see no home but their login, and write no checkout"
+        )
     if _has_subreaper():
         yield MACHINE.ok("processes", "whole process trees are ended, detached ones too")
     else:
@@ -147,14 +149,6 @@ def _writable(folder: Path) -> bool:
         with tempfile.TemporaryFile(dir=folder):
             return True
     except OSError:
-        return False
-
-
-def _bwrap_works(program: str) -> bool:
-    argv = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--", "true"]
-    try:
-        return capture(argv, cwd=Path("/"), env={"PATH": os.defpath}, timeout=10).exit_code == 0
-    except BurnishError:
         return False
 
 

@@ -24,10 +24,11 @@ from burnish.engine.asking import asked
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
-from burnish.errors import BadInput, BurnishError
+from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
+from burnish.wiring.confining import confinement
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
@@ -109,11 +110,15 @@ def _at_gate(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunRequ
 
 def _check_ids(app: App, request: RunRequest) -> None:
     """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
-    for number in request.ids:
-        task = app.store.task(app.key, number)
-        refuse_if_held(app, number)
+    tasks = [app.store.task(app.key, number) for number in request.ids]
+    for task in tasks:
+        refuse_if_held(app, task.id)
+        if task.status is Status.CANCELLED:
+            raise Refused(f"Task {task.id} is cancelled.", hint=f"Put it back and run it: burnish retry {task.id}")
+    # only now, when nothing is refused any more, does anything change
+    for task in tasks:
         if task.status is Status.FAILED and not request.dry_run:
-            actions.retry(app.book, number, by=app.person)
+            actions.retry(app.book, task.id, by=app.person)
 
 
 def _planned(app: App, request: RunRequest) -> list[Task]:
@@ -127,7 +132,7 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
 
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Put right what an earlier run left, and say what the user may not expect."""
-    notes = []
+    notes = [deps.rights] if deps.rights else []
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     for number in deps.book.unarchived():
@@ -151,16 +156,25 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
     book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other))
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
+    shut = confinement(app.config, checkout=app.repo.root, burnish_home=app.home, git_dir=app.repo.common_dir)
 
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"
 
     def agents_for(task_id: int) -> TaskAgents:
-        caller = Runner(agents, checkout=app.repo.root, lock_dir=app.locks, cap_bytes=cap, stop=stops.of(task_id))
-        return TaskAgents(caller, app.locks / lock_file(task_id))
+        caller = Runner(
+            agents,
+            checkout=app.repo.root,
+            lock_dir=app.locks,
+            cap_bytes=cap,
+            stop=stops.of(task_id),
+            sandbox=shut.sandbox,
+        )
+        return TaskAgents(caller, app.locks / lock_file(task_id), confinement=shut)
 
     def checks_for(task_id: int) -> TaskChecks:
-        return TaskChecks(app.repo.root, stops.of(task_id), app.locks / lock_file(task_id), cap)
+        lock = app.locks / lock_file(task_id)
+        return TaskChecks(app.repo.root, stops.of(task_id), lock, cap, confinement=shut)
 
     return Deps(
         book=book,
@@ -180,6 +194,8 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         program=programs(app.repo, agents, stops.everything),
         person=Person(app.person, "gate"),
         follow_up=follow_up(app),
+        sandbox=shut.name,
+        rights=shut.words,
     )
 
 

@@ -1,0 +1,114 @@
+"""Bubblewrap around agents and checks: the home directory is masked, the user's checkout and burnish's home can only
+be read. Processes stay in the system's own numbering: the shim must find them, and they must find the shim.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from burnish.errors import BurnishError
+from burnish.proc.capture import capture
+from burnish.proc.toolchains import programs_below
+
+# Who starts burnish as root keeps root's rights over files, but may not undo mounts or look into other processes.
+_DROPPED = ("CAP_SYS_ADMIN", "CAP_SYS_PTRACE")
+# Settings that make a program run something the next time a person starts it, in its own login folder.
+_STARTS_THINGS = ("settings.json", "config.toml", "hooks.json", "hooks")
+_TRY = ("--dev-bind", "/", "/", "--tmpfs", "/tmp", "--die-with-parent")
+
+
+def available(*, network: bool = True) -> str | None:
+    """Why programs cannot be confined here; None if they can."""
+    if not sys.platform.startswith("linux"):
+        return "there is no bubblewrap on this system"
+    program = shutil.which("bwrap")
+    if program is None:
+        return "bubblewrap is not installed"
+    return _tried(program, Path(program).stat().st_mtime_ns, network)
+
+
+@lru_cache
+def _tried(program: str, _installed: int, network: bool) -> str | None:
+    """It may be there and yet be forbidden to make namespaces: only a trial tells."""
+    alone = () if network else ("--unshare-net",)
+    try:
+        done = capture([program, *_TRY, *alone, "--", "true"], cwd=Path("/"), env={"PATH": os.defpath}, timeout=10)
+    except BurnishError as trouble:
+        return trouble.what.rstrip(".")
+    said = (done.stderr.decode(errors="replace").strip().splitlines() or ["it failed"])[-1]
+    return None if done.exit_code == 0 else f"bubblewrap may not run ({said[:200]})"
+
+
+def confine(
+    argv: Sequence[str],
+    *,
+    writable: Sequence[Path],
+    readable: Sequence[Path],
+    home: Path,
+    checkout: Path,
+    burnish_home: Path,
+    network: bool,
+    login: Sequence[Path] = (),
+    program: str = "bwrap",
+) -> tuple[str, ...]:
+    """The same command inside bubblewrap. What is not named stays as it is; later mounts cover earlier ones."""
+    mounts: dict[Path, tuple[str, ...]] = {}
+    for place in (checkout, burnish_home, *readable):
+        mounts[place] = ("--ro-bind-try", str(place), str(place))
+    if home != Path("/"):
+        mounts[home] = ("--tmpfs", str(home))
+    for place in login:
+        mounts[place] = ("--bind-try", str(place), str(place))
+    for place in writable:
+        mounts[place] = ("--bind", str(place), str(place))
+    # a folder before what lies in it
+    ordered = [word for place in sorted(mounts, key=lambda p: len(p.parts)) for word in mounts[place]]
+    caps = [word for name in _DROPPED for word in ("--cap-drop", name)]
+    alone = () if network else ("--unshare-net",)
+    return (program, "--dev-bind", "/", "/", *ordered, *caps, *alone, "--die-with-parent", "--", *argv)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What the programs of one project are shut into."""
+
+    home: Path
+    checkout: Path
+    burnish_home: Path
+    network: bool = True
+    # read-only, wherever it lies: e.g. the git folder of a checkout that is a linked work tree
+    readable: tuple[Path, ...] = ()
+
+    def around(
+        self, argv: Sequence[str], *, env: Mapping[str, str], writable: Sequence[Path], login: Sequence[Path] = ()
+    ) -> tuple[str, ...]:
+        """`argv` confined. A program that is not there is left as it is: the error should name it, not bubblewrap."""
+        wrapper, found = shutil.which("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
+        if not wrapper or not found:
+            return tuple(argv)
+        home = self.home.resolve()
+        own = [_below(self.home, home, place) for place in login if place.exists()]
+        held = [place / name for place in own for name in _STARTS_THINGS if (place / name).exists()]
+        places = programs_below(home, argv=(found, *argv[1:]), path=env.get("PATH", ""))
+        return confine(
+            argv,
+            writable=[place.resolve() for place in writable],
+            readable=(*places, *self.readable, *held),
+            home=home,
+            checkout=self.checkout.resolve(),
+            burnish_home=self.burnish_home.resolve(),
+            network=self.network,
+            login=own,
+            program=wrapper,
+        )
+
+
+def _below(home: Path, real: Path, place: Path) -> Path:
+    """The same place, with the home's real name; links below the home keep theirs."""
+    return real / place.relative_to(home) if place.is_relative_to(home) else place
