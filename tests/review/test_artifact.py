@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
-from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.core.finding import Category, Finding, Remark, Severity, State
 from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
 from burnish.core.task import Spec, Task
 from burnish.review.artifact import (
@@ -23,6 +23,7 @@ from burnish.review.artifact import (
     render_artifact,
 )
 from burnish.review.body import Cycle, artifact_of
+from burnish.review.reading import clean
 from burnish.review.records import Iteration, render_baseline_json, render_task_json
 
 REMARK = Remark(
@@ -192,3 +193,31 @@ def test_a_baseline_that_could_not_run_is_minus_one_and_the_reason() -> None:
     broken = CheckReport("test", "pytest", CheckStatus.ERROR, error="no pytest")
     told = json.loads(render_baseline_json("c", "t", broken, "now"))
     assert (told["failed"], told["error"]) == (-1, "no pytest")
+
+
+HOSTILE = "\x1b]0;pwn\x07\x1b[31mred\x1b[0m \u202eevil\u202c <script>alert(1)</script> a < b <!-- x\n```\nnever closed"
+
+
+def test_what_a_reviewer_says_can_neither_act_nor_hide_in_the_file() -> None:
+    bad = replace(REMARK, title=HOSTILE, description=HOSTILE, suggestion=HOSTILE, quote="<b>\u202e")
+    voice = replace(VOICE, reading=Review(Verdict.REJECTED, HOSTILE))
+    panel = replace(PANEL, voices=(voice,), summary=HOSTILE, rejection_reason=HOSTILE)
+    text = render_artifact(
+        artifact_of(replace(CYCLE, title=HOSTILE, panel=panel, findings=(replace(FOUND, remark=bad),)))
+    )
+    assert not any(mark in text for mark in ("\x1b", "\u202e", "\u202c", "]0;", "[31m", "[0m"))
+    body = parse_artifact(text, "x").body
+    assert "&lt;script>alert(1)&lt;/script> a < b &lt;!-- x" in body and "<script" not in body
+    # the summary's code block ends with it; the code that was quoted is still code
+    assert "never closed\n```\n\n## Compliance" in body and "\n```\n<b>\n```\n" in body
+    assert render_artifact(parse_artifact(text, "x")) == text
+
+
+def test_what_a_reply_says_loses_whole_control_sequences() -> None:
+    assert clean("\x1b]0;pwn\x07a\x1b[31mb\x1b[0m\x1bMc\r\nd\x00") == "abc\nd"
+
+
+def test_a_finding_in_task_json_tells_its_state() -> None:
+    done = replace(FOUND, state=State.RESOLVED)
+    said = json.loads(render_task_json(Task("p", 29, Spec("x")), [Iteration(2, "c", "d", PANEL, (done,))]))
+    assert said["codeReviewSpec"]["iterations"][0]["findings"][0]["state"] == "resolved"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from burnish.core.plain import clean_text
+from burnish.plain import clean_text
 
 __all__ = ["clean_text", "read_text"]
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from burnish.core.change import Change
 from burnish.core.finding import Category, Finding, Severity, blocks, worst_first
 from burnish.core.review import Compliance, Panel, Review, Verdict, Voice
+from burnish.plain import clean_text
 from burnish.review.artifact import AffectedFile, ReviewArtifact, Reviewer
 from burnish.review.fence import one_line
+from burnish.review.harmless import line, prose
 from burnish.review.names import quoted
 
 _STATUS = {
@@ -84,7 +86,7 @@ def _reviewer(voice: Voice) -> Reviewer:
         reviewed_at=voice.reviewed_at,
         verdict=heard.verdict.value if heard else "unreadable",
         blocking=heard.blocking if heard else False,
-        summary=one_line(words, longest=500),
+        summary=one_line(clean_text(words), longest=500),
         raw_sha256=voice.raw_sha256,
     )
 
@@ -98,7 +100,7 @@ def _affected(cycle: Cycle) -> tuple[AffectedFile, ...]:
 
 def render_body(cycle: Cycle, verdict: str) -> str:
     parts = [
-        f"# Code Review: {one_line(cycle.title)}\n",
+        f"# Code Review: {line(cycle.title)}\n",
         f"**Cycle {cycle.cycle} of {cycle.max_cycles}**\n",
         f"**Status**: {_STATUS[verdict]}\n",
         _by(cycle.panel),
@@ -112,8 +114,8 @@ def render_body(cycle: Cycle, verdict: str) -> str:
 
 def _by(panel: Panel | None) -> str:
     rows = [
-        f"**Reviewed By**: {one_line(voice.agent)}{f' ({one_line(voice.model)})' if voice.model else ''},"
-        f" {one_line(voice.reviewed_at)}\n"
+        f"**Reviewed By**: {line(voice.agent)}{f' ({line(voice.model)})' if voice.model else ''},"
+        f" {line(voice.reviewed_at)}\n"
         for voice in (panel.voices if panel else ())
     ]
     return "\n".join(rows)
@@ -122,8 +124,8 @@ def _by(panel: Panel | None) -> str:
 def _summary(panel: Panel | None) -> str:
     if panel is None:
         return "No review took place."
-    words = panel.summary.strip() or panel.why.strip() or "No summary was given."
-    left = [f"- `{quoted(path)}`" for path in panel.uncovered]
+    words = prose(panel.summary) or prose(panel.why) or "No summary was given."
+    left = [f"- `{line(quoted(path))}`" for path in panel.uncovered]
     return words + ("\n\nNobody looked at:\n\n" + "\n".join(left) if left else "")
 
 
@@ -133,14 +135,14 @@ def _compliance(entries: Sequence[Compliance]) -> str:
     groups = (("✓ Compliant", True), ("❌ Non-Compliant / Incomplete", False), ("Not Judged", None))
     parts = ["## Compliance Review\n"]
     for title, met in groups:
-        rows = [f"- {one_line(e.item, longest=2000)}{_note(e.note)}\n" for e in entries if e.met is met]
+        rows = [f"- {line(e.item, longest=2000)}{_note(e.note)}\n" for e in entries if e.met is met]
         if rows:
             parts.append(f"### {title}\n\n{''.join(rows)}")
     return "\n".join(parts)
 
 
 def _note(note: str) -> str:
-    return f" ({one_line(note, longest=1000)})" if note.strip() else ""
+    return f" ({line(note, longest=1000)})" if note.strip() else ""
 
 
 def _findings(findings: Sequence[Finding]) -> str:
@@ -151,19 +153,21 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 def _finding(finding: Finding) -> str:
     remark = finding.remark
-    where = f" ({quoted(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
+    where = f" ({line(quoted(remark.file))}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
     kind = _CATEGORY.get(remark.category, remark.category.value.capitalize())
-    rows = [f"### {finding.id} [{remark.severity.upper()}] {kind}: {one_line(remark.title)}{where}\n"]
-    rows.append(f"**State**: {finding.state}. **Raised by**: {', '.join(finding.reviewers) or remark.source}\n")
+    rows = [f"### {finding.id} [{remark.severity.upper()}] {kind}: {line(remark.title)}{where}\n"]
+    rows.append(f"**State**: {finding.state}. **Raised by**: {line(', '.join(finding.reviewers)) or remark.source}\n")
     if remark.file:
-        rows.append(f"**File**: {quoted(remark.file)}" + (f"  \n**Line**: {remark.line}" if remark.line else "") + "\n")
+        rows.append(
+            f"**File**: {line(quoted(remark.file))}" + (f"  \n**Line**: {remark.line}" if remark.line else "") + "\n"
+        )
     if remark.description:
-        rows.append(f"{remark.description.strip()}\n")
+        rows.append(f"{prose(remark.description)}\n")
     if remark.quote:
         ticks = _ticks(remark.quote)
-        rows.append(f"**Current Code**:\n\n{ticks}\n{remark.quote.rstrip()}\n{ticks}\n")
+        rows.append(f"**Current Code**:\n\n{ticks}\n{clean_text(remark.quote).rstrip()}\n{ticks}\n")
     if remark.suggestion:
-        rows.append(f"**Suggestion**: {remark.suggestion.strip()}\n")
+        rows.append(f"**Suggestion**: {prose(remark.suggestion)}\n")
     return "\n".join(rows)
 
 
@@ -176,7 +180,7 @@ def _ticks(text: str) -> str:
 
 def _action(cycle: Cycle, verdict: str) -> str:
     blockers = [f.id for f in worst_first(cycle.findings) if blocks(f, cycle.block_on)]
-    reason = cycle.panel.rejection_reason.strip() if cycle.panel else ""
+    reason = prose(cycle.panel.rejection_reason) if cycle.panel else ""
     if verdict == "approved":
         return "None."
     if verdict in ("changes_requested", "rejected") and blockers:

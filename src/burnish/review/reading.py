@@ -8,6 +8,7 @@ from typing import Any
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
+from burnish.plain import without_escapes
 from burnish.review.names import unquoted
 
 MOST = 2000
@@ -235,7 +236,7 @@ def plain(text: str) -> str:
 
 def clean(text: str) -> str:
     """Text that can be stored and shown: no lone surrogates, no control characters but newline and tab."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")
+    whole = without_escapes(text.encode("utf-8", "replace").decode("utf-8"))
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", re.sub(r"\r\n?", "\n", whole))
 
 

@@ -82,7 +82,7 @@ def _iteration(one: Iteration) -> dict[str, Any]:
         "status": _status(one),
         "gitCommitHash": one.commit,
         "gitDiff": one.diff,
-        "findings": [{"id": finding.id, **_finding(finding.remark)} for finding in one.findings],
+        "findings": [{"id": f.id, "state": f.state.value, **_finding(f.remark)} for f in one.findings],
         "overallSummary": one.panel.summary if one.panel else "",
         "reviewFile": file_name(one.cycle),
     }
