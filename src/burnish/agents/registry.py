@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from burnish.agents.acp import AcpAgent
 from burnish.agents.aider import AiderAgent
 from burnish.agents.amp import AmpAgent
 from burnish.agents.base import Agent
@@ -27,6 +28,7 @@ AGENTS: dict[str, Agent] = {
     "cursor": CursorAgent(),
     "amp": AmpAgent(),
     "llm": LlmAgent(),
+    "acp": AcpAgent(),
     "command": CommandAgent(),
     "scripted": ScriptedAgent(),
 }

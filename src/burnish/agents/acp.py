@@ -1,0 +1,73 @@
+"""Any program that speaks the Agent Client Protocol: `argv: [gemini, --acp]`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.command import CommandAgent
+from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.jsonlines import Json, json_lines, number, words
+from burnish.agents.program import located
+from burnish.core.agent import AgentReply, AgentRequest
+from burnish.proc.run import ProgramMissing
+
+_LOGIN = "Run the program once by hand and log in, or name the variable that holds its key under `env:`."
+_WORKS = ("implement", "improve")
+
+
+@dataclass(frozen=True, slots=True)
+class AcpAgent:
+    """`acp_main` talks to the program, answers its questions by role and prints one object at the end."""
+
+    name: str = "acp"
+    verified: bool = True
+    keys: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+
+    def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
+        program = CommandAgent().call(request, settings).argv
+        path = located(program)
+        if find_spec("acp") is None:
+            raise ProgramMissing(
+                f"{settings.name} needs agent-client-protocol, which is not installed.",
+                hint="pip install 'burnish[acp]'",
+            )
+        may = "look" if request.read_only or request.role == "parse" else "work"
+        # -I: a module of the workspace that is called like one of ours must not be taken for it
+        ours = (sys.executable, "-I", "-m", "burnish.agents.acp_main", may)
+        return Call((*ours, path, *program[1:]), stdin=request.prompt)
+
+    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+        result = next(reversed(list(json_lines(done.stdout))), None)
+        if result is None:
+            return silent("The agent", done, login=_LOGIN)
+        text = words(result.get("text"))
+        # some end the turn as if all were well, and say only in words that they were not let in
+        if done.exit_code != 0 or "error" in result or no_answer(text):
+            return _failure(result, text, done)
+        if not text and not (done.role in _WORKS and number(result.get("tools"))):
+            return failure("The agent", "the answer was empty", cut=True)
+        price = result.get("cost")
+        cost = float(price) if isinstance(price, int | float) else None
+        model = words(result.get("agent")) or None
+        return AgentReply(
+            text or "(no output)", provider=model or "", cost_usd=cost, tokens=number(result.get("tokens"))
+        )
+
+    def progress(self, piece: str) -> str:
+        """Tools are told on stderr, line by line; the object at the end is not for people."""
+        lines = [line.strip() for line in piece.splitlines()]
+        told = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
+        return told[-1][:200] if told else ""
+
+
+def _failure(result: Json, text: str, done: Spoken) -> AgentFailure:
+    said = words(result.get("error")) or text
+    if result.get("died"):
+        last = [line.strip() for line in done.stderr.splitlines() if line.strip()][-1:]
+        said = ": ".join([said, *last])
+    status = number(result.get("status")) or None
+    return failure("The agent", said, status=status, cut=bool(result.get("cut")), login=_LOGIN)

@@ -1,0 +1,175 @@
+"""Talks to an Agent Client Protocol program: prompt on stdin, one JSON object on stdout. Started by `acp`.
+
+    acp_main look|work PROGRAM [ARGUMENT…]
+
+`work` grants what the program asks for, `look` only what leaves no trace. Its files are its own affair: it is offered
+neither ours nor a terminal. What it does is told on stderr, a line for each tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from acp.client.connection import ClientSideConnection
+    from acp.exceptions import RequestError
+    from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
+
+LOOKS = ("read", "search", "think")
+YES, NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
+# One message may hold a whole file.
+LONGEST_LINE = 64 * 1024 * 1024
+CLOSING_SECONDS = 1.0
+AUTH_REQUIRED = -32000
+
+
+class Refused(Exception):
+    """It answered, but not with work that is done."""
+
+
+@dataclass
+class Listener:
+    """Our side of the talk: hears what the program says, and answers when it asks for leave."""
+
+    may: str
+    messages: list[str] = field(default_factory=lambda: [""])
+    tools: int = 0
+    cost: float | None = None
+    asked: bool = False
+    agent: str = ""
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **more: Any
+    ) -> RequestPermissionResponse:
+        from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
+
+        granted = self.may == "work" or tool_call.kind in LOOKS
+        tell("allowed" if granted else "refused", tool_call.title)
+        option = choice(options, granted)
+        if option is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
+
+    async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
+        match update.session_update:
+            case "agent_message_chunk":
+                self.messages[-1] += getattr(update.content, "text", "")
+            case "tool_call":
+                self.tools += 1
+                # what is said after it is another message, and begins on a line of its own
+                self.messages.append("")
+                tell(update.kind or "tool", update.title)
+            case "usage_update" if update.cost and update.cost.currency == "USD":
+                self.cost = update.cost.amount
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(said.strip() for said in self.messages if said.strip())
+
+
+def choice(options: list[PermissionOption], granted: bool) -> str | None:
+    """For this once rather than for ever; None if there is no such answer to give."""
+    kinds = {option.kind: option.option_id for option in reversed(options)}
+    return next((kinds[kind] for kind in (YES if granted else NO) if kind in kinds), None)
+
+
+def tell(what: str, title: str | None) -> None:
+    print(f"{what}: {' '.join((title or '').split())[:200]}", file=sys.stderr, flush=True)
+
+
+async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> int:
+    """One turn; the tokens it took."""
+    from acp import PROTOCOL_VERSION
+    from acp.helpers import text_block
+    from acp.schema import ClientCapabilities, Implementation
+
+    us = Implementation(name="burnish", version="1")
+    met = await agent.initialize(PROTOCOL_VERSION, client_capabilities=ClientCapabilities(), client_info=us)
+    if met.protocol_version != PROTOCOL_VERSION:
+        raise Refused(f"it speaks version {met.protocol_version} of the protocol, and burnish {PROTOCOL_VERSION}")
+    listener.agent = met.agent_info.name if met.agent_info else ""
+    session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
+    listener.asked = True
+    end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
+    if end.stop_reason != "end_turn":
+        raise Refused(f"it stopped without an end ({end.stop_reason})")
+    return end.usage.total_tokens if end.usage else 0
+
+
+async def answer(listener: Listener, program: list[str], prompt: str) -> dict[str, Any]:
+    """Not by the library's own way to start programs: that waits for all who hold the pipe, leftovers too."""
+    from acp import connect_to_agent
+    from acp.interfaces import Client
+
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
+    assert process.stdin
+    agent = connect_to_agent(cast(Client, listener), process.stdin, process.stdout)
+    turn, gone = asyncio.create_task(outcome(agent, listener, prompt)), asyncio.create_task(end_of(process))
+    await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
+    if not turn.done():
+        # its last words may be on their way
+        await asyncio.wait({turn}, timeout=CLOSING_SECONDS)
+    said = turn.result() if turn.done() else died(listener)
+    process.stdin.close()
+    await asyncio.wait({gone}, timeout=CLOSING_SECONDS)
+    if process.returncode is None:
+        process.terminate()
+    return said
+
+
+async def end_of(process: asyncio.subprocess.Process) -> None:
+    while process.returncode is None:
+        await asyncio.sleep(0.05)
+
+
+async def outcome(agent: ClientSideConnection, listener: Listener, prompt: str) -> dict[str, Any]:
+    from acp import RequestError
+
+    try:
+        tokens = await talk(agent, listener, prompt)
+    except RequestError as problem:
+        return failed(problem)
+    except Refused as problem:
+        return {"error": str(problem)}
+    except ConnectionError:
+        return died(listener)
+    told = {"agent": listener.agent, "tokens": tokens, "cost": listener.cost, "tools": listener.tools}
+    return {"text": listener.text, **told}
+
+
+def died(listener: Listener) -> dict[str, Any]:
+    """Before the prompt it is the program that is wrong; after it, the next try may do better."""
+    return {"error": "it ended before it had answered", "died": True, "cut": listener.asked}
+
+
+def failed(problem: RequestError) -> dict[str, Any]:
+    """Some give the server's status as the code, most give it in words."""
+    status = 401 if problem.code == AUTH_REQUIRED else problem.code if 400 <= problem.code < 600 else None
+    more = json.dumps(problem.data) if problem.data else ""
+    return {"error": f"{problem} {more}".strip(), "status": status}
+
+
+async def run(may: str, program: list[str], prompt: str) -> None:
+    try:
+        said = await answer(Listener(may), program, prompt)
+    except OSError as problem:
+        said = {"error": f"{program[0]} could not be started: {problem.strerror}"}
+    print(json.dumps(said), flush=True)
+    # At once: what is left of the program may hold the pipe for ever. Whoever started us ends it.
+    os._exit(1 if "error" in said else 0)
+
+
+def main() -> None:
+    may, *program = sys.argv[1:]
+    asyncio.run(run(may, program, sys.stdin.buffer.read().decode("utf-8", "replace")))
+
+
+if __name__ == "__main__":
+    main()

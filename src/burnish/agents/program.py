@@ -1,0 +1,21 @@
+"""Where an agent's program is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from burnish.proc.run import ProgramMissing
+
+
+def located(argv: tuple[str, ...]) -> str:
+    """The program's full path, by the user's own PATH: a workspace cannot put another in its place."""
+    if not argv:
+        raise ProgramMissing("The agent has no command.", hint="Give it `argv: [program, …]` in the settings.")
+    found = argv[0] if "/" in argv[0] else shutil.which(argv[0])
+    if found is None:
+        raise ProgramMissing(
+            f"There is no program called {argv[0]} on your PATH.",
+            hint=f"Install {argv[0]}, or choose another agent; `burnish doctor` shows what is there.",
+        )
+    return str(Path(found).absolute())

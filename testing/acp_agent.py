@@ -1,0 +1,136 @@
+"""An agent that speaks the Agent Client Protocol over stdin and stdout, and does what its prompt says.
+
+A program of its own, with nothing but the standard library: `acp_agent.py [--die|--deaf|--leave FILE]`. Each line of
+the prompt is an order; see `Agent.obey`. The last words are what it could do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+OPTIONS = [
+    {"optionId": "always", "name": "Always", "kind": "allow_always"},
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+
+
+class Failed(Exception):
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.data = code, data
+
+
+class Agent:
+    def __init__(self) -> None:
+        self.count = 0
+        self.stop = "end_turn"
+        self.offered: Json = {}
+        self.cwd = Path()
+
+    def send(self, **message: Any) -> None:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+    def update(self, what: str, **more: Any) -> None:
+        told = {"sessionUpdate": what, **more}
+        self.send(method="session/update", params={"sessionId": "s1", "update": told})
+
+    def say(self, text: str) -> None:
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+
+    def may(self, kind: str, title: str) -> bool:
+        """Ask for leave, and wait for it."""
+        self.count += 1
+        call = {"toolCallId": f"t{self.count}", "kind": kind, "title": title}
+        self.update("tool_call", status="pending", **call)
+        params = {"sessionId": "s1", "toolCall": call, "options": OPTIONS}
+        self.send(id=f"q{self.count}", method="session/request_permission", params=params)
+        outcome = json.loads(sys.stdin.readline())["result"]["outcome"]
+        if outcome.get("optionId") == "always":
+            raise Failed(-32603, "nobody should say always")
+        return bool(outcome.get("optionId") == "yes")
+
+    def obey(self, order: str) -> None:
+        word, _, rest = order.partition(" ")
+        match word:
+            case "say":
+                for piece in (rest[:3], rest[3:]):
+                    self.say(piece)
+            case "big":
+                self.say("x" * int(rest))
+            case "write":
+                name, _, text = rest.partition(" ")
+                if self.may("edit", f"Write\n{name}"):
+                    (self.cwd / name).write_text(text)
+            case "read":
+                granted = self.may("read", f"Read {rest}")
+                self.say((self.cwd / rest).read_text() if granted else "not even reading")
+            case "offered":
+                self.say(json.dumps(self.offered))
+            case "env":
+                self.say(os.environ.get(rest, "unset"))
+            case "cost":
+                self.update("usage_update", used=1, size=2, cost={"amount": float(rest), "currency": "USD"})
+            case "stop":
+                self.stop = rest
+            case "fail":
+                code, _, message = rest.partition(" ")
+                raise Failed(int(code), message, {"details": "more of it"})
+            case "die":
+                sys.exit(rest or 3)
+            case "hang":
+                time.sleep(float(rest))
+
+    def answer(self, method: str, params: Json) -> Json:
+        match method:
+            case "initialize":
+                self.offered = params.get("clientCapabilities", {})
+                return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "tester", "version": "1"}}
+            case "session/new":
+                self.cwd = Path(params["cwd"])
+                return {"sessionId": "s1"}
+            case "session/prompt":
+                for line in params["prompt"][0]["text"].splitlines():
+                    self.obey(line)
+                usage = {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}
+                return {"stopReason": self.stop, "usage": usage}
+            case _:
+                raise Failed(-32601, "no such method")
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "id" not in message or "method" not in message:
+                continue
+            try:
+                self.send(id=message["id"], result=self.answer(message["method"], message.get("params", {})))
+            except Failed as problem:
+                error = {"code": problem.code, "message": str(problem), "data": problem.data}
+                self.send(id=message["id"], error=error)
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case ["--die"]:
+            sys.exit("unknown option --acp")
+        case ["--deaf"]:
+            time.sleep(60)
+        case ["--leave", file]:
+            left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+            Path(file).write_text(str(left.pid))
+    Agent().serve()
+    if sys.argv[1:2] == ["--leave"]:
+        # and will not go when the talk is over
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    main()

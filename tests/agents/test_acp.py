@@ -1,0 +1,136 @@
+"""Any program that speaks ACP: leave is given by role, the last turn is the reply, nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from burnish.agents import acp as adapter
+from burnish.agents.acp import AcpAgent
+from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.core.agent import AgentReply
+from burnish.errors import PhaseFailed
+from testing.extras import needs_extra
+
+acp = needs_extra("acp", "acp")
+PROGRAM = Path(__file__).parents[2] / "testing" / "acp_agent.py"
+LOOK = {"role": "review", "read_only": True}
+
+
+@pytest.fixture
+def ask(project) -> Any:
+    def ask(*orders: str, options: tuple[str, ...] = (), env: tuple[str, ...] = (), **changes: Any) -> AgentReply:
+        settings = AgentSettings("zed", "acp", argv=(sys.executable, "-IS", str(PROGRAM), *options), env=env)
+        request = {"prompt": "\n".join(orders), "timeout_seconds": 60.0, **changes}
+        said: list[str] = []
+        reply = project.runner(settings, attempts=1).call(project.request("zed", **request), on_output=said.append)
+        assert not any('"text"' in line for line in said)
+        return reply
+
+    return ask
+
+
+@acp
+def test_it_works_in_the_workspace_and_the_last_turn_is_the_reply(project, ask) -> None:
+    reply = ask("say I begin.", "write a.py x = 1", "say It is done.", "cost 0.25", "offered")
+
+    assert (project.root / "workspace" / "a.py").read_text() == "x = 1"
+    begin, rest = reply.text.split("\n\n")
+    assert (begin, rest[:11]) == ("I begin.", "It is done.")
+    offered = json.loads(rest[11:])
+    assert not any(offered.get("fs", {}).values()) and not offered.get("terminal")
+    assert (reply.tokens, reply.cost_usd, reply.provider) == (12, 0.25, "tester")
+    assert "edit: Write a.py\nallowed: Write a.py\n" in Path(reply.transcript).with_name("stderr").read_text()
+
+
+@acp
+def test_a_reviewer_may_read_and_not_write(project, ask) -> None:
+    (project.root / "workspace" / "b.txt").write_text("what is there")
+    reply = ask("write a.py x = 1", "read b.txt", **LOOK)
+
+    assert reply.text == "what is there"
+    assert not (project.root / "workspace" / "a.py").exists()
+    assert "refused: Write a.py" in Path(reply.transcript).with_name("stderr").read_text()
+
+
+@acp
+def test_it_sees_the_variables_that_the_settings_name_and_no_others(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZED_KEY", "k1")
+    monkeypatch.setenv("OTHER_KEY", "k2")
+    reply = ask("env ZED_KEY", "env OTHER_KEY", "env BURNISH_TASK", env=("ZED_KEY",))
+    assert reply.text == "k1unset29"
+
+
+@acp
+def test_a_very_long_message_comes_whole(ask) -> None:
+    assert len(ask("big 1000000").text) == 1_000_000
+
+
+@acp
+@pytest.mark.parametrize(
+    ("order", "retryable", "words"),
+    [
+        ("fail -32000 Authentication required", False, "Authentication required"),
+        ("fail 401 no", False, "no"),
+        ("fail -32603 429 Too Many Requests", True, "Too Many Requests"),
+        ("fail -32603 authentication_failed", False, "more of it"),
+        ("stop refusal", False, "refusal"),
+        ("stop max_tokens", False, "max_tokens"),
+        ("die", True, "ended before"),
+        ("say API Error: 503 Service Unavailable", True, "503"),
+        ("cost 1", True, "empty"),
+    ],
+)
+def test_what_may_pass_is_told_from_what_cannot(ask, order: str, retryable: bool, words: str) -> None:
+    with pytest.raises(PhaseFailed, match=words) as caught:
+        ask(order, **LOOK)
+    assert (caught.value.code, caught.value.retryable) == ("AGENT_FAILED", retryable)
+
+
+@acp
+def test_a_program_that_does_not_know_the_protocol_is_not_tried_again(ask) -> None:
+    with pytest.raises(PhaseFailed, match="unknown option --acp") as caught:
+        ask("say hello", options=("--die",))
+    assert not caught.value.retryable
+
+
+@acp
+@pytest.mark.parametrize(("orders", "options"), [(("hang 60",), ()), (("say hello",), ("--deaf",))])
+def test_one_that_hangs_is_ended_in_time(ask, orders: tuple[str, ...], options: tuple[str, ...]) -> None:
+    with pytest.raises(PhaseFailed) as caught:
+        ask(*orders, options=options, timeout_seconds=5.0)
+    assert caught.value.code == "TIMEOUT"
+
+
+@acp
+def test_what_it_leaves_behind_is_ended(ask, tmp_path: Path) -> None:
+    note = tmp_path / "left"
+    assert ask("say done", options=("--leave", str(note))).text == "done"
+
+    end = time.monotonic() + 10
+    while psutil.pid_exists(int(note.read_text())) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not psutil.pid_exists(int(note.read_text()))
+
+
+def test_silence_is_fine_from_an_author_who_used_tools() -> None:
+    said = json.dumps({"text": "", "tools": 2, "tokens": 0})
+    author, judge = (AcpAgent().read(Spoken(0, None, "exit", said, "", role=role)) for role in ("improve", "review"))
+    assert isinstance(author, AgentReply) and isinstance(judge, AgentFailure)
+
+
+def test_a_missing_program_and_a_missing_extra_say_what_to_do(project, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PhaseFailed, match="no program called no-such-agent") as caught:
+        project.runner(AgentSettings("zed", "acp", argv=("no-such-agent", "--acp"))).call(project.request("zed"))
+    assert caught.value.code == "AGENT_MISSING"
+
+    monkeypatch.setattr(adapter, "find_spec", lambda name: None)
+    with pytest.raises(PhaseFailed) as caught:
+        project.runner(AgentSettings("zed", "acp", argv=(sys.executable,))).call(project.request("zed"))
+    assert (caught.value.code, caught.value.hint) == ("AGENT_MISSING", "pip install 'burnish[acp]'")
