@@ -126,7 +126,9 @@ def test_a_cut_attempt_is_gone_on_with_and_a_failed_one_is_not() -> None:
     assert History(TASK, (phase("check", state="failed"),)).attempt(1, "check") == (2, True)
     assert History(TASK).attempt(1, "check") == (1, True)
     stopped = phase("review", state="failed", error="INTERRUPTED")
-    assert History(TASK, (stopped,)).attempt(1, "review") == (1, False)
+    assert History(TASK, (stopped,)).attempt(1, "review") == (2, True)
+    assert History(TASK, (stopped,)).kept_under(1, "review", 2) == 1
+    assert History(TASK, (phase("review", state="failed"),)).kept_under(1, "review", 2) == 2
     assert History(TASK, (replace(stopped, phase="implement"),)).attempt(1, "implement") == (2, True)
 
 

@@ -53,10 +53,10 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change a task, put it back, or override its verdict."""
+    _person_decides()  # criteria and cycles are what a task is judged by
     number = task_id(task)
     grounds = None
     if verdict is not None:
-        _person_decides()
         if verdict.upper() != "APPROVED":
             raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
         grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, reason)
@@ -91,11 +91,13 @@ def _override(app: App, number: int, grounds: Grounds | None) -> None:
 
 def rm(task: TaskId, as_json: AsJson = False) -> None:
     """Remove a task from the lists; its story and its work are kept."""
+    _person_decides()
     _report(open_app().remove(task_id(task)), "Removed", as_json)
 
 
 def cancel(task: TaskId, as_json: AsJson = False) -> None:
     """Give a task up; `burnish edit ID --status backlog` puts it back."""
+    _person_decides()
     _report(open_app().cancel(task_id(task)), "Cancelled", as_json)
 
 

@@ -99,7 +99,10 @@ def after_review(
         return Escalate(Reason.UNREADABLE_REVIEW, panel.why or "the review could not be read")
     if panel.verdict is Verdict.NEEDS_DISCUSSION:
         return Escalate(Reason.NEEDS_DISCUSSION, panel.summary or "the reviewer wants to talk to a person")
-    if panel.verdict is Verdict.REJECTED or panel.blocking:
+    if panel.blocking and panel.verdict is not Verdict.REJECTED:
+        word = panel.rejection_reason or panel.summary
+        return Escalate(Reason.REJECTED, f"The reviewer asks for a person before anything else (blocking): {word}")
+    if panel.verdict is Verdict.REJECTED:
         return Escalate(Reason.REJECTED, panel.rejection_reason or panel.summary or "the review rejected the change")
     twice = [f.id for f in findings if f.alive and f.disputes >= 2]
     if twice:

@@ -74,11 +74,15 @@ class History:
         last = self.phase(cycle, phase)
         if last and last.state == "started":
             return last.attempt, False
-        if last and is_review(phase) and last.result.get("error") == "INTERRUPTED":
-            # a panel that was stopped keeps its number: who had answered is not asked again
-            return last.attempt, False
         tried = [p.attempt for p in self.phases if (p.cycle, p.phase) == (cycle, phase)]
         return max(tried, default=0) + 1, True
+
+    def kept_under(self, cycle: int, phase: str, attempt: int) -> int:
+        """The attempt whose folder holds the calls: after a stop it stays, so who had answered is not asked again."""
+        tried = {p.attempt: p for p in self.phases if (p.cycle, p.phase) == (cycle, phase) and not p.superseded}
+        while (before := tried.get(attempt - 1)) and before.result.get("error") == "INTERRUPTED":
+            attempt -= 1
+        return attempt
 
     def finished(self, cycle: int, *names: str) -> PhaseRecord | None:
         record = self.phase(cycle, *names)

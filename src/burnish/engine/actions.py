@@ -108,8 +108,10 @@ def _blockers(history: History) -> list[str]:
 def restart(book: Book, code: Code, task_id: int) -> Task:
     """A new run from a fresh base; the old branch's commits stay under a rescue ref."""
     task = book.task(task_id)
-    if task.status in RUNNING or task.status is Status.BACKLOG:
-        raise Refused(f"Task {task.id} is {task.status}.", hint="Cancel it first: `burnish cancel`.")
+    if task.status is Status.BACKLOG:
+        raise Refused(f"Task {task.id} has not been started.", hint=f"Start it: burnish run {task.id}")
+    if task.status in RUNNING:
+        raise Refused(f"Task {task.id} is {task.status}.", hint=f"Cancel it first: burnish cancel {task.id}")
     steps = []
     if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
         steps.append(moved(task, Status.BLOCKED, note="restarted by a person"))

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from burnish.core.event import Event
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
+
+RESTS = frozenset({Status.VERIFIED, Status.COMPLETED, Status.BLOCKED, Status.FAILED, Status.CANCELLED})
+
+
+def with_finish(events: Sequence[Event]) -> list[Event]:
+    """A run that comes to rest is said to be finished, in the same breath."""
+    said: list[Event] = []
+    for event in events:
+        said.append(event)
+        if event.type == "task.status" and event.data["to"] in RESTS and event.data["from"] not in RESTS:
+            said.append(Event("run.finished", {"status": event.data["to"]}, run=event.run, cycle=event.cycle))
+    return said
 
 
 def moved(

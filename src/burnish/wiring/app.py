@@ -115,6 +115,8 @@ class App:
 
     def add(self, spec: Spec) -> Task:
         spec = clean_spec(self.book.secrets, spec)
+        if spec.base_ref:
+            resolve_base(self.repo, spec.base_ref)  # a typing error costs nothing here, and a run later
         if spec.of is not None:
             self.store.task(self.key, spec.of)
         plain = policy_for(self.config, spec, installed=lambda name: True, detected=())

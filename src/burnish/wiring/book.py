@@ -12,6 +12,7 @@ from burnish.core.finding import Finding
 from burnish.core.history import History
 from burnish.core.secrets import Secrets
 from burnish.core.task import Task
+from burnish.engine.moves import with_finish
 from burnish.store import Store
 from burnish.wiring.discretion import clean_event, from_here
 
@@ -45,7 +46,7 @@ class StoreBook:
         return self.store.approval(self.project, task_id)
 
     def record(self, task_id: int, *events: Event) -> tuple[Recorded, ...]:
-        clean = [clean_event(self.secrets, event) for event in events]
+        clean = [clean_event(self.secrets, event) for event in with_finish(events)]
         return self.store.record(self.project, task_id, clean, runner=self.runner)
 
     def events(self, task_id: int) -> list[Recorded]:
