@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.cli.board import board, closing_line, pick
-from burnish.cli.text import width
+from burnish.cli.text import short_title, width
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
 from burnish.errors import BadInput
@@ -143,3 +143,9 @@ def test_a_status_that_does_not_exist_is_refused_with_the_list() -> None:
 )
 def test_the_closing_line_says_what_to_type_next(tasks: list[Task], end: str) -> None:
     assert closing_line(tasks) == end
+
+
+def test_a_page_pasted_as_a_title_does_not_push_everything_aside() -> None:
+    (line,) = board([task(1, "long " * 2000)], room=200, colour=False, now=NOW)
+    assert width(line) < 120 and line.endswith("ready")
+    assert len(short_title("long " * 2000)) <= 80

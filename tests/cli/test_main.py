@@ -12,6 +12,7 @@ import pytest
 from burnish import __version__
 from burnish.cli.main import ALIASES, VERBS, build, main
 from burnish.errors import BadInput, BurnishError, Refused
+from testing.userrepo import UserRepo
 
 Capture = pytest.CaptureFixture[str]
 
@@ -185,3 +186,33 @@ def test_output_that_takes_nothing_is_told_in_two_lines_and_is_no_bug(words: str
 def test_other_closed_streams_are_no_obstacle(words: str, tmp_path: Path) -> None:
     done = _burnish(words, tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("burnish "), done
+
+
+def test_a_home_that_depends_on_the_directory_is_refused(
+    user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("BURNISH_HOME", "state")
+    assert main(["-C", str(user_repo.path), "status"]) == 2
+    assert "BURNISH_HOME is 'state'" in capsys.readouterr().err
+    assert not (user_repo.path / "state").exists()
+
+
+def test_a_phase_that_does_not_exist_is_refused_with_those_that_do(user_repo: UserRepo, capsys: Capture) -> None:
+    here = ["-C", str(user_repo.path)]
+    assert main([*here, "add", "One"]) == 0
+    assert main([*here, "log", "1", "--phase", "bogus"]) == 2
+    assert "implement, improve, check, review" in capsys.readouterr().err
+    assert main([*here, "log", "1", "--phase", "check"]) == 0
+
+
+def test_a_task_that_was_removed_is_not_called_unknown(user_repo: UserRepo, capsys: Capture) -> None:
+    here = ["-C", str(user_repo.path)]
+    assert main([*here, "add", "One"]) == main([*here, "rm", "1"]) == 0
+    capsys.readouterr()
+    assert main([*here, "show", "1"]) == 2
+    what, hint = capsys.readouterr().err.splitlines()
+    assert "Task 1 was removed" in what and "burnish events 1" in hint
+    assert main([*here, "events", "1"]) == 0
+    assert "task.removed" in capsys.readouterr().out
+    assert main([*here, "show", "7"]) == 2
+    assert "There is no task 7" in capsys.readouterr().err

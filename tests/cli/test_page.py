@@ -88,3 +88,8 @@ def test_a_task_that_has_not_begun_has_a_short_page() -> None:
     lines = page(bare, room=80, colour=False)
     assert lines[0] == "· T1 New" and lines[-1] == "Next: burnish run 1"
     assert "not started" in lines[1]
+
+
+def test_what_was_verified_is_merged_by_burnish() -> None:
+    lines = page(story(Status.VERIFIED, branch="burnish/30-y"), room=100, colour=False)
+    assert "      burnish merge 30" in lines and not any("git merge" in line for line in lines)

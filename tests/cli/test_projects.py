@@ -146,3 +146,19 @@ def test_open_starts_the_editor_on_the_workspace(
     monkeypatch.setenv("VISUAL", "no-such-editor")
     person.types("open", "1", code=2)
     assert "$VISUAL" in person.err
+
+
+def test_only_what_a_living_runner_holds_is_called_running(
+    user_repo: UserRepo, hermetic: Path, capsys: Capture
+) -> None:
+    assert main(["-C", str(user_repo.path), "add", "One"]) == 0
+    home = hermetic / "burnish"
+    with Store.open(home) as store:
+        key = store.projects()[0].key
+        store.record(key, 1, [Event("task.status", {"from": "backlog", "to": "in_progress"})])
+        capsys.readouterr()
+        assert known(capsys)[0]["running"] == 0
+        with hold(home / "locks") as lock:
+            assert store.claim(key, lock.runner.uuid, ids=None, is_dead=lambda _: False)
+            assert known(capsys)[0]["running"] == 1
+        assert known(capsys)[0]["running"] == 0

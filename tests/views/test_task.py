@@ -7,10 +7,12 @@ import pytest
 
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.history import PhaseRecord
 from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
 from burnish.store import Store
 from burnish.views import show_json, task_json
+from burnish.views.cycles import cycles
 
 TASK_KEYS = """id project title type status reason error final_verdict cycle max_cycles review_status
     open_findings branch base commit agent model auto_review priority cost_usd tokens depends_on
@@ -132,3 +134,16 @@ def test_an_earlier_run_is_kept_apart(lived: tuple[Store, str]) -> None:
 def test_a_task_that_is_not_there_is_told(store: Store, project: str) -> None:
     with pytest.raises(BadInput, match="no task 9"):
         show_json(store, project, 9)
+
+
+def test_a_phase_tells_how_long_it_took_and_who_reviewed_even_if_its_result_does_not() -> None:
+    times = {"started_at": "2026-01-01T00:00:00.250Z", "finished_at": "2026-01-01T00:01:01.000Z"}
+    check = PhaseRecord(1, 1, "check", 1, "finished", **times, result={"phase": "check"})
+    voices = [REVIEWER, {"agent": "claude", "model": "opus"}]
+    review = PhaseRecord(1, 1, "review", 1, "finished", **times, result={"phase": "review", "reviewers": voices})
+    work = PhaseRecord(1, 1, "implement", 1, "finished", **times, result={"seconds": 3.5, "agent": "codex"})
+    odd = PhaseRecord(1, 1, "check", 2, "started", started_at="yesterday")
+    (told,) = cycles([work, check, review, odd], [])
+    assert [p["seconds"] for p in told["phases"]] == [3.5, 60.75, 60.75, None]
+    assert [p["agent"] for p in told["phases"]] == ["codex", None, "static, claude", None]
+    assert told["phases"][2]["model"] == "opus"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from burnish.cli.paint import BY_STATUS, mark, paint
-from burnish.cli.text import count, cut, one_line, pad, width
+from burnish.cli.text import LONGEST_TITLE, count, cut, one_line, pad, width
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput
@@ -49,6 +49,7 @@ def board(
     signs = max((len(row.mark) for row in rows), default=1)
     left = room - (2 + signs + 1 + ids + 1 + 3)
     titles = min(
+        LONGEST_TITLE,
         max((width(row.title) for row in rows), default=0),
         max(_LEAST_TITLE, left - max(map(width, tails), default=0)),
     )

@@ -9,7 +9,7 @@ import typer
 from burnish.cli import questions
 from burnish.cli.paint import say, say_json, tell
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import one_line
+from burnish.cli.text import short_title
 from burnish.core.gate import Answer, Choice
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
@@ -92,7 +92,7 @@ def _report(task: Task, what: str, as_json: bool) -> None:
 
         say_json(task_json(task))
         return
-    say(f"{what} task {task.id}: {one_line(task.spec.title)} ({task.status})")
+    say(f"{what} task {task.id}: {short_title(task.spec.title)} ({task.status})")
     if task.status is Status.IN_PROGRESS:
         tell(f"  `burnish run {task.id}` goes on with it.")
     elif task.status is Status.VERIFIED:

@@ -17,6 +17,7 @@ from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, 
 from burnish.cli.text import clean, one_line
 from burnish.core.flow import RUNNING
 from burnish.core.task import task_id
+from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.core.event import Recorded
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from burnish.wiring import App, LogFile
 
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more comes.")]
+PHASES = ("implement", "improve", "check", "review")
 _PAUSE = 0.3
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
 _LONGEST = 64 * 1024
@@ -43,6 +45,7 @@ def log(
     """
     number = task_id(task)
     app = open_app()
+    _check_phase(phase, {file.phase for file in app.logs(number)})
     if as_json:
         say_json({"logs": [_log_json(file) for file in _files(app, number, phase)]})
         return
@@ -63,6 +66,12 @@ def log(
             time.sleep(_PAUSE)
     if not read:
         tell(f"Nothing was printed yet. Run it: burnish run {number}")
+
+
+def _check_phase(phase: str | None, seen: set[str]) -> None:
+    known = [*PHASES, *sorted(seen.difference(PHASES))]
+    if phase is not None and phase not in known:
+        raise BadInput(f"There is no phase {phase!r}.", hint=f"The phases are: {', '.join(known)}.")
 
 
 def _files(app: App, number: int, phase: str | None) -> list[LogFile]:

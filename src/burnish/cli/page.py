@@ -146,8 +146,7 @@ def _next(story: Story) -> list[str]:
         case Status.WAITING_APPROVAL:
             steps = [f"burnish diff {number}", f"burnish decide {number} approve|reject|fix"]
         case Status.VERIFIED:
-            branch = one_line(story.get("branch") or "its branch")
-            steps = [f"burnish diff {number}", f"git merge {branch}", f"burnish done {number}"]
+            steps = [f"burnish diff {number}", f"burnish merge {number}", f"burnish done {number}   (merged otherwise)"]
         case Status.CANCELLED:
             steps = [f"burnish edit {number} --status backlog   (puts it back)"]
         case _:

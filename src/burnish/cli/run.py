@@ -10,7 +10,7 @@ import typer
 
 from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.cli.text import count, one_line
+from burnish.cli.text import count, one_line, short_title
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -153,7 +153,7 @@ def say_report(report: RunReport, request: RunRequest, *, told: bool = False) ->
     on = coloured(sys.stdout)
     if request.dry_run:
         for task in report.planned:
-            say(f"Would run task {task.id}: {one_line(task.spec.title)}")
+            say(f"Would run task {task.id}: {short_title(task.spec.title)}")
     if told and report.tasks:
         say(_counted(report.tasks))
     for task in report.tasks if not told else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean
 from burnish.core.task import task_id
 from burnish.errors import BadInput
+
+if TYPE_CHECKING:
+    from burnish.wiring import Reader
 
 _POINTER = re.compile(r"review-cycle://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*)")
 
@@ -39,6 +42,8 @@ def show(
     reader = open_reader()
     if reader.project is None:
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
+    if _was_removed(reader, number):
+        raise BadInput(f"Task {number} was removed.", hint=f"Its story is kept: burnish events {number}")
     story = show_json(reader.store, reader.key, number)
     if as_json:
         say_json(story)
@@ -49,6 +54,12 @@ def show(
     with paged():
         for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
+
+
+def _was_removed(reader: Reader, number: int) -> bool:
+    if reader.store.tasks(reader.key, ids=[number], brief=True):
+        return False
+    return any(event.type == "task.removed" for event in reader.store.events(reader.key, task=number))
 
 
 def _artifact(pointer: str, as_json: bool) -> None:

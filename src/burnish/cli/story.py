@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burnish.cli.paint import mark
-from burnish.cli.text import count, one_line
+from burnish.cli.text import count, one_line, short_title
 from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -41,7 +41,7 @@ def counter(task: Task, cycle: int) -> str:
 
 
 def opening(task: Task) -> str:
-    return f"Running task {task.id}: {one_line(task.spec.title)}"
+    return f"Running task {task.id}: {short_title(task.spec.title)}"
 
 
 def _words(event: Recorded) -> str | None:

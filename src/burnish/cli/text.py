@@ -7,6 +7,8 @@ import unicodedata
 
 from burnish.proc.text import clean_text
 
+LONGEST_TITLE = 80
+
 # Half characters of names that are not UTF-8, and letters that no screen shows but a model reads.
 _UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
 
@@ -20,6 +22,11 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     return " ".join(clean(text).split())
+
+
+def short_title(text: str) -> str:
+    """A title as part of a line: somebody may have pasted a page."""
+    return cut(one_line(text), LONGEST_TITLE)
 
 
 def width(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from burnish.core.history import DecisionRecord, PhaseRecord, is_review
@@ -70,4 +71,27 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
         "cost_usd": phase.cost_usd,
         "tokens": phase.tokens,
         **{key: phase.result.get(key) for key in _TOLD},
+        **_reckoned(phase),
     }
+
+
+def _reckoned(phase: PhaseRecord) -> dict[str, Any]:
+    """What the result does not say, but the journal does: how long it took, and who reviewed."""
+    known: dict[str, Any] = {}
+    if phase.result.get("seconds") is None and phase.finished_at and phase.started_at:
+        known["seconds"] = _seconds(phase.started_at, phase.finished_at)
+    voices = phase.result.get("reviewers") or ()
+    for key in ("agent", "model"):
+        names = dict.fromkeys(str(voice[key]) for voice in voices if voice.get(key))
+        if names and phase.result.get(key) is None:
+            known[key] = ", ".join(names)
+    return known
+
+
+def _seconds(start: str, end: str) -> float | None:
+    try:
+        took = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    except (ValueError, TypeError):
+        return None
+    # a clock may have been set back meanwhile
+    return max(0.0, round(took.total_seconds(), 3))

@@ -55,6 +55,8 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
         **task_json(task),
         **_asked(task),
         "approval": encode(approval),
+        # what its newest phase was shut into
+        "sandbox": next((e.data["sandbox"] for e in reversed(events) if e.data.get("sandbox")), None),
         "cycles": _cycles_of(task.run, phases, decisions),
         "earlier_runs": [
             {"run": run, "cycles": _cycles_of(run, phases, decisions)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.core.flow import RUNNING
+from burnish.core.task import Task
 from burnish.errors import BadInput, Refused
 from burnish.proc.identity import is_dead
 from burnish.store import Store
@@ -36,8 +37,9 @@ def known() -> list[Known]:
         if store is None:
             return []
         everything: dict[str, list[tuple[str, bool]]] = {}
+        locks = home_of() / "locks"
         for task in store.tasks(brief=True):
-            everything.setdefault(task.project, []).append((task.updated_at, task.status in RUNNING))
+            everything.setdefault(task.project, []).append((task.updated_at, _is_held(task, locks)))
         found = [_known(project, everything.get(project.key, [])) for project in store.projects()]
     return sorted(found, key=lambda one: one.last, reverse=True)
 
@@ -49,8 +51,7 @@ def forget(name: str) -> Known:
     with _store() as store:
         assert store is not None
         locks = home_of() / "locks"
-        held = [task for task in store.tasks(one.key, brief=True, statuses=RUNNING) if task.runner]
-        alive = [task for task in held if task.runner and not is_dead(locks, task.runner)]
+        alive = [task for task in store.tasks(one.key, brief=True, statuses=RUNNING) if _is_held(task, locks)]
         if alive:
             raise Refused(
                 f"Task {', '.join(str(task.id) for task in alive)} of {one.name} is running.",
@@ -58,6 +59,11 @@ def forget(name: str) -> Known:
             )
         store.forget(one.key)
     return one
+
+
+def _is_held(task: Task, locks: Path) -> bool:
+    """Under way, by a runner that lives: others wait for one."""
+    return task.status in RUNNING and task.runner is not None and not is_dead(locks, task.runner)
 
 
 def _named(name: str, projects: list[Known]) -> Known:

@@ -34,7 +34,13 @@ def home_of(env: Mapping[str, str] | None = None) -> Path:
     """Where all state lies: BURNISH_HOME, else the user's data folder."""
     env = os.environ if env is None else env
     if env.get("BURNISH_HOME"):
-        return Path(env["BURNISH_HOME"]).expanduser().absolute()
+        home = Path(env["BURNISH_HOME"]).expanduser()
+        if not home.is_absolute():
+            raise BadInput(
+                f"BURNISH_HOME is {env['BURNISH_HOME']!r}: a folder that is another one in every directory.",
+                hint=f"Write it from the root, e.g. BURNISH_HOME={home.absolute()}",
+            )
+        return home
     import platformdirs
 
     return Path(platformdirs.user_data_dir("burnish", appauthor=False))
