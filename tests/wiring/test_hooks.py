@@ -193,6 +193,16 @@ def test_a_file_that_was_edited_since_keeps_the_edit(user_repo: UserRepo) -> Non
     assert "was edited since" in done.notes[0]
 
 
+def test_a_file_made_for_the_hook_goes_even_if_the_program_wrote_its_version_into_it(user_repo: UserRepo) -> None:
+    put(user_repo, "qwen")
+    path = user_repo.path / ".qwen" / "settings.json"
+    (path.parent / "settings.json.orig").write_bytes(path.read_bytes())
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"$version": 4}))
+    assert user_repo.git("status", "--short") == ""
+    take(user_repo, "qwen")
+    assert not path.exists()
+
+
 def test_a_hook_that_names_another_burnish_is_replaced_and_the_first_state_stays_known(user_repo: UserRepo) -> None:
     path = user_repo.path / ".claude" / "settings.local.json"
     path.parent.mkdir()

@@ -17,9 +17,6 @@ from burnish.errors import BurnishError
 from burnish.git.files import write_whole
 from burnish.proc.text import clean_text
 
-# What is left of a file that only our entry was in.
-_NOTHING = (b"", b"{}", b"#!/bin/sh")
-
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -107,7 +104,7 @@ class Backups:
             before = kept["before"]
             return Edit(path, data, None if before is None else base64.b64decode(before), kept["mode"])
         left: bytes | None = without_ours(data)
-        if kept is not None and kept["before"] is None and left is not None and left.strip() in _NOTHING:
+        if kept is not None and kept["before"] is None and _is_empty(left or b""):
             left = None
         changed = f"{path} was edited since the hook went in: only burnish's entry is taken out."
         notes = (changed,) if kept is not None and left != data else ()
@@ -134,6 +131,17 @@ def write(edit: Edit) -> None:
         raise BurnishError(
             f"Cannot write {edit.path}: {error.strerror}.", hint="Check who owns it; `--dry-run` only shows it."
         ) from error
+
+
+def _is_empty(data: bytes) -> bool:
+    """Is that all that is left of a file that was made for our entry? Programs add their version to it."""
+    if data.strip() in (b"", b"#!/bin/sh"):
+        return True
+    try:
+        said = json.loads(data)
+    except ValueError:
+        return False
+    return isinstance(said, dict) and said.keys() <= {"version", "$version"}
 
 
 def _missing_parents(path: Path) -> list[Path]:

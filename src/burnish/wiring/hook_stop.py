@@ -107,7 +107,7 @@ def _worth_a_review(found: Found, memory: Memory, say: Say) -> Wish | None:
     if pair.new.tree == pair.old.tree:
         say("There is nothing to review.")
         return None
-    return Wish("dirty", base=base)
+    return Wish("dirty", base=base if base != head else None)
 
 
 def _look(found: Found, base: str | None) -> tuple[Pair, str | None, str | None]:

@@ -117,7 +117,8 @@ def _settings(hook: StopHook, path: Path) -> _Target:
 def _unseen(found: Found, hook: StopHook) -> _Target:
     """A file that only we made must not be taken for work: git is told to pass it over, in this clone alone."""
     exclude = found.common_dir / "info" / "exclude"
-    line = f"/{hook.local_file}"
+    # with what the program puts beside it: qwen keeps a copy when it brings the file up to date
+    line = f"/{hook.local_file}*"
 
     def put(data: bytes | None) -> Edit:
         edit = Edit(exclude, data, data, mode_of(exclude, 0o644))
