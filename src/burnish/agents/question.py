@@ -86,6 +86,7 @@ class Question:
             seconds=done.seconds,
             command=answer.command or _text(folder / "command"),
             transcript=str(done.stdout),
+            agent=self.entry.name,
         )
 
 

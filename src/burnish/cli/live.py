@@ -20,6 +20,7 @@ from burnish.cli.text import cut, duration, one_line, width
 from burnish.core.event import Recorded
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
+from burnish.views.status import dollars
 
 
 @dataclass(slots=True)
@@ -91,7 +92,8 @@ class Live(Plain):
     def _draw_row(self, row: Row) -> Table:
         room = self.console.width
         title = cut(one_line(row.task.spec.title), max(10, room // 3))
-        words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}"
+        cost = f"  {dollars(row.task.cost_usd)}" if row.task.cost_usd else ""
+        words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}{cost}"
         grid = Table.grid(padding=(0, 1))
         left = room - width(words) - 8
         tail = Text(cut(row.said, left), style="dim") if left > 12 else Text("")

@@ -49,3 +49,5 @@ class AgentReply:
     command: str = ""
     # where everything it printed lies in the burnish home
     transcript: str = ""
+    # who answered, by its name in the settings: the one that was asked, or its fallback
+    agent: str = ""

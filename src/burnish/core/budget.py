@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 
+# of what may be spent: a person should hear of it before it is gone
+NEAR = 0.8
 
-def overspent(task: Task, policy: Policy) -> str | None:
-    """Why no further phase of this task may be paid for, or None."""
-    if policy.task_usd is not None and (task.cost_usd or 0.0) >= policy.task_usd:
-        return f"the task has cost ${task.cost_usd or 0.0:.2f} of ${policy.task_usd:.2f} (budget.task_usd)"
-    if policy.task_tokens is not None and task.tokens >= policy.task_tokens:
-        return f"the task has used {task.tokens} of {policy.task_tokens} tokens (budget.task_tokens)"
-    return None
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One budget and what is spent of it. `name` is the setting's."""
+
+    name: str
+    whose: str
+    spent: float
+    most: float
+    tokens: bool = False
+
+    @property
+    def reached(self) -> bool:
+        return self.spent >= self.most
+
+    @property
+    def near(self) -> bool:
+        return self.spent >= NEAR * self.most
+
+    @property
+    def words(self) -> str:
+        if self.tokens:
+            return f"{self.whose} has used {self.spent:.0f} of {self.most:.0f} tokens ({self.name})"
+        return f"{self.whose} has cost ${self.spent:.2f} of ${self.most:.2f} ({self.name})"
+
+
+def task_limits(task: Task, policy: Policy) -> tuple[Limit, ...]:
+    limits = (
+        ("budget.task_usd", task.cost_usd or 0.0, policy.task_usd, False),
+        ("budget.task_tokens", float(task.tokens), policy.task_tokens, True),
+    )
+    return tuple(Limit(name, "the task", spent, most, tok) for name, spent, most, tok in limits if most is not None)
+
+
+def overspent(limits: Iterable[Limit]) -> str | None:
+    """Why no further phase may be paid for, or None."""
+    return next((limit.words for limit in limits if limit.reached), None)

@@ -6,8 +6,6 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from burnish.core.budget import overspent
-from burnish.core.event import Event
 from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
 from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
@@ -21,6 +19,7 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
 from burnish.engine.site import Site, prepare, set_up
+from burnish.engine.spending import too_dear
 from burnish.engine.work import committed, record_failure, save_leftovers, work
 from burnish.errors import BurnishError, PhaseFailed, SecretFound
 
@@ -43,7 +42,7 @@ def run_task(deps: Deps, task: Task) -> Task:
         if isinstance(step, Stop):
             continue
         try:
-            if _too_dear(deps, site, history, step):
+            if too_dear(deps, site, history, step):
                 return deps.book.task(task.id)
             with disk_trouble():
                 if not _moved_on(deps, site, history, step):
@@ -98,19 +97,6 @@ def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
         case Decide():
             settle(deps, site, history, step)
             void_stale(deps.book, deps.code, deps.book.task(site.task_id), site.policy.judge)
-
-
-def _too_dear(deps: Deps, site: Site, history: History, step: Step) -> bool:
-    """Before a phase that costs money: is there any left?"""
-    if not isinstance(step, Work | DoReview):
-        return False
-    task = history.task
-    why = overspent(task, site.policy) or deps.overspent()
-    if not why:
-        return False
-    reached = Event("budget.reached", {"why": why}, run=task.run, cycle=step.cycle)
-    deps.record(task, reached, moved(task, Status.BLOCKED, reason=Reason.BUDGET, note=why))
-    return True
 
 
 def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.approval import Approval
+from burnish.core.budget import Limit
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
 from burnish.core.commit import Base, Commit
@@ -228,7 +229,10 @@ class Deps:
     stopping: Callable[[int], bool]
     # kill -9 at a named place, for the tests that prove that nothing is lost
     fail_at: Callable[[str], None]
-    overspent: Callable[[], str | None] = lambda: None
+    # budgets beyond the task's own: of this run, and of the agents named
+    limits: Callable[[Sequence[str]], tuple[Limit, ...]] = lambda agents: ()
+    # budgets that a person was warned of in this run, and on which task
+    warned: dict[str, int] = field(default_factory=dict)
     add: Callable[[Spec], Task] = _nothing_is_added
     # answers at once where the reviewer is a program of our own, None where an agent must be asked
     program: Callable[[Inspection], Review | None] = _no_program

@@ -14,6 +14,7 @@ from burnish.core.ledger import Update, absorb_review
 from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
+from burnish.engine.guarding import absorb_breach
 from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps, Inspection, Snapshot
@@ -65,6 +66,7 @@ def conclude(
         narrow=not _by_hand(history, step.cycle),
         mechanical=mechanical(heard),
     )
+    update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
     _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
 
 

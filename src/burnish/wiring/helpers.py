@@ -56,6 +56,8 @@ class TaskAgents:
     lock_file: Path | None
     secrets: Secrets = field(default_factory=discretion.from_here)
     confinement: Confinement = OPEN
+    # hears what each answer cost, and who gave it
+    paid: Callable[[str, AgentReply], None] = lambda agent, reply: None
 
     def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply:
         """Neither the agent nor those who hear of it see a secret; what is kept is redacted when it is over."""
@@ -68,6 +70,7 @@ class TaskAgents:
             raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
         finally:
             discretion.redact_folder(request.call_dir, self.secrets)
+        self.paid(request.agent, reply)
         return discretion.clean_reply(self.secrets, reply)
 
 

@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from burnish.agents.base import AgentSettings
 from burnish.agents.runner import Runner
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
@@ -36,6 +37,7 @@ from burnish.wiring.holding import refuse_if_held
 from burnish.wiring.notifying import notifying
 from burnish.wiring.people import follow_up
 from burnish.wiring.programs import programs
+from burnish.wiring.purse import Purse
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.signals import stopping_on_signals
 
@@ -156,6 +158,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
     book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other))
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
+    purse = _purse(app, request, agents)
     shut = confinement(app.config, checkout=app.repo.root, burnish_home=app.home, git_dir=app.repo.common_dir)
 
     def lock_file(task_id: int) -> str:
@@ -170,7 +173,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
             stop=stops.of(task_id),
             sandbox=shut.sandbox,
         )
-        return TaskAgents(caller, app.locks / lock_file(task_id), confinement=shut)
+        return TaskAgents(caller, app.locks / lock_file(task_id), confinement=shut, paid=purse.paid)
 
     def checks_for(task_id: int) -> TaskChecks:
         lock = app.locks / lock_file(task_id)
@@ -189,7 +192,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         runner=runner,
         stopping=lambda task_id: stops.of(task_id).requested,
         fail_at=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
-        overspent=_session_budget(app, request),
+        limits=purse.limits,
         add=app.add,
         program=programs(app.repo, agents, stops.everything),
         person=Person(app.person, "gate"),
@@ -206,23 +209,11 @@ def _policy(app: App, request: RunRequest, task: Task) -> Policy:
     return replace(policy, hitl=request.hitl) if request.hitl else policy
 
 
-def _session_budget(app: App, request: RunRequest) -> Callable[[], str | None]:
+def _purse(app: App, request: RunRequest, agents: Mapping[str, AgentSettings]) -> Purse:
     """What this invocation may spend, over all its tasks."""
-    most = request.budget if request.budget is not None else app.config.budget.session_usd
-    tokens = app.config.budget.session_tokens
-    if most is None and tokens is None:
-        return lambda: None
-    before = app.store.spent(app.key)
-
-    def overspent() -> str | None:
-        usd, used = (now - then for now, then in zip(app.store.spent(app.key), before, strict=True))
-        if most is not None and usd >= most:
-            return f"this run has spent ${usd:.2f} of ${most:.2f}"
-        if tokens is not None and used >= tokens:
-            return f"this run has used {used:.0f} of {tokens} tokens"
-        return None
-
-    return overspent
+    budget = app.config.budget
+    most = request.budget if request.budget is not None else budget.session_usd
+    return Purse(agents, lambda: app.store.spent(app.key), most, budget.session_tokens).opened()
 
 
 def _why_waiting(app: App, task: Task) -> str:

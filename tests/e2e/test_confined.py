@@ -1,0 +1,84 @@
+"""A whole run inside bubblewrap: it works, it is said, and neither author nor judge gets where it should not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from testing.bubblewrap import needs_bubblewrap
+from testing.lab import APPROVE, AUTHOR, CRITIC, Lab
+
+SPY = """
+home = pathlib.Path(os.environ["HOME"])
+seen = {"home": sorted(os.listdir(home))}
+for name, place in {"checkout": CHECKOUT, "db": str(home / "burnish" / "burnish.db"), "snapshot": "spoiled"}.items():
+    try:
+        open(place, "a").close()
+        seen[name] = "written"
+    except OSError as error:
+        seen[name] = error.strerror
+here["seen"] = seen
+"""
+SPOIL = 'pathlib.Path("spoiled").write_text("x")\n'
+
+
+def spying(lab: Lab, text: str) -> str:
+    return SPY.replace("CHECKOUT", repr(str(lab.repo.path / "app.py"))) + text
+
+
+def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = Lab.make(tmp_path, extra="checks: {test: 'test ! -e ~/private && ! touch ~/burnish/x', lint: null}")
+    (tmp_path / "home" / "private").write_text("mine")
+    lab.agent("robot", spying(lab, 'os.unlink("spoiled")\n' + AUTHOR))
+    lab.agent("judge", spying(lab, CRITIC))
+    lab.add()
+    said = lab.burnish("run", "1")
+
+    assert lab.task()["status"] == "verified" and lab.task()["cycle"] == 2
+    assert said.err.count("confined by bubblewrap") == 1
+    ro = "Read-only file system"
+    for call in lab.calls("end"):
+        seen = call["seen"]
+        assert (seen["home"], seen["checkout"], seen["db"]) == (["burnish"], ro, ro)
+        assert seen["snapshot"] == (ro if call["phase"] == "review" else "written")
+    assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"bubblewrap"}
+    assert lab.show()["sandbox"] == "bubblewrap"
+
+
+def test_off_means_off_and_is_said(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, extra="sandbox: {mode: off}")
+    lab.add()
+    said = lab.burnish("run", "1")
+    assert "run with your own rights: sandbox.mode is off" in said.err
+    assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"none"}
+
+
+@pytest.mark.parametrize(("mode", "code"), [("require", 3), ("auto", 0)])
+def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mode: str, code: int) -> None:
+    lab = Lab.make(tmp_path, extra=f"sandbox: {{mode: {mode}}}")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "bwrap").write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
+    (folder / "bwrap").chmod(0o755)
+    lab.env["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    lab.add()
+    said = lab.burnish("run", "1", code=code)
+    assert "may not run (no namespaces)" in said.err
+    if mode == "require":
+        assert lab.task()["error"] == "CONFIG_ERROR" and not lab.calls()
+        assert "Install bubblewrap" in lab.show()["note"]
+
+
+def test_a_judge_that_writes_is_an_event_and_a_warning_and_blocks_nothing(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=SPOIL + APPROVE, extra="sandbox: {mode: off}")
+    lab.add()
+    lab.burnish("run", "1")
+    assert lab.task()["status"] == "verified"
+    (breach,) = lab.events("guard.breach")
+    assert breach["data"]["paths"] == ["spoiled"]
+    (finding,) = lab.show()["findings"]
+    assert (finding["category"], finding["severity"], finding["state"]) == ("guard", "warning", "open")
+    assert "spoiled" in finding["description"]

@@ -1,0 +1,129 @@
+"""Bubblewrap around a program: what it sees, what it may write, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from burnish.proc.run import Command, Stop, run
+from burnish.proc.sandbox import Sandbox, confine
+from testing.bubblewrap import needs_bubblewrap
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    needs_bubblewrap()
+    home = tmp_path / "home"
+    for name in ("burnish/work", "burnish/other", "project", ".login", ".ssh", "tools/bin"):
+        (home / name).mkdir(parents=True)
+    (home / ".ssh" / "key").write_text("secret")
+    (home / ".login" / "settings.json").write_text("{}")
+    (home / "project" / "app.py").write_text("x = 1\n")
+    return Sandbox(home, home / "project", home / "burnish")
+
+
+def inside(sandbox: Sandbox, script: str, **more: object) -> str:
+    """What a shell in the sandbox says; it may write to `work`."""
+    env = {"PATH": f"{sandbox.home}/tools/bin:{os.environ['PATH']}", "HOME": str(sandbox.home)}
+    work = sandbox.burnish_home / "work"
+    argv = sandbox.around(("sh", "-c", script), env=env, writable=(work,), login=(sandbox.home / ".login",))
+    done = subprocess.run(argv, cwd=work, env=env, capture_output=True, text=True, check=False, timeout=30)
+    return done.stdout + done.stderr
+
+
+def test_the_home_is_masked_but_for_the_login(sandbox: Sandbox) -> None:
+    assert inside(sandbox, "ls -A ~").split() == [".login", "burnish", "project", "tools"]
+    inside(sandbox, "echo token > ~/.login/token; echo x > ~/.profile; echo x > ~/.login/settings.json")
+    assert (sandbox.home / ".login" / "token").read_text() == "token\n"
+    assert (sandbox.home / ".login" / "settings.json").read_text() == "{}"
+    assert not (sandbox.home / ".profile").exists()
+
+
+def test_only_the_place_of_work_can_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
+    said = inside(sandbox, f"touch ~/project/new ~/burnish/db ~/burnish/other/x; touch here {tmp_path}/elsewhere")
+    assert said.count("Read-only file system") == 3
+    assert (sandbox.burnish_home / "work" / "here").exists() and (tmp_path / "elsewhere").exists()
+    assert inside(sandbox, "cat ~/project/app.py") == "x = 1\n"
+
+
+def test_mounts_cannot_be_undone_nor_seen_past(sandbox: Sandbox) -> None:
+    inside(sandbox, "umount ~; mount -o remount,rw,bind ~/project; touch ~/project/new")
+    assert not (sandbox.checkout / "new").exists()
+    assert "secret" not in inside(sandbox, f"umount ~; cat /proc/{os.getpid()}/root{sandbox.home}/.ssh/key")
+
+
+def test_programs_that_live_in_the_home_still_run(sandbox: Sandbox) -> None:
+    tool = sandbox.home / "opt" / "tool-1" / "bin" / "tool"
+    tool.parent.mkdir(parents=True)
+    tool.write_text('#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../data"\n')
+    tool.chmod(0o755)
+    (sandbox.home / "opt" / "tool-1" / "data").write_text("found\n")
+    (sandbox.home / "tools" / "bin" / "tool").symlink_to(tool)
+    assert inside(sandbox, "tool") == "found\n"
+
+
+def test_a_home_that_is_a_link_is_masked_all_the_same(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(sandbox.home)
+    linked = Sandbox(tmp_path / "link", tmp_path / "link" / "project", tmp_path / "link" / "burnish")
+    assert inside(linked, "ls -A ~").split() == [".login", "burnish", "project", "tools"]
+    assert "No such file" in inside(linked, f"cat {sandbox.home}/.ssh/key")
+
+
+def test_without_network_there_is_only_loopback(sandbox: Sandbox) -> None:
+    alone = Sandbox(sandbox.home, sandbox.checkout, sandbox.burnish_home, network=False)
+    assert inside(alone, "tail -n +3 /proc/net/dev | cut -d: -f1").split() == ["lo"]
+
+
+def test_a_program_that_is_not_there_is_named_itself(sandbox: Sandbox) -> None:
+    assert sandbox.around(("/not/there",), env={"PATH": "/bin"}, writable=()) == ("/not/there",)
+
+
+def test_a_stop_gives_the_program_time_and_leaves_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
+    work = sandbox.burnish_home / "work"
+    code = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), open("saved", "w").close(), sys.exit(0)))
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(60)
+open("ready", "w").close()
+time.sleep(60)
+"""
+    env = {"PATH": os.environ["PATH"]}
+    argv = sandbox.around((sys.executable, "-I", "-S", "-c", code), env=env, writable=(work,))
+    (tmp_path / "call").mkdir()
+    stop = Stop()
+
+    def stop_when_ready() -> None:
+        while not (work / "ready").exists():
+            time.sleep(0.02)
+        stop.request()
+
+    threading.Thread(target=stop_when_ready, daemon=True).start()
+    command = Command(argv, work, env, tmp_path / "call", timeout_seconds=30, lock_file=tmp_path / "lock", wrapped=True)
+    done = run(command, stop=stop)
+    assert done.ended == "stopped" and done.seconds < 10
+    assert (work / "saved").exists()
+    assert [p.pid for p in psutil.process_iter(["cmdline"]) if str(work) in " ".join(p.info["cmdline"] or ())] == []
+
+
+def test_what_lies_deeper_is_mounted_later() -> None:
+    home = Path("/h")
+    argv = confine(
+        ("true",),
+        writable=[home / "b" / "w"],
+        readable=[],
+        home=home,
+        checkout=Path("/h/c"),
+        burnish_home=home / "b",
+        network=False,
+    )
+    order = [argv.index(place) for place in ("/h", "/h/c", "/h/b", "/h/b/w")]
+    assert order == sorted(order) and "--unshare-net" in argv and argv[-2:] == ("--", "true")
