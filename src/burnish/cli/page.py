@@ -14,6 +14,7 @@ from burnish.core.status import Status
 from burnish.views.status import MARKS
 
 Story = Mapping[str, Any]
+_SHUT = {"bubblewrap": "bubblewrap", "none": "none: it ran with your own rights"}
 
 
 def page(story: Story, *, room: int, colour: bool) -> list[str]:
@@ -46,6 +47,7 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         "commit": (story.get("commit") or "")[:12],
         "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
         "cost": ", ".join(x for x in (money(story.get("cost_usd")), _tokens(story.get("tokens"))) if x),
+        "sandbox": _SHUT.get(str(story.get("sandbox") or "")),
         "after": ", ".join(story.get("depends_on") or ()),
     }
     for name, value in facts.items():
