@@ -285,6 +285,31 @@ def test_what_is_installed_is_told_and_what_cannot_be_is_refused(person: Person)
     person.types("hook", "install", "git", "--global", code=2)
 
 
+@pytest.fixture
+def canary(person: Person, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A secret of the person's that the reviewer has somehow seen, and repeats."""
+    secret = "canary-4f8b1c9e2d7a6053"
+    monkeypatch.setenv("BIRD_TOKEN", secret)
+    loud = FLAW.replace("Zero is not handled", f"Zero {secret}").replace('"d"', f'"it says {secret}"')
+    person.agent("judge", READS + f'reply("changes_requested", [{loud}, "line": 1}}])\n')
+    return secret
+
+
+def test_a_secret_is_neither_told_to_the_agent_nor_kept(
+    person: Person, canary: str, monkeypatch: pytest.MonkeyPatch, hermetic: Path
+) -> None:
+    person.types("hook", "install", "claude")
+    person.types("hook", "install", "git")
+    agent = Agent(person, monkeypatch)
+    agent.works()
+    reason = agent.stops()["reason"]
+    assert "Zero" in reason and canary not in reason + agent.person.err
+    last(commit(person, "y = 2\n"))
+    assert canary not in person.types("hook", "last", code=1)
+    kept = [path.read_bytes() for path in (hermetic / "burnish" / "hooks").rglob("*") if path.is_file()]
+    assert kept and not any(canary.encode() in data for data in kept)
+
+
 # git
 
 

@@ -121,10 +121,11 @@ def _review_commit(commit: str, stops: Any) -> None:
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
         raise BadInput("Which commit was made?", hint="burnish hook install git")
     found = known(start_dir())
+    if is_rebasing(found):
+        return
     with suppress(OSError):
         os.setsid()  # the terminal may be closed, or Ctrl-C typed in it, long before the review is over
-    if not is_rebasing(found):
-        on_commit(found, commit, stops=stops, say=_tell, render=_rendered)
+    on_commit(found, commit, stops=stops, say=_tell, render=_rendered)
 
 
 def _rendered(done: Reviewed) -> str:

@@ -19,6 +19,7 @@ from burnish.git.project import Found, discover
 from burnish.git.run import bare_env, git
 from burnish.views import finding_json
 from burnish.wiring.adhoc import Reviewed, Wish, review_change
+from burnish.wiring.discretion import from_here
 from burnish.wiring.helpers import Stops
 from burnish.wiring.reader import home_of
 
@@ -56,7 +57,8 @@ class CommitReviews:
 
     def keep(self, review: CommitReview) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(self.folder / f"{review.commit}.json", json.dumps(asdict(review)).encode())
+        plain = from_here().clean(json.loads(json.dumps(asdict(review))))
+        write_whole(self.folder / f"{review.commit}.json", json.dumps(plain).encode())
 
     def all(self) -> list[CommitReview]:
         """The newest last."""
