@@ -148,3 +148,8 @@ def test_a_new_file_that_nothing_runs_is_a_warning() -> None:
 def test_many_places_are_cut_short() -> None:
     assert ranges([3]) == "Line 3"
     assert ranges(list(range(1, 40, 2))).endswith("and 12 more places")
+
+
+def test_a_syntax_error_says_that_the_rest_was_not_analysed() -> None:
+    (only,) = judged(said(2, rule="syntax-error"), said(5)).remarks
+    assert only.description == "why Until this is mended, the rest of the file is not analysed."

@@ -36,6 +36,7 @@ def conclude(
 ) -> Review:
     """`scanned` is filtered by line; `caused` are breakages elsewhere in a changed file that the base did not have."""
     cannot_read = {remark.file for remark in (*scanned, *caused) if remark.rule == SYNTAX}
+    scanned, caused = [_alone(remark) for remark in scanned], [_alone(remark) for remark in caused]
     hidden = {path: tuple(secrets(file)) for path, file in files.items()}
     found = [
         *(remark for file in files.values() for remark in _own(file, hidden[file.path], cannot_read)),
@@ -53,6 +54,14 @@ def conclude(
         remarks=remarks,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _alone(remark: Remark) -> Remark:
+    """Of a file that cannot be read nothing else is known, and silence would look like praise."""
+    if remark.rule != SYNTAX:
+        return remark
+    words = "Until this is mended, the rest of the file is not analysed."
+    return replace(remark, description=f"{remark.description} {words}".strip())
 
 
 def _trusted(scanned: Sequence[Remark]) -> Iterator[Remark]:

@@ -19,7 +19,7 @@ _SCRIPTS = re.compile(
 )
 # suffixes, what stands on the line, the words, how bad
 _STOPS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
-    (_JS, re.compile(r"^\s*debugger\s*;?\s*(//.*)?$"), "debugger"),
+    (_JS, re.compile(r"(?:^|[;{})])\s*debugger\s*(?:[;}]|//|$)"), "debugger"),
     (
         (".rb", ".rake", ".erb"),
         re.compile(r"^\s*(?:require\s+['\"]pry['\"];\s*)?binding\.(?:pry|irb|b)\b"),
@@ -30,7 +30,7 @@ _STOPS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     ((".cs",), re.compile(r"^\s*(?:System\.Diagnostics\.)?Debugger\.(?:Break|Launch)\(\)"), "Debugger.Break()"),
 )
 _PRINTS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
-    (_JS, re.compile(r"^\s*console\.(?:log|debug|dir|trace|table)\("), "console.log"),
+    (_JS, re.compile(r"(?:^|[;{]|=>)\s*console\.(?:log|debug|dir|trace|table)\("), "console.log"),
     ((".rs",), re.compile(r"(?<![\w/\"'])dbg!\("), "dbg!"),
     ((".php",), re.compile(r"^\s*(?:var_dump|dd)\("), "var_dump"),
     (
@@ -39,7 +39,10 @@ _PRINTS: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
         "debug print",
     ),
 )
-_FOCUSED = re.compile(r"^\s*(?:(?:describe|context|it|test)\.only|fdescribe|fit)\s*\(")
+_FOCUSED = re.compile(r"(?<![\w.$])(?:(?:describe|context|it|test)\.only|fdescribe|fit)\s*\(")
+_EVAL = re.compile(r"(?<![\w.$])(?<!function )eval\s*\((?![^()]*\)\s*(?::[^{;]*)?\{)")
+# Strings and what follows them as a comment: what stands there is not done.
+_SAID = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)|(?<!:)//.*|/\*.*?(?:\*/|$)""")
 _LINT_OFF = re.compile(r"^\s*(?:#\s*(?:ruff|flake8)\s*:\s*noqa\s*|/\*\s*eslint-disable\s*\*/\s*|//\s*nolint:all\s*)$")
 _COMMENT = re.compile(r"^\s*(?://|#|\*|/\*|--|<!--)")
 _LEFT_BEHIND = re.compile(
@@ -60,6 +63,7 @@ def line_remarks(file: Looked, *, reads: bool) -> Iterator[Remark]:
         return
     yield from _stops(file)
     yield from _prints(file)
+    yield from _evaluated(file)
     yield from _switched_off(file)
 
 
@@ -169,10 +173,33 @@ def _matching(
         return
     for number in sorted(file.changed):
         line = file.line(number)[:2000]
+        code = _done(line) if file.path.endswith(_JS) else line
         for pattern, word in patterns:
-            if not _COMMENT.match(line) and "noqa" not in line and pattern.search(line):
+            if not _COMMENT.match(line) and "noqa" not in line and pattern.search(code):
                 yield number, word
                 break
+
+
+def _done(line: str) -> str:
+    """A line of JavaScript without what it only says."""
+    return _SAID.sub(lambda match: '""' if match[1] else "", line)
+
+
+def _evaluated(file: Looked) -> Iterator[Remark]:
+    if file.is_test or not file.path.endswith(_JS):
+        return
+    for number in sorted(file.changed):
+        line = file.line(number)[:2000]
+        if not _COMMENT.match(line) and _EVAL.search(_done(line)):
+            yield file.remark(
+                "eval",
+                Severity.WARNING,
+                "Text is run as code: eval",
+                "Whoever can influence the text can do whatever the program can.",
+                line=number,
+                category=Category.SECURITY,
+                suggestion="Read it with JSON.parse, or look the wanted function up in a table.",
+            )
 
 
 def _switched_off(file: Looked) -> Iterator[Remark]:
@@ -187,7 +214,7 @@ def _switched_off(file: Looked) -> Iterator[Remark]:
                 line=number,
                 suggestion="Name the rules and the lines that they are wrong about.",
             )
-        elif file.path.endswith(_JS) and file.is_test and _FOCUSED.match(line):
+        elif file.path.endswith(_JS) and file.is_test and _FOCUSED.search(_done(line)):
             yield file.remark(
                 "focused-test",
                 Severity.WARNING,

@@ -35,11 +35,12 @@ _NOT_A_SECRET_NAME = re.compile(
     r"|algorithm|class|selector|input|prefix|suffix|format|scope|service|key_?id|public_?key|provider|expiry|ttl)s?$",
     re.IGNORECASE,
 )
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{20,}")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{20,}|^\s*(?=[^\s]*[0-9+/=])(?=[^\s]*[A-Z])[A-Za-z0-9+/=]{8,}\s*$", re.MULTILINE)
 # Kinds that the library does not know yet.
 _MORE = (
     ("GitHub Token", re.compile(r"github_pat_[A-Za-z0-9_]{60,}")),
     ("Google API Key", re.compile(r"AIza[0-9A-Za-z_-]{35}")),
+    ("OpenAI API Key", re.compile(r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,250}")),
     ("Anthropic API Key", re.compile(r"sk-ant-[A-Za-z0-9_-]{30,}")),
 )
 # Shapes that tests and docs are full of.
