@@ -70,9 +70,16 @@ class Agent:
                 name, _, text = rest.partition(" ")
                 if self.may("edit", f"Write\n{name}"):
                     (self.cwd / name).write_text(text)
+            case "append":
+                name, _, text = rest.partition(" ")
+                if self.may("edit", f"Append to {name}"):
+                    with (self.cwd / name).open("a") as file:
+                        file.write(f"{text}\n")
             case "read":
                 granted = self.may("read", f"Read {rest}")
                 self.say((self.cwd / rest).read_text() if granted else "not even reading")
+            case "exists":
+                self.say(str((self.cwd / rest).exists()))
             case "offered":
                 self.say(json.dumps(self.offered))
             case "env":

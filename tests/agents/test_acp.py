@@ -14,8 +14,10 @@ import pytest
 from burnish.agents import acp as adapter
 from burnish.agents.acp import AcpAgent
 from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.agents.runner import Runner
 from burnish.core.agent import AgentReply
 from burnish.errors import PhaseFailed
+from burnish.proc.sandbox import Sandbox, available
 from testing.extras import needs_extra
 
 acp = needs_extra("acp", "acp")
@@ -117,6 +119,24 @@ def test_what_it_leaves_behind_is_ended(ask, tmp_path: Path) -> None:
     while psutil.pid_exists(int(note.read_text())) and time.monotonic() < end:
         time.sleep(0.05)
     assert not psutil.pid_exists(int(note.read_text()))
+
+
+@acp
+@pytest.mark.skipif(available() is not None, reason=f"no confinement: {available()}")
+def test_confined_it_finds_the_login_of_the_program_it_is(project, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name, text in {".codex/auth": "logged in", ".ssh/id": "secret"}.items():
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text(text)
+    program = project.root / "checkout" / "codex-acp"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{PROGRAM}"\n')
+    program.chmod(0o755)
+    box = Sandbox(home, project.root / "checkout", tmp_path / "burnish")
+    entry = AgentSettings("zed", "acp", argv=("./codex-acp",))
+    runner = Runner({"zed": entry}, checkout=box.checkout, lock_dir=tmp_path / "locks", sandbox=box)
+
+    seen = project.request("zed", prompt=f"read {home}/.codex/auth\nexists {home}/.ssh/id", timeout_seconds=60.0)
+    assert runner.call(seen).text == "logged inFalse"
 
 
 def test_silence_is_fine_from_an_author_who_used_tools() -> None:

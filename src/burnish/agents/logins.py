@@ -17,7 +17,7 @@ LOGINS: dict[str, tuple[str, ...]] = {
     "cursor": (".cursor", ".config/cursor", ".local/share/cursor-agent"),
     "amp": (".config/amp", ".local/share/amp"),
 }
-_PROGRAMS = {"cursor-agent": "cursor"}
+_PROGRAMS = {"cursor-agent": "cursor", "claude-agent-acp": "claude", "codex-acp": "codex"}
 # Variables that put one program's folder elsewhere. XDG_… names everybody's folder: of that, only its own part.
 _FOLDERS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME")
 _XDG = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share"}

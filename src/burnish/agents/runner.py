@@ -157,7 +157,9 @@ class Runner:
         if self._sandbox:
             # a reviewer stands in a snapshot that it may only read
             writable = (folder,) if request.read_only else (request.cwd, folder)
-            login = login_of(question.entry.kind, argv[0], self._sandbox.home, env)
+            # where ours talks to the program for it, the login is that program's
+            program = (*question.entry.argv, argv[0])[0]
+            login = login_of(question.entry.kind, program, self._sandbox.home, env)
             argv = self._sandbox.around(argv, env=env, writable=writable, login=login)
         return Command(
             argv=argv,
