@@ -62,7 +62,7 @@ def test_an_unknown_key_is_named_with_its_line_and_a_better_one(
     ("text", "what", "hint"),
     [
         ("review:\n  max_cycles: true", "burnish.yaml:2: review.max_cycles cannot be True.", "Write a whole number."),
-        ("review: {max_cycles: 0}", "cannot be 0", "greater than or equal to 1"),
+        ("review: {max_cycles: 0}", "cannot be 0", "Write 1 or more"),
         ("review: {max_cycles: '3'}", "cannot be '3'", "Write a whole number."),
         ("review: {required: 'yes'}", "cannot be 'yes'", "Write true or false."),
         ("review: {model: 4.1}", "cannot be 4.1", 'Put it in quotes: "4.1".'),
@@ -169,3 +169,23 @@ def test_whatever_is_written_is_either_settings_or_an_error_in_words(tmp_path: P
         assert error.what and error.hint
     else:
         assert all(origin for _, _, origin in config.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("review: {max_cycles: 0}", "Write 1 or more."),
+        ("review: {max_cycles: 1.5}", "Write a whole number."),
+        ("review: {max_cycles: x}", "Write a whole number."),
+        ("output_cap_mb: 0", "Write more than 0."),
+        ("output_cap_mb: .nan", "Write a number."),
+        ("output_cap_mb: much", "Write a number."),
+    ],
+)
+def test_numbers_are_asked_for_in_plain_words(tmp_path: Path, text: str, hint: str) -> None:
+    assert refused(tmp_path, text).hint == hint
+
+
+def test_a_misspelt_variable_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"^BURNISH__REVEW__MAX_CYCLES: unknown setting revew"):
+        load(tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path), "BURNISH__REVEW__MAX_CYCLES": "2"})

@@ -98,13 +98,26 @@ def _remedy(problem: Any, key: str) -> str:
             return f"Write keys below it: {', '.join(known_keys(problem['loc'])) or 'name: value'}."
         case "too_short" | "string_too_short":
             return "It may not be empty: write something, or remove the line."
-    return _IN_OUR_WORDS.get(kind) or problem["msg"].replace("Input should be", "It should be") + "."
+        case "greater_than_equal":
+            return f"Write {context['ge']:g} or more."
+        case "greater_than":
+            return f"Write more than {context['gt']:g}."
+        case "less_than_equal":
+            return f"Write {context['le']:g} or less."
+        case "less_than":
+            return f"Write less than {context['lt']:g}."
+    return _IN_OUR_WORDS.get(kind) or f"See `burnish config show` for what {key} may be."
 
 
 _IN_OUR_WORDS = {
     "bool_type": "Write true or false.",
+    "bool_parsing": "Write true or false.",
     "int_type": "Write a whole number.",
+    "int_parsing": "Write a whole number.",
+    "int_from_float": "Write a whole number.",
     "float_type": "Write a number.",
+    "float_parsing": "Write a number.",
+    "finite_number": "Write a number.",
     "string_type": "Write text.",
     "tuple_type": "Write a list, e.g. [one, two].",
     "string_pattern_mismatch": "Use letters, digits, dots, dashes and underscores.",

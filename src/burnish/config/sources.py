@@ -34,7 +34,9 @@ class Layer:
         for end in range(len(key), 0, -1):
             if found := self.places.get(key[:end]):
                 return found
-        return self.name
+        # a group has no place of its own, but what is in it has
+        inside = (place for where, place in self.places.items() if where[: len(key)] == key)
+        return next(inside, self.name) if key else self.name
 
     def has(self, key: Where) -> bool:
         here: Any = self.data
