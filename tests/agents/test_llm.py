@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,18 @@ def test_a_missing_model_and_a_missing_extra_say_what_to_do(project, monkeypatch
     with pytest.raises(PhaseFailed) as caught:
         project.runner(AgentSettings("judge", "llm", model="m")).call(project.request("judge", role="review"))
     assert (caught.value.code, caught.value.hint) == ("AGENT_MISSING", "pip install 'burnish[llm]'")
+
+
+@llm
+@quiet
+def test_openai_itself_is_asked_by_its_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = llm_main.spelled_out(contract.json_schema())
+    with ModelServer(after(Answer(VERDICT))) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        # the name as it is where no other server is named
+        response = asyncio.run(llm_main.ask("openai:gpt-5", "Review it.", schema, 20))
+
+    assert json.loads(llm_main.text_of(response)) == VERDICT
+    ((turn, _),) = server.turns
+    assert turn.dialect == "responses" and "rejection_reason" in json.dumps(turn.body)
