@@ -64,9 +64,8 @@ def cost_of_a_cycle() -> None:
             counted.append((calls.total, app.store.statements - before))
         (git_one, sql_one), (git_two, sql_two) = counted
         print(f"first cycle with all that begins a task: {git_one} git processes, {sql_one} SQL statements")
-        print(
-            f"each further cycle: {git_two - git_one} git processes (promise: under 12), {sql_two - sql_one} SQL statements"
-        )
+        more_git, more_sql = git_two - git_one, sql_two - sql_one
+        print(f"each further cycle: {more_git} git processes (promise: under 12), {more_sql} SQL statements")
         print("  with 2 agent calls, each under one shim; no other processes")
 
 

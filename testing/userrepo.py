@@ -71,7 +71,7 @@ class UserRepo:
         watched += list((git_dir / "hooks").glob("*")) if (git_dir / "hooks").is_dir() else []
         for path in sorted(watched):
             if path.is_symlink():
-                digest.update(os.fsencode(path) + os.fsencode(os.readlink(path)))
+                digest.update(os.fsencode(path) + os.fsencode(path.readlink()))
             elif path.is_file():
                 digest.update(os.fsencode(path) + path.read_bytes() + oct(path.stat().st_mode).encode())
         refs = [r for r in self.git("for-each-ref").splitlines() if not any(o in r for o in OURS)]
