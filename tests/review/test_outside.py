@@ -206,3 +206,66 @@ def test_a_persons_approval_is_of_the_whole_but_not_against_checks_guards_or_an_
 @given(st.text(alphabet="Verdict: aproved#*`>-\n[]_F1<!|'", max_size=300))
 def test_no_text_makes_the_reader_fail(text: str) -> None:
     assert isinstance(read(text, ADA), Review | Unreadable)
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "title"),
+    [
+        ("### F1 [ERROR] Code Quality: hole (f.py:1)", "error", "hole"),
+        ("### **F12** [WARNING] Code Quality: hole (f.py:1)", "warning", "hole"),
+        ("- [error] f.py:1 sql hole", "error", "sql hole"),
+        ("* [Critical] `f.py:1`: sql hole", "error", "sql hole"),
+        ("1. **error** `f.py:1` sql hole", "error", "sql hole"),
+        ("2) **Major:** (f.py:1) sql hole", "error", "sql hole"),
+        ("- **[ERROR]** f.py:1: sql hole", "error", "sql hole"),
+        ("- F3 [warning] f.py:1 - sql hole", "warning", "sql hole"),
+        ("[BLOCKER] f.py:1 sql hole", "error", "sql hole"),
+    ],
+)
+def test_a_finding_marked_in_brackets_or_bold_is_read_with_its_place(line: str, severity: str, title: str) -> None:
+    review = good(f"**Verdict: APPROVED**\n\n{line}\n")
+    (remark,) = review.remarks
+    assert (remark.severity, remark.title, remark.file, remark.line) == (severity, title, "f.py", 1)
+
+
+def test_marked_findings_count_beside_those_with_headings() -> None:
+    text = (
+        "Verdict: APPROVED\n\n### F1 [INFO] Code: small (a.py:2)\nwords\n\n- [error] f.py:1 hole\n- [major] no tests\n"
+    )
+    assert [(r.severity, r.file) for r in good(text).remarks] == [("info", "a.py"), ("error", "f.py"), ("error", None)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| **error** | f.py:1 | sql hole |",
+        "The query is open to injection [ERROR].",
+        "**Critical** the query is open",
+        "**Major issue:** the query is open",
+        "No [error] here, but [ERROR] there",
+        "`[ERROR]` the query is open",
+        "### **Blocker**",
+        "x" * 1200 + " [ERROR]",
+    ],
+)
+def test_an_approval_with_a_line_that_looks_like_an_unread_finding_is_refused(line: str) -> None:
+    reading = read(f"**Verdict: APPROVED**\n\n{line}\n")
+    assert isinstance(reading, Unreadable)
+    assert reading.why.startswith("this line looks like a finding and could not be read: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "No **major** issues.",
+        "- **Critical**: none",
+        "**Error handling** is good",
+        "> [ERROR] said the last review",
+        "```\n[ERROR] f.py:1 a log\n```",
+        "It now logs `[ERROR] no such file`.",
+        "See [error handling](docs/errors.md).",
+    ],
+)
+def test_words_that_name_no_problem_do_not_stop_an_approval(line: str) -> None:
+    review = good(f"**Verdict: APPROVED**\n\n{line}\n")
+    assert (review.verdict, review.remarks) == (Verdict.APPROVED, ())

@@ -16,8 +16,11 @@ from burnish.review.frontmatter import load
 from burnish.review.outside_lines import (
     bullets,
     compliance,
+    marked,
+    numberless,
     rulings,
     sections,
+    unread_alarm,
     verdicts,
     without_findings,
     without_verdict,
@@ -93,6 +96,9 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     concluded = verdict or next(iter(said), None)
     if concluded is None:
         return Unreadable("it has no verdict", text)
+    page = replace(page, body=numberless(page.body))
+    if concluded is Verdict.APPROVED and (line := unread_alarm(page.body)):
+        return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)
     return _review(page, concluded, expect)
 
 
@@ -105,7 +111,8 @@ def _front(facts: dict[str, Any]) -> Verdict | None:
 
 def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
     lines = prose_lines(page.body)
-    remarks = _whole_words(page.body, tuple(strict.remarks_in(lines))) or bullets(page.body)
+    headed = _whole_words(page.body, tuple(strict.remarks_in(lines)))
+    remarks = (*(headed or bullets(page.body)), *marked(page.body))
     listed = bool(remarks)
     ids = (*expect.prior_ids, *expect.closed_ids)
     prose = clean(without_verdict(page.body)).strip()

@@ -9,7 +9,7 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState, Verdict
 from burnish.review.blocks import own_lines, prose_lines
 from burnish.review.reading import clean, plain, severity
-from burnish.review.strict import LONGEST_LINE, verdict_of
+from burnish.review.strict import LONGEST_LINE, remarks_in, verdict_of
 
 _V = Verdict
 _WORDS = {
@@ -26,6 +26,8 @@ _SPEAKS = re.compile(r"[\W_]{0,9}verdict[\W_]{0,5}:", re.IGNORECASE)
 _VERDICT_HEADING = re.compile(r"#{1,4}[ \t]+verdict[ \t#:]*", re.IGNORECASE)
 
 _FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
+# the number that burnish's own artifacts put before it
+_NUMBERED = re.compile(r"(#{2,4}[ \t]+)\**F\d{1,7}\**:?[ \t]+(?=\[)")
 _PLACED = re.compile(r"\*\*(?:File|Line)\*\*:.*")
 _BULLET = re.compile(
     r"[-*][ \t]+(?:\[[ x]\][ \t]+)?[`(]?(?P<file>[^\s:`()]*[./][^\s:`()]*):(?P<line>\d{1,7})(?:[-–](?P<end>\d{1,7}))?"
@@ -33,6 +35,25 @@ _BULLET = re.compile(
     r"(?P<text>.+)",
     re.IGNORECASE,
 )
+_LEVEL = r"(?:blocker|critical|major|error|warning|minor|info|nit)"
+# `- [error] a.py:1 …`, `1. **error** `a.py:1` …`, `### **[ERROR]** …`
+_MARKED = re.compile(
+    r"(?P<lead>(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]+)?(?:\[[ x]\][ \t]+)?(?:\**F\d{1,7}\**:?[ \t]+)?"
+    rf"(?P<mark>(?:\*\*|__)?\[{_LEVEL}\]:?(?:\*\*|__)?|(?:\*\*|__){_LEVEL}:?(?:\*\*|__))[ \t]*[:–—-]?[ \t]*"
+    r"(?P<place>[`(]?(?P<file>[^\s:`()]+):(?P<line>\d{1,7})(?:[-–](?P<end>\d{1,7}))?[`)]?[ \t]*[:–—-]?[ \t]*)?"
+    r"(?P<text>.*)",
+    re.IGNORECASE,
+)
+_GRAVE = r"(?:errors?|criticals?|blockers?|blocking|majors?)"
+# something is called grave: in brackets, or as the first word in bold
+_ALARM = re.compile(
+    rf"(?:\[|\*\*|__)[^\w\n]{{0,4}}{_GRAVE}(?:[ \t]+(?:issue|bug|finding|problem|error)s?)?"
+    r"[ \t]*(?:\]|\*\*|__|[:–—]|[ \t]-|[ \t](?:in|at)\b)",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"\b(?:no|zero|0|without|without any)[ \t]+\Z", re.IGNORECASE)
+_NOTHING = re.compile(r"[\W_]*(?:none|0|no|nothing|n/a)(?:[ \t]+found)?[\W_]*", re.IGNORECASE)
+_SPAN = re.compile(r"`+([^`\n]*)`+")
 _RULING = re.compile(
     r"(?:[-*][ \t]+)?\**(?P<id>F[1-9]\d{0,6})\**:?\**[ \t]*[:–—-]?[ \t]*(?:is[ \t]+)?"
     r"(?P<state>resolved|fixed|still open|open|not fixed|not resolved|invalid|withdrawn)\b[.:,;–— \t-]*(?P<note>.*)",
@@ -83,7 +104,7 @@ def without_findings(body: str) -> str:
     """Without the lines of a plain list of places."""
     prose = _short(prose_lines(body))
     lines = zip(body.split("\n"), prose, strict=True)
-    return "\n".join(line for line, mine in lines if not _BULLET.fullmatch(mine))
+    return "\n".join(line for line, mine in lines if not (_BULLET.fullmatch(mine) or _as_marked(mine)))
 
 
 def sections(body: str) -> list[str]:
@@ -102,7 +123,7 @@ def bullets(body: str) -> tuple[Remark, ...]:
     """`- src/a.py:45: what is wrong`, as people write it."""
     found = []
     for line in _short(prose_lines(body)):
-        if match := _BULLET.fullmatch(line):
+        if (match := _BULLET.fullmatch(line)) and not _as_marked(line):
             words = clean(match["text"]).strip()
             level = severity(match["severity"], []) if match["severity"] else Severity.ERROR
             end = int(match["end"]) if match["end"] else None
@@ -112,6 +133,52 @@ def bullets(body: str) -> tuple[Remark, ...]:
                 )
             )
     return tuple(found)
+
+
+def marked(body: str) -> tuple[Remark, ...]:
+    """`- [error] src/a.py:45 what is wrong`: how bad it is first, in brackets or bold."""
+    return tuple(_remark(match) for line in _short(prose_lines(body)) if (match := _as_marked(line)))
+
+
+def _as_marked(line: str) -> re.Match[str] | None:
+    match = _MARKED.fullmatch(line)
+    if match is None or remarks_in([line]) or not (match["lead"] or match["place"]):
+        return None
+    said = match["place"] or (re.search(r"\w", match["text"]) and not _NOTHING.fullmatch(match["text"]))
+    return match if said else None
+
+
+def _remark(match: re.Match[str]) -> Remark:
+    level = severity(re.sub(r"\W|_", "", match["mark"]), [])
+    words = clean(match["text"]).strip() or clean(match["file"] or "").strip()
+    start, end = (int(match[key]) or None if match[key] else None for key in ("line", "end"))
+    return Remark(Category.CODE, level, words[:200], words, file=match["file"], line=start, end_line=end)
+
+
+def numberless(body: str) -> str:
+    """`### F1 [ERROR] …` as `### [ERROR] …`: the ledger gives the numbers."""
+    lines = zip(body.split("\n"), prose_lines(body), strict=True)
+    return "\n".join(_NUMBERED.sub(r"\1", line, count=1) if mine else line for line, mine in lines)
+
+
+def unread_alarm(body: str) -> str:
+    """A line that calls something grave, and from which no finding was read."""
+    for line in prose_lines(body):
+        known = len(line) <= LONGEST_LINE and (_as_marked(line.strip()) or remarks_in([line]))
+        if not known and any(_alarming(found) for found in _ALARM.finditer(_SPAN.sub(_unquoted, line))):
+            return line.strip()[:200]
+    return ""
+
+
+def _unquoted(span: re.Match[str]) -> str:
+    """Code that is named is no word of the reviewer; a mark that is only dressed as code is."""
+    return span[1] if re.fullmatch(rf"\W*{_GRAVE}\W*", span[1], re.IGNORECASE) else ""
+
+
+def _alarming(found: re.Match[str]) -> bool:
+    """`No **major** issues` and `**Critical**: none` say that all is well."""
+    before, after = found.string[: found.start()], found.string[found.end() :]
+    return not _DENIED.search(before) and not _NOTHING.fullmatch(after)
 
 
 def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
