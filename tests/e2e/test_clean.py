@@ -56,6 +56,28 @@ def test_unsaved_work_is_under_a_rescue_ref_before_it_goes(lab: Lab) -> None:
     assert [r["ref"] for r in lab.burnish("clean", "--rescues", "--json").json["rescues"]] == [saved["rescue"]]
 
 
+def test_what_is_never_committed_because_of_its_name_is_kept_beside_and_said(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, extra="workspace: {copy: [.env.local]}\n")
+    lab.repo.commit({".gitignore": "ignored/\n*.p12\n"})
+    (lab.repo.path / ".env.local").write_text("of the checkout\n")
+    number, place = done(lab)
+    for name in (".env", ".env.local", "keys/id_rsa", "ignored/server.pem", "mine.p12"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(f"in {name}\n")
+    outside = tmp_path / "outside"
+    outside.write_text("theirs\n")
+    outside.chmod(0o644)
+    (place / "link.pem").symlink_to(outside)
+    said = lab.burnish("clean", number)
+    (kept,) = place.parent.glob(f".withheld-{place.name}-*")
+    assert str(kept) in said.err and "'.env'" in said.err and not place.exists()
+    assert {str(p.relative_to(kept)) for p in kept.rglob("*") if not p.is_dir()} == {".env", "keys/id_rsa", "link.pem"}
+    assert (kept / "keys" / "id_rsa").read_text() == "in keys/id_rsa\n"
+    assert kept.stat().st_mode & 0o777 == 0o700 and (kept / ".env").stat().st_mode & 0o777 == 0o600
+    assert outside.stat().st_mode & 0o777 == 0o644, "what a link points to is not ours"
+    assert not lab.refs("refs/burnish/rescue/")
+
+
 def test_commits_that_an_agent_made_itself_are_kept_too(lab: Lab) -> None:
     number, place = done(lab)
     (place / "idea.py").write_text("mine = 1\n")

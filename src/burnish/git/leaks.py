@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from burnish.core.secrets import Leak, Secrets
 from burnish.errors import SecretFound
 from burnish.git.files import disk_errors, read_plain
-from burnish.git.project import Project
+from burnish.git.project import SECRETS, Project
 from burnish.git.reading import read_files
 from burnish.git.staging import Dirt
 
@@ -74,15 +74,36 @@ def withhold(found: Leaks, root: Path, label: str) -> str:
     """Copies beside the workspace, for the user's eyes alone: not in git, and not lost either. Says so."""
     if not found:
         return ""
-    with disk_errors(f"keeping files beside {root}"):
-        place = _new_folder(root.with_name(f".withheld-{root.name}-{label}"))
-        for path in found:
-            target = place / os.fsdecode(path)
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            shutil.copyfile(root / os.fsdecode(path), target, follow_symlinks=False)
-            target.chmod(0o600)
+    place = put_beside(found, root, label)
     names = (f"  {os.fsdecode(path)!r}: line {hits[0].line}, {hits[0].kind}\n" for path, hits in sorted(found.items()))
     return f"\nLeft out, for they hold what looks like a secret (copies in {place}):\n" + "".join(names)
+
+
+def put_beside(paths: Iterable[bytes], root: Path, label: str) -> Path:
+    """Copies in a new folder beside the workspace that nobody else may look into."""
+    with disk_errors(f"keeping files beside {root}"):
+        place = _new_folder(root.with_name(f".withheld-{root.name}-{label}"))
+        for path in paths:
+            source, target = root / os.fsdecode(path), place / os.fsdecode(path)
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.copyfile(source, target, follow_symlinks=False)
+            if not target.is_symlink():
+                target.chmod(0o600)
+    return place
+
+
+def left_out_by_name(project: Project, index: Path, root: Path, but: Collection[str] = ()) -> list[bytes]:
+    """Untracked files that only burnish's own list of names keeps out of commits; the user's lists come first."""
+    listed = project.git("ls-files", "-z", "-o", "--exclude-per-directory=.gitignore", index=index, work_tree=root)
+    known = {os.fsencode(name.strip("/")) for name in but}
+    # "./" keeps a name like ":(top)" from being read as more than a name.
+    asked = b"".join(b"./" + path + b"\0" for path in listed.stdout.split(b"\0") if path and path not in known)
+    args = ("check-ignore", "-z", "-v", "--stdin", "--no-index")
+    told = project.git(*args, work_tree=root, stdin=asked, ok=(0, 1)).stdout.split(b"\0")
+    names = {line for line in SECRETS.encode().split() if not line.startswith(b"!")}
+    # in fours: the list, the line in it, the pattern, the path
+    found = zip(told[0::4], told[2::4], told[3::4], strict=False)
+    return [path[2:] for source, name, path in found if name in names and source.endswith(b"info/exclude")]
 
 
 def _new_folder(wanted: Path) -> Path:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
 from burnish.errors import Refused
 from burnish.git.files import is_real_dir
+from burnish.git.leaks import left_out_by_name, put_beside
 from burnish.git.refs import delete_ref, read_ref, update_ref
 from burnish.git.workspace import Workspace
 
 
-def put_away(workspace: Workspace, label: str) -> str | None:
-    """Save, then remove; the ref that what was unsaved is under now, if there was anything."""
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Where what was unsaved is now: a ref, and a folder for what must not come into git."""
+
+    rescue: str | None = None
+    withheld: Path | None = None
+    names: tuple[str, ...] = ()
+
+
+def put_away(workspace: Workspace, label: str, *, copies: Collection[str] = ()) -> Saved:
+    """Save, then remove. `copies` came from the user's checkout and are still there."""
     if not is_real_dir(workspace.path):
         workspace.remove()
-        return None
+        return Saved()
     at = workspace.stands_on()
     if at is None:
         raise Refused(
@@ -29,5 +44,7 @@ def put_away(workspace: Workspace, label: str) -> str | None:
     finally:
         if branch is None:
             delete_ref(workspace.project, workspace.ref, at)
+    secret = sorted(left_out_by_name(workspace.project, workspace.index, workspace.path, copies))
+    place = put_beside(secret, workspace.path, label) if secret else None
     workspace.remove()
-    return kept or own
+    return Saved(kept or own, place, tuple(map(os.fsdecode, secret)))

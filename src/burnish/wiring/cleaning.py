@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from burnish.core.task import Task
 from burnish.errors import BurnishError, Refused
 from burnish.git.files import remove_tree
 from burnish.git.objects import read_commit
-from burnish.git.putaway import put_away
+from burnish.git.putaway import Saved, put_away
 from burnish.git.refs import list_refs
 from burnish.git.rescue import PREFIX
 from burnish.git.workspace import Workspace
@@ -49,6 +50,8 @@ class Weight:
 class Cleaned:
     weight: Weight
     rescue: str | None = None
+    # the folder with copies of what must not come into git
+    withheld: Path | None = None
     error: BurnishError | None = None
 
 
@@ -117,14 +120,22 @@ def _clean(app: App, weight: Weight) -> Cleaned:
         with _held(app, weight.task):
             path = _place(app, "workspaces", weight.name)
             author, secrets = app.code.author(), app.code.secrets
-            kept = put_away(Workspace(app.repo, path, weight.name, author=author, secrets=secrets), "clean")
+            workspace = Workspace(app.repo, path, weight.name, author=author, secrets=secrets)
+            kept = put_away(workspace, "clean", copies=app.config.workspace.copies)
+            _tell_withheld(kept)
             remove_tree(_place(app, "snapshots", weight.name))
             # What setup made is gone with it: the next run has to set up again.
             stamps = app.home / "projects" / app.key / "tasks" / weight.name / "stamps"
             (stamps / "setup").unlink(missing_ok=True)
     except BurnishError as error:
         return Cleaned(weight, error=error)
-    return Cleaned(weight, rescue=kept)
+    return Cleaned(weight, rescue=kept.rescue, withheld=kept.withheld)
+
+
+def _tell_withheld(kept: Saved) -> None:
+    if kept.withheld:
+        names = ", ".join(map(repr, kept.names[:5])) + (f" and {len(kept.names) - 5} more" if kept.names[5:] else "")
+        sys.stderr.write(f"Never committed because of the name, copies are in {kept.withheld}: {names}\n")
 
 
 @contextmanager
