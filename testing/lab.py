@@ -85,12 +85,19 @@ class Lab:
     names: list[str] = field(default_factory=list)
 
     @classmethod
-    def make(cls, root: Path, *, author: str = AUTHOR, judge: str = CRITIC, extra: str = "") -> Lab:
-        """`extra` is more of burnish.yaml; without a `checks:` of its own nothing is checked."""
+    def make(
+        cls, root: Path, *, author: str = AUTHOR, judge: str = CRITIC, extra: str = "", confined: bool = False
+    ) -> Lab:
+        """`extra` is more of burnish.yaml; without a `checks:` of its own nothing is checked.
+
+        Agents run unconfined unless `confined`: what they try must not be stopped by the sandbox instead of by us.
+        """
         home = root / "home"
         home.mkdir(parents=True, exist_ok=True)
         # nobody who runs the tests wants to be told of it by the desktop
         env = {"HOME": str(home), "BURNISH_HOME": str(home / "burnish"), "BURNISH__NOTIFY__DESKTOP": "false"}
+        if not confined:
+            env["BURNISH__SANDBOX__MODE"] = "off"
         lab = cls(root, UserRepo.make(root / "repo"), env, extra)
         lab.agent("robot", author)
         lab.agent("judge", judge)

@@ -19,7 +19,7 @@ Capture = pytest.CaptureFixture[str]
 def test_it_says_what_it_decided_why_and_what_to_type_next(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({"tests/conftest.py": ""})
     assert main(["-C", str(user_repo.path), "init"]) == 0
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert "Python at the root" in out and "conftest.py" in out
     assert "Wrote burnish.yaml." in out and "burnish add" in out
     assert main(["-C", str(user_repo.path), "init"]) == 0

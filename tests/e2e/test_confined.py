@@ -30,7 +30,8 @@ def spying(lab: Lab, text: str) -> str:
 
 def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path) -> None:
     needs_bubblewrap()
-    lab = Lab.make(tmp_path, extra="checks: {test: 'test ! -e ~/private && ! touch ~/burnish/x', lint: null}")
+    test = "test ! -e ~/private && ! touch ~/burnish/x"
+    lab = Lab.make(tmp_path, confined=True, extra=f"checks: {{test: '{test}', lint: null}}")
     (tmp_path / "home" / "private").write_text("mine")
     lab.agent("robot", spying(lab, 'os.unlink("spoiled")\n' + AUTHOR))
     lab.agent("judge", spying(lab, CRITIC))
@@ -49,7 +50,7 @@ def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path)
 
 
 def test_off_means_off_and_is_said(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, extra="sandbox: {mode: off}")
+    lab = Lab.make(tmp_path, confined=True, extra="sandbox: {mode: off}")
     lab.add()
     said = lab.burnish("run", "1")
     assert "run with your own rights: sandbox.mode is off" in said.err
@@ -58,7 +59,7 @@ def test_off_means_off_and_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mode", "code"), [("require", 3), ("auto", 0)])
 def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mode: str, code: int) -> None:
-    lab = Lab.make(tmp_path, extra=f"sandbox: {{mode: {mode}}}")
+    lab = Lab.make(tmp_path, confined=True, extra=f"sandbox: {{mode: {mode}}}")
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "bwrap").write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
@@ -73,7 +74,7 @@ def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mod
 
 
 def test_a_judge_that_writes_is_an_event_and_a_warning_and_blocks_nothing(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, judge=SPOIL + APPROVE, extra="sandbox: {mode: off}")
+    lab = Lab.make(tmp_path, confined=True, judge=SPOIL + APPROVE, extra="sandbox: {mode: off}")
     lab.add()
     lab.burnish("run", "1")
     assert lab.task()["status"] == "verified"

@@ -166,3 +166,24 @@ def test_final_asks_before_acceptance_and_before_blocking_only(tmp_path: Path) -
     assert (lab.task()["status"], lab.task()["cycle"]) == ("waiting_approval", 3)
     lab.burnish("decide", "1", "approve")
     assert lab.task()["status"] == "verified"
+
+
+def test_an_empty_commit_is_not_an_answer_for_whatever_is_there(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.settle("approval: required")
+    lab.add()
+    lab.burnish("run", code=1)
+    before = facts(lab)
+    assert "--commit is empty" in lab.burnish("decide", "1", "approve", "--commit", "", code=2).err
+    assert facts(lab) == before
+
+
+def test_what_other_judges_judged_cannot_be_approved(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.settle("approval: required")
+    lab.add()
+    lab.burnish("run", code=1)
+    lab.settle("approval: required\nchecks: {test: 'true', lint: null}")
+    before = facts(lab)
+    assert "have changed since" in lab.burnish("decide", "1", "approve", code=4).err
+    assert facts(lab) == before

@@ -187,3 +187,15 @@ def test_two_steps_of_one_name_are_refused_before_anything_is_paid_for(tmp_path:
     said = lab.burnish("run", "1", code=None)
     assert said.code in (2, 3) and "Two steps" in said.err + said.out
     assert not lab.calls()
+
+
+def test_a_reviewer_that_could_not_be_asked_stays_visible(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.agent("bad", "sys.exit(3)")
+    lab.settle("review: {agents: [judge, bad], quorum: any}")
+    lab.add()
+    lab.burnish("run")
+    said = {r["agent"]: (r["verdict"], r["summary"]) for r in lab.show()["cycles"][0]["reviewers"]}
+    assert said["judge"][0] == "approved"
+    assert said["bad"][0] is None and "could not be asked" in said["bad"][1]
+    assert "bad" in lab.burnish("show", "review-cycle://1/review-cycle-1.md").out

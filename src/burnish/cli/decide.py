@@ -14,9 +14,10 @@ from burnish.core.gate import Answer, Choice
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.engine.overriding import needs_grounds
+from burnish.errors import BadInput
 
 Commit = Annotated[
-    str, typer.Option("--commit", metavar="SHA", help="The commit you looked at; refused if it is another now.")
+    str | None, typer.Option("--commit", metavar="SHA", help="The commit you looked at; refused if it is another now.")
 ]
 DONE = {
     Choice.APPROVE: "Approved",
@@ -30,7 +31,7 @@ def decide(
     task: TaskId,
     choice: Annotated[Choice, typer.Argument(metavar="approve|reject|fix|skip", show_default=False)],
     note: Annotated[str, typer.Option("-m", "--note", metavar="NOTE", help="For the record, and for who fixes.")] = "",
-    commit: Commit = "",
+    commit: Commit = None,
     pre_existing: questions.PreExisting = False,
     wrong_context: questions.WrongContext = False,
     out_of_scope: questions.OutOfScope = False,
@@ -47,7 +48,7 @@ def decide(
     from burnish.wiring import people
 
     wiring.refuse_inside_phase()
-    app, number = open_app(), task_id(task)
+    app, number, commit = open_app(), task_id(task), _named(commit)
     grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
     if choice is Choice.APPROVE and grounds is None and questions.on_terminal():
         shown = people.what_waits(app, number)
@@ -60,7 +61,7 @@ def decide(
 
 def override(
     task: TaskId,
-    commit: Commit = "",
+    commit: Commit = None,
     pre_existing: questions.PreExisting = False,
     wrong_context: questions.WrongContext = False,
     out_of_scope: questions.OutOfScope = False,
@@ -77,13 +78,20 @@ def override(
     from burnish.wiring import people
 
     wiring.refuse_inside_phase()
-    app, number = open_app(), task_id(task)
+    app, number, commit = open_app(), task_id(task), _named(commit)
     shown = people.check_override(app, number, commit=commit)
     given = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
     grounds = questions.grounds_or_ask(given)
     if grounds is None:
         raise needs_grounds(shown.task, f"burnish override {number}")
     _report(people.override(app, number, grounds, commit=commit or shown.commit), "Overrode the review of", as_json)
+
+
+def _named(commit: str | None) -> str:
+    """A script whose variable is empty must not lose the tie to what was looked at."""
+    if commit is not None and not commit.strip():
+        raise BadInput("--commit is empty.", hint="Name the commit you looked at, or leave the option out.")
+    return commit or ""
 
 
 def _report(task: Task, what: str, as_json: bool) -> None:

@@ -127,6 +127,9 @@ def reopen(
     as_json: AsJson = False,
 ) -> None:
     """Say that a finding is not settled; an approval that rested on it is void."""
+    from burnish import wiring
+
+    wiring.refuse_inside_phase()
     app, number = open_app(), task_id(task)
     done = app.reopen(number, finding, reason=reason)
     _report(done, app.store.task(app.key, number), "Reopened", as_json)

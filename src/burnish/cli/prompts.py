@@ -34,6 +34,8 @@ def prompts(
     as_json: AsJson = False,
 ) -> None:
     """Show what agents are told, put your own words in its place, or see what a task would get."""
+    from burnish.wiring import refuse_inside_phase
+
     if action not in ACTIONS:
         raise BadInput(f"{action!r} is nothing that prompts can do.", hint=f"It is one of: {', '.join(ACTIONS)}.")
     if name is not None and action != "render":
@@ -45,8 +47,10 @@ def prompts(
     elif action == "show":
         _show(_named(what, action), as_json)
     elif action == "edit":
+        refuse_inside_phase()
         _edit(_named(what, action), everywhere, as_json)
     else:
+        refuse_inside_phase()
         _reset(None if everything else _named(what, action), everywhere, as_json)
 
 

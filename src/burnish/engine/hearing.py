@@ -91,21 +91,33 @@ def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
     else:
         with ThreadPoolExecutor(len(seats)) as threads:
             answers = list(threads.map(hear, seats))
-    heard = tuple(a for a in answers if isinstance(a, Heard))
     failures = [a for a in answers if isinstance(a, PhaseFailed)]
-    if failures and (not heard or hearing.policy.quorum == "all"):
+    if failures and (len(failures) == len(answers) or hearing.policy.quorum == "all"):
         raise failures[0]
-    return heard
+    return tuple(
+        _unheard(hearing, seat, answer) if isinstance(answer, PhaseFailed) else answer
+        for seat, answer in zip(seats, answers, strict=True)
+    )
+
+
+def _unheard(hearing: Hearing, seat: Seat, failure: PhaseFailed) -> Heard:
+    """One that could not be asked stays at the table: it never counts for an approval, and everybody sees it."""
+    silence = Unreadable(f"it could not be asked: {failure.what}", "")
+    return Heard(Voice(seat.name, seat.spec.model, silence, hearing.now(), raw_sha256=""))
 
 
 def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
     """What was said, put together."""
     policy = hearing.policy
     panel = combine(tuple(h.voice for h in heard), quorum=policy.quorum, configured=len(policy.reviewers))
-    # A path is covered when any reviewer saw it; one that did not look leaves it to the others.
-    missing = [set(h.uncovered) for h in heard]
+    # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
+    missing = [set(h.uncovered) for h in heard if _approves(h.voice)]
     uncovered = sorted(set.intersection(*missing)) if missing else []
     return replace(panel, uncovered=tuple(uncovered), mechanical=bool(heard) and all(h.mechanical for h in heard))
+
+
+def _approves(voice: Voice) -> bool:
+    return isinstance(voice.reading, Review) and voice.reading.verdict is Verdict.APPROVED
 
 
 def mechanical(heard: tuple[Heard, ...]) -> frozenset[str]:

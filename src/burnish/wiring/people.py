@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from burnish.core.flow import REVIEW_TOO, WORK_ALONE
-from burnish.core.gate import Answer, Person, Shown
+from burnish.core.gate import Answer, Choice, Person, Shown
 from burnish.core.history import History
 from burnish.core.override import Grounds
 from burnish.core.status import Status
@@ -13,6 +13,7 @@ from burnish.core.task import Task
 from burnish.engine import actions, asking, overriding, people
 from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp
+from burnish.errors import Refused
 from burnish.wiring.helpers import Stops
 from burnish.wiring.holding import refuse_if_held
 from burnish.wiring.reader import refuse_inside_phase
@@ -22,12 +23,22 @@ from burnish.wiring.requests import RunRequest
 if TYPE_CHECKING:
     from burnish.wiring.app import App
 
+# what a person accepts must be what was judged, by those who judge now
+ACCEPTING = (Choice.APPROVE, Choice.SKIP)
+
 
 def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
     """`burnish decide`; the web and the terminal's interface do the same."""
     refuse_inside_phase()
     refuse_if_held(app, task_id)
-    policy, person = app.policy(app.store.task(app.key, task_id)), Person(app.person, via)
+    task = app.store.task(app.key, task_id)
+    policy, person = app.policy(task), Person(app.person, via)
+    judged = app.store.approval(app.key, task_id)
+    if answer.choice in ACCEPTING and judged and judged.valid and judged.judge != policy.judge:
+        raise Refused(
+            f"The checks, reviewers or prompts that judged task {task_id} have changed since.",
+            hint=f"Have it judged anew: burnish run {task_id}",
+        )
     people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
     return _kept(app, task_id)
 
