@@ -102,6 +102,33 @@ def test_a_merged_task_comes_back_completed(lab: Lab) -> None:
     assert lab.task()["status"] == "completed"
 
 
+@pytest.mark.parametrize("from_ref", [False, True])
+def test_a_removed_task_stays_removed(lab: Lab, from_ref: bool) -> None:
+    lab.burnish("rm", "1")
+    lose_database(lab)
+    said = lab.burnish("rebuild", "--json", *(["--from-ref"] if from_ref else [])).json
+    assert [one["status"] for one in said["restored"]] == ["removed"] and said["damaged"] == []
+    before = lab.repo.git("rev-parse", "main")
+    lab.burnish("merge", "--all-verified", code=None)
+    assert lab.repo.git("rev-parse", "main") == before and lab.burnish("list", "--json").json["tasks"] == []
+
+
+@pytest.mark.parametrize("edit", [lambda events: without_approval(events), lambda events: twice_verified(events)])
+def test_a_removed_task_stays_removed_even_if_its_story_is_flawed(lab: Lab, edit: Edit) -> None:
+    lab.burnish("rm", "1")
+    altered(lab, edit)
+    lose_database(lab)
+    lab.burnish("rebuild", code=None)
+    assert lab.burnish("list", "--json").json["tasks"] == []
+
+
+def twice_verified(events: list[dict[str, Any]]) -> None:
+    """A story that contradicts itself."""
+    for event in events:
+        if event["type"] == "task.status" and event["data"]["to"] == "verified":
+            event["data"]["from"] = "blocked"
+
+
 def without_approval(events: list[dict[str, Any]]) -> None:
     events[:] = [event for event in events if event["type"] != "review.approved"]
 

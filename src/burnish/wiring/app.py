@@ -137,7 +137,12 @@ class App:
         return self.store.task(self.key, task_id)
 
     def remove(self, task_id: int) -> Task:
-        return actions.remove(self.book, self.code, task_id)
+        from burnish.wiring.retelling import keep_removal
+
+        told = self.store.history(self.key, task_id)
+        task = actions.remove(self.book, self.code, task_id)
+        keep_removal(self, told)
+        return task
 
     def cancel(self, task_id: int) -> Task:
         return actions.cancel(self.book, self.code, task_id)

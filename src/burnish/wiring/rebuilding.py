@@ -127,7 +127,8 @@ def _replay(app: App, name: str, events: list[Recorded], source: str, note: str,
     except (BurnishError, ValueError, KeyError, TypeError, AttributeError) as error:
         # A story that contradicts itself is not told at all; what the branch holds is still there.
         done.damaged.append((source, f"it contradicts itself: {error}"))
-        found = _from_commits(app, name)
+        gone = any(event.type == "task.removed" for event in events)
+        found = None if gone else _from_commits(app, name)
         if found is None or source == FROM_COMMITS:
             return
         events, source, note = found

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.event import TYPES, Recorded
+from burnish.core.history import History
 from burnish.core.status import Status
 from burnish.core.task import TaskType
 from burnish.review.strictjson import loads
+from burnish.wiring.book import StoreBook
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
 
 KEYS = {"id": int, "ts": str, "project": str, "task": str, "run": int, "cycle": int, "type": str, "data": dict}
 CANNOT_BE_SHOWN = "its approval could not be shown, so it is to be judged again"
@@ -78,4 +84,31 @@ def _cut(events: list[Recorded], place: int) -> list[Recorded]:
     lost = events[place]
     again = {"action": "again", "by": "burnish", "why": CANNOT_BE_SHOWN, "supersede": ["check", "review"]}
     word = Recorded(lost.id, lost.ts, lost.project, lost.task, lost.run, lost.cycle, "decision.made", again)
-    return [*events[:place], word]
+    # what a person took away does not come back because its story has a flaw
+    removed = [event for event in events[place + 1 :] if event.type == "task.removed"]
+    return [*events[:place], word, *removed[-1:]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembering(StoreBook):
+    """The book, with the history of a task that is in no list any more."""
+
+    told: History = field(kw_only=True)
+
+    def history(self, task_id: int) -> History:
+        return self.told
+
+
+def keep_removal(app: App, told: History) -> None:
+    """The trail of a removed task, once more: else a rebuilt database would bring it back."""
+    from burnish.engine.archive import archive
+    from burnish.wiring.helpers import Stops
+    from burnish.wiring.rendering import Nobody
+    from burnish.wiring.requests import RunRequest
+    from burnish.wiring.running import deps_for
+
+    task = told.task
+    if task.branch:
+        deps = deps_for(app, RunRequest(), Nobody(), Stops(), "")
+        book = _Remembering(app.store, app.key, told=told)
+        archive(replace(deps, book=book), app.code.workspace(task), task, task.cycle)
