@@ -122,6 +122,20 @@ def test_a_removed_task_stays_removed_even_if_its_story_is_flawed(lab: Lab, edit
     assert lab.burnish("list", "--json").json["tasks"] == []
 
 
+def test_an_approval_of_what_the_branch_no_longer_holds_does_not_come_back(lab: Lab) -> None:
+    lab.add("Second")
+    lab.burnish("run", "2", code=None)
+    branch, tree = "refs/heads/burnish/1-add-division", lab.repo.git("rev-parse", "main^{tree}")
+    moved = lab.repo.git("commit-tree", tree, "-p", branch, "-m", "by hand")
+    lab.repo.git("update-ref", branch, moved)
+    lab.burnish("merge", "1", code=4)
+    lose_database(lab)
+    one, _ = lab.burnish("rebuild", "--json").json["restored"]
+    assert one["status"] == "code_review" and "approval void: the branch has moved" in one["note"]
+    assert lab.task()["status"] == "code_review" and [e["task"] for e in lab.events("approval.voided")] == ["1"]
+    lab.burnish("merge", "1", code=4)
+
+
 def twice_verified(events: list[dict[str, Any]]) -> None:
     """A story that contradicts itself."""
     for event in events:

@@ -13,6 +13,7 @@ from burnish.core.commit import Commit
 from burnish.core.event import Event, Recorded
 from burnish.core.status import Status
 from burnish.core.task import Spec
+from burnish.engine import actions
 from burnish.errors import BurnishError
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
@@ -67,7 +68,19 @@ def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
             events = [replace(event, id=start + n) for n, event in enumerate(events)]
             last = events[-1].id
         _replay(app, name, events, source, note, done)
+    # only now: what is recorded anew must not take the numbers of what is told again
+    done.restored = [_if_unmoved(app, one) for one in done.restored]
     return done
+
+
+def _if_unmoved(app: App, one: Restored) -> Restored:
+    """An approval may have been voided after its story was last written: the branch itself tells."""
+    for task in app.store.tasks(app.key, ids=[one.task]):
+        approval = app.store.approval(app.key, task.id)
+        why = actions.void_stale(app.book, app.code, task, approval.judge if approval else "")
+        if why:
+            return replace(one, status=Status.CODE_REVIEW.value, note=f"approval void: {why}")
+    return one
 
 
 def _names(app: App) -> list[str]:
