@@ -87,6 +87,44 @@ def test_checks_that_fail_on_the_merged_tree_keep_it_out(tmp_path: Path) -> None
     assert not lab.events("task.merged")
 
 
+@pytest.mark.parametrize("red_before", [False, True])
+def test_a_check_that_is_red_by_its_exit_code_alone_is_never_clear(tmp_path: Path, red_before: bool) -> None:
+    test = "false" if red_before else "test ! -f other.py"
+    lab = lab_of(tmp_path, f"checks: {{test: '{test}', lint: null}}\n")
+    verified(lab)
+    lab.repo.commit({"other.py": "z = 1\n"})
+    calls = len(lab.calls())
+    said = lab.burnish("merge", "1", code=None)
+    assert "test fail on both together, so both together are reviewed" in said.err
+    assert [c["phase"] for c in lab.calls()[calls:]] == ["review"]
+    assert not any(event["data"].get("rechecked") for event in lab.events("task.merged"))
+
+
+# One case of a JUnit report fails once the file named by the first word is there; the check says so.
+CASES = """
+import pathlib, sys
+bad = pathlib.Path(sys.argv[1]).exists()
+failure = "<failure message='no'/>" if bad else ""
+report = f"<testsuite><testcase classname='t' name='one'>{failure}</testcase></testsuite>"
+pathlib.Path(sys.argv[2]).write_text(report)
+sys.exit(1 if bad else 0)
+"""
+
+
+@pytest.mark.parametrize(("file", "clear"), [("app.py", True), ("other.py", False)])
+def test_a_case_that_fails_is_clear_only_if_it_failed_before_the_task_began(
+    tmp_path: Path, file: str, clear: bool
+) -> None:
+    (tmp_path / "cases.py").write_text(CASES)
+    command = f"['{sys.executable}', '{tmp_path}/cases.py', '{file}', '{{report_dir}}/r.xml']"
+    lab = lab_of(tmp_path, f"checks: {{test: {{command: {command}, junit: r.xml}}, lint: null}}\n")
+    verified(lab)
+    lab.repo.commit({"other.py": "z = 1\n"})
+    said = lab.burnish("merge", "1", code=None)
+    assert ("fail on both together" in said.err) is not clear
+    assert any(event["data"].get("rechecked") for event in lab.events("task.merged")) is clear
+
+
 def test_what_both_sides_touched_is_reviewed_once_and_merged_when_approved(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, PASSES, author="app.write_text(app.read_text() + '\\n\\n\\n\\n# end\\n')")
     verified(lab)

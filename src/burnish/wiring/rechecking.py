@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.commit import Base
 from burnish.core.event import Event, Recorded
 from burnish.core.flow import Work, next_step
@@ -73,12 +74,16 @@ def why_not_clear(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan) ->
         return f"{target.name} has changed {', '.join(both[:3])} as well"
     # a person's command holds no claim, and a task that is rechecked is not being run
     deps = replace(deps, book=app.book, progress=NotesOnly(deps.progress))
-    red = failing(deps, fit.task, app.policy(fit.task), Base(target.now.sha, target.now.tree, target.name), plan.commit)
+    now = Base(target.now.sha, target.now.tree, target.name)
+    red = failing(deps, fit.task, app.policy(fit.task), now, plan.commit, began=base.tree)
     return f"{target.name} has moved, and {red}" if red else None
 
 
-def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str) -> str | None:
-    """What of the checks does not clear the commit, compared with the target as it is now."""
+def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, began: str) -> str | None:
+    """What of the checks does not clear the commit: red, and not by cases alone that were red all along.
+
+    `began` is the tree that the task started from: what only the new target brought is nobody's to wave through.
+    """
     specs = [s for s in policy.checks if not (task.spec.skip_tests and s.name == "test")]
     if not specs:
         return "there is no check that could tell whether both go together"
@@ -89,10 +94,19 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str) -> 
     with deps.code.throwaway(commit, f"{task.name}-merge") as files:
         run_setup_in(deps, task, site, files, "merge-setup")
         reports = checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(policy, task, "merge"))
-    pairs = zip(specs, reports, strict=True)
-    compared = [checks.compare(report, deps.book.baseline(base.tree, spec.words)) for spec, report in pairs]
-    red = [c.report.name for c in compared if c.report.blocking and not c.clean]
+    red = []
+    for spec, report in zip(specs, reports, strict=True):
+        before = (deps.book.baseline(tree, spec.words) for tree in (base.tree, began))
+        if report.blocking and not _clear(report, [checks.compare(report, one) for one in before]):
+            red.append(report.name)
     return f"{', '.join(red)} fail on both together" if red else None
+
+
+def _clear(report: CheckReport, compared: list[Comparison]) -> bool:
+    """It passed, or each case that fails has failed on every side before. An exit code alone names no case."""
+    if report.status is CheckStatus.PASSED:
+        return compared[0].clean
+    return bool(report.failures or report.remarks) and all(one.clean for one in compared)
 
 
 def review_together(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan, why: str) -> Task:
