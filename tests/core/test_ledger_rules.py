@@ -87,6 +87,27 @@ def test_severity_may_rise_where_the_code_changed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "rises"),
+    [
+        ("line_10 = 10\n", "# why\nline_10 = 10\n", False),
+        ("line_10 = 10\n", "line_10 = 10\n# why\n", False),
+        ("line_8 = 8\n", "line_8 = 0\n", False),
+        ("line_12 = 12\n", "line_12 = 0\n", False),
+        ("line_9 = 9\n", "line_9 = 0\n", True),
+        ("line_9 = 9\n", "", True),
+        ("line_10 = 10\n", "line_10 = 10 + 0\n", True),
+    ],
+)
+def test_only_a_change_of_the_very_lines_lets_severity_rise(old: str, new: str, rises: bool) -> None:
+    after = {"a.py": TEXT.replace(old, new)}
+    quote = next(line for line in after["a.py"].split("\n") if line.startswith("line_10 "))
+    line = after["a.py"].split("\n").index(quote) + 1
+    worse = replace(WARN, severity=Severity.ERROR, line=line, quote=quote)
+    update = absorb_review(ledger(), remarks=(worse,), cycle=2, delta=change(FILES, after, {}), files=after.get)
+    assert update.finding("F1").remark.severity is (Severity.ERROR if rises else Severity.WARNING)
+
+
+@pytest.mark.parametrize(
     ("line", "severity", "narrow", "kept"),
     [
         (30, Severity.WARNING, True, Severity.WARNING),  # in the delta

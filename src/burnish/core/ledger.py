@@ -10,7 +10,7 @@ from burnish.core.finding import Finding, Remark, Severity, State
 from burnish.core.ledger_checks import absorb_checks, absorb_source, is_check
 from burnish.core.ledger_people import dispute, expire, reopen, waive
 from burnish.core.matching import SAME, SAME_THOUGH_OPEN, SAME_THOUGH_SETTLED, pair, pair_left_over, trace
-from burnish.core.reanchor import Place, Tree, follow, touches
+from burnish.core.reanchor import Place, Tree, follow, rewrites, touches
 from burnish.core.review import Ruling, RulingState
 from burnish.core.update import Update, between, next_number
 from burnish.core.voices import Group, hear, in_order, keep_words, traced
@@ -154,7 +154,7 @@ def _newer(book: _Book, finding: Finding, group: Group) -> Remark:
     merged = replace(
         new, file=new.file or old.file, line=line, end_line=end_line, quote=quote, rule=new.rule or old.rule
     )
-    if new.severity.rank >= old.severity.rank or touches(book.delta, merged.file, line, end_line):
+    if new.severity.rank >= old.severity.rank or rewrites(book.delta, merged.file, line, end_line):
         return merged
     book.notes.append(f"{finding.id} stays {old.severity}: no code changed there since it was called that")
     return replace(merged, severity=old.severity)

@@ -139,6 +139,31 @@ def touches(delta: Change | None, file: str | None, line: int | None, end_line: 
     return any(line - NEAR <= number <= last + NEAR for number in touched_lines(changed))
 
 
+def rewrites(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
+    """Did the change alter these very lines, or one beside them? What is only put in above or below does not."""
+    if not touches(delta, file, line, end_line):
+        return False
+    changed = delta.file(file) if delta and file else None
+    if changed is None or line is None or changed.status == "A" or not changed.hunks:
+        return True
+    last = max(end_line or line, line)
+    inside = any(line <= number <= last for number in changed.changed_lines())
+    return inside or any(line - 1 <= number <= last + 1 for number in _replaced_lines(changed))
+
+
+def _replaced_lines(changed: ChangedFile) -> set[int]:
+    """Lines of the new file that stand instead of others, or right behind some that were taken out."""
+    numbers: set[int] = set()
+    for hunk in changed.hunks:
+        here, instead = hunk.new_start, False
+        for text in hunk.text.split("\n")[1:]:
+            instead = text.startswith("-") or (instead and text.startswith("+"))
+            if instead:
+                numbers.add(max(here, 1))
+            here += text.startswith((" ", "+"))
+    return numbers
+
+
 def touched_lines(changed: ChangedFile) -> set[int]:
     """Lines of the new file that were added or altered, or that stand where some were taken out."""
     numbers = changed.changed_lines()
