@@ -136,6 +136,14 @@ def test_an_approval_of_what_the_branch_no_longer_holds_does_not_come_back(lab: 
     lab.burnish("merge", "1", code=4)
 
 
+def test_it_says_that_tasks_which_were_never_run_are_lost(lab: Lab) -> None:
+    lab.add("Never run")
+    assert "never run" not in lab.burnish("rebuild").err, "nothing is missing"
+    lose_database(lab)
+    said = lab.burnish("rebuild").err
+    assert "Tasks that were never run leave no trace outside the database; add them again." in said
+
+
 def twice_verified(events: list[dict[str, Any]]) -> None:
     """A story that contradicts itself."""
     for event in events:

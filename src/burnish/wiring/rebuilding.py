@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ARTIFACTS = "refs/burnish/artifacts/"
 BRANCHES = "refs/heads/burnish/"
+NO_TRACE = "Tasks that were never run leave no trace outside the database; add them again."
 FROM_COMMITS = "the commits of its branch"
 _NAME = re.compile(r"([1-9][0-9]{0,8})-[a-z0-9-]+")
 
@@ -70,6 +72,8 @@ def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
         _replay(app, name, events, source, note, done)
     # only now: what is recorded anew must not take the numbers of what is told again
     done.restored = [_if_unmoved(app, one) for one in done.restored]
+    if done.restored or not done.present:
+        sys.stderr.write(f"{NO_TRACE}\n")
     return done
 
 
