@@ -11,7 +11,7 @@ from testing.byhand import ADDS_A_LINE, commit_by_hand
 from testing.lab import APPROVE, CRITIC, REJECT, Lab
 from testing.terminal import terminal
 
-MENU = "[a]pprove  [r]eject  [f]ix-and-retry  [s]kip"
+MENU = "[a]pprove  [r]eject  [f]ix-and-retry"
 TWO = """
 mild = {**flaw, "severity": "warning", "title": "A name that says nothing", "line": 2}
 print(verdict("changes_requested", "one error and a wish", [flaw, mild]))
@@ -74,15 +74,17 @@ def test_a_required_review_is_not_skipped_and_other_keys_do_nothing(tmp_path: Pa
         screen.answer("s")
         screen.expect("cannot be skipped")
         screen.answer("x")
-        screen.answer("\x1b[A", after="Press a, r, f or s")
+        screen.answer("\x1b[A", after="Press a, r or f.")
         screen.answer("a")
         assert screen.ended() == 0
+    assert "[s]kip" not in screen.plain, "what would be refused is not offered"
     assert lab.task()["review_status"] == "passed"
 
 
 def test_skip_where_the_settings_allow_it(tmp_path: Path) -> None:
     lab = gated(tmp_path, REJECT, extra="review: {agents: [judge], required: false}\n")
     with terminal(lab, *RUN) as screen:
+        screen.expect(f"{MENU}  [s]kip")
         screen.answer("s")
         assert screen.ended() == 0
     assert (lab.task()["status"], lab.task()["review_status"]) == ("verified", "skipped")

@@ -18,7 +18,8 @@ from burnish.core.finding import Finding, blocks, worst_first
 from burnish.core.gate import Answer, Choice, Shown
 
 KEYS = {"a": Choice.APPROVE, "r": Choice.REJECT, "f": Choice.FIX, "s": Choice.SKIP}
-MENU = "  [a]pprove  [r]eject  [f]ix-and-retry  [s]kip"
+MENU = "  [a]pprove  [r]eject  [f]ix-and-retry"
+SKIP = "  [s]kip"
 TONES = {"approved": "green", "changes_requested": "yellow", "rejected": "red", "needs_discussion": "magenta"}
 # Seconds between looks at whether an answer is still wanted; a stop is noticed as fast.
 PATIENCE = 0.25
@@ -80,7 +81,7 @@ def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
     facts = f"Commit {shown.commit[:12]}. See the change in another terminal: burnish diff {task.id}"
     yield paint(cut(facts, room), "dim", on=colour)
     yield ""
-    yield paint(MENU, "bold", on=colour)
+    yield paint(f"{MENU}{SKIP if shown.may_skip else ''}", "bold", on=colour)
 
 
 def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
@@ -122,7 +123,8 @@ def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:
     while True:
         choice = KEYS.get(_read("> ", waits, keys=True))
         if choice is None:
-            tell("Press a, r, f or s. Ctrl-C leaves the task waiting.")
+            keys = "a, r, f or s" if shown.may_skip else "a, r or f"
+            tell(f"Press {keys}. Ctrl-C leaves the task waiting.")
         elif choice is Choice.SKIP and not shown.may_skip:
             tell("The review is required, so it cannot be skipped (`review.required: false` allows it).")
         elif choice is Choice.APPROVE and shown.against:
