@@ -212,7 +212,8 @@ def test_uncommitted_work_in_the_way_is_refused_and_stays(tmp_path: Path) -> Non
     lab.repo.git("checkout", "app.py")
     (lab.repo.path / "f1.py").write_text("untracked, and in the way\n")
     before = lab.refs("refs/"), lab.repo.fingerprint(), lab.events()
-    lab.burnish("merge", "1", code=4)
+    said = lab.burnish("merge", "1", code=4)
+    assert "overwritten by merge: f1.py" in " ".join(said.err.split())
     assert (lab.refs("refs/"), lab.repo.fingerprint(), lab.events()) == before
     (lab.repo.path / "f1.py").rename(lab.repo.path / "notes.txt")
     lab.burnish("merge", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import takewhile
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
@@ -26,6 +27,7 @@ ELSEWHERE = (
 )
 # A merge, pick or rebase that is under way: the files are not what HEAD says.
 UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
+_MOST_PATHS = 5
 
 
 def target_ref(project: Project, branch: str) -> tuple[str, str]:
@@ -126,6 +128,10 @@ def said(done: Captured, what: str) -> PhaseFailed:
 
 
 def _last(done: Captured) -> str:
-    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith(("error:", "fatal:"))]
-    return (errors or lines or [""])[0]
+    """The line that says why, and the paths that git lists under it."""
+    lines = [line for line in done.stderr.decode(errors="replace").split("\n") if line.strip()]
+    at = next((n for n, line in enumerate(lines) if line.startswith(("error:", "fatal:"))), 0)
+    paths = [line.strip() for line in takewhile(lambda line: line.startswith("\t"), lines[at + 1 :])]
+    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    why = lines[at].strip() if lines else ""
+    return f"{why} {', '.join(paths[:_MOST_PATHS])}{more}".strip()
