@@ -144,6 +144,15 @@ def test_it_says_that_tasks_which_were_never_run_are_lost(lab: Lab) -> None:
     assert "Tasks that were never run leave no trace outside the database; add them again." in said
 
 
+def test_a_damaged_review_is_named_and_decides_nothing(lab: Lab) -> None:
+    place = story_file(lab).with_name("review-cycle-1.md")
+    place.write_text(place.read_text().replace("---", "--", 1))
+    lose_database(lab)
+    said = lab.burnish("rebuild", "--json", code=1).json
+    assert said["damaged"] == [{"file": str(place), "why": "it has no front matter"}]
+    assert lab.task()["status"] == "verified"
+
+
 def twice_verified(events: list[dict[str, Any]]) -> None:
     """A story that contradicts itself."""
     for event in events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
 from burnish.git.refs import list_refs
+from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
 from burnish.wiring.retelling import Damaged, as_far_as_shown, read_story
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
     names = _names(app)
     # Their own numbers, unless others were given out again in the meantime.
     stories = {name: _story(app, name, done, from_ref=from_ref) for name in names if _number(name) not in known}
+    if not from_ref:
+        done.damaged += [found for name in names for found in _damaged_reviews(app, name)]
     done.present = sorted(_number(name) for name in names if _number(name) in known)
     taken = {event.id for event in told}
     clash = any(event.id in taken for story in stories.values() if story for event in story[0])
@@ -99,6 +102,18 @@ def _names(app: App) -> list[str]:
     for name in sorted(names, key=lambda name: (folder / name / "artifacts" / "events.jsonl").is_file()):
         best[_number(name)] = name
     return sorted(best.values(), key=_number)
+
+
+def _damaged_reviews(app: App, name: str) -> Iterator[tuple[str, str]]:
+    """The task's `review-cycle-N.md` that cannot be read. Nothing is decided by them, but people read them."""
+    folder = app.home / "projects" / app.key / "tasks" / name / "artifacts"
+    for file in sorted(folder.glob("review-cycle-*.md")):
+        if cycle_of(file.name) is None or not file.is_file():
+            continue
+        try:
+            parse_artifact(file.read_text("utf-8", "replace"), str(file))
+        except MalformedArtifact as error:
+            yield str(file), error.what.removeprefix(f"{file} is damaged: ").rstrip(".")
 
 
 def _number(name: str) -> int:
