@@ -78,6 +78,15 @@ def test_what_is_never_committed_because_of_its_name_is_kept_beside_and_said(tmp
     assert not lab.refs("refs/burnish/rescue/")
 
 
+def test_a_repository_inside_the_workspace_may_hold_such_files_too(lab: Lab) -> None:
+    number, place = done(lab)
+    lab.repo.git("init", "-q", str(place / "inner"))
+    (place / "inner" / ".env").write_text("inside\n")
+    lab.burnish("clean", number)
+    (kept,) = place.parent.glob(f".withheld-{place.name}-*")
+    assert (kept / "inner" / ".env").read_text() == "inside\n"
+
+
 def test_commits_that_an_agent_made_itself_are_kept_too(lab: Lab) -> None:
     number, place = done(lab)
     (place / "idea.py").write_text("mine = 1\n")

@@ -96,14 +96,29 @@ def left_out_by_name(project: Project, index: Path, root: Path, but: Collection[
     """Untracked files that only burnish's own list of names keeps out of commits; the user's lists come first."""
     listed = project.git("ls-files", "-z", "-o", "--exclude-per-directory=.gitignore", index=index, work_tree=root)
     known = {os.fsencode(name.strip("/")) for name in but}
+    paths = [file for path in listed.stdout.split(b"\0") if path for file in _files(root, path) if file not in known]
     # "./" keeps a name like ":(top)" from being read as more than a name.
-    asked = b"".join(b"./" + path + b"\0" for path in listed.stdout.split(b"\0") if path and path not in known)
+    asked = b"".join(b"./" + path + b"\0" for path in paths)
     args = ("check-ignore", "-z", "-v", "--stdin", "--no-index")
     told = project.git(*args, work_tree=root, stdin=asked, ok=(0, 1)).stdout.split(b"\0")
     names = {line for line in SECRETS.encode().split() if not line.startswith(b"!")}
     # in fours: the list, the line in it, the pattern, the path
     found = zip(told[0::4], told[2::4], told[3::4], strict=False)
     return [path[2:] for source, name, path in found if name in names and source.endswith(b"info/exclude")]
+
+
+def _files(root: Path, path: bytes) -> Iterable[bytes]:
+    """The path itself, or the files of a repository inside the workspace, which git lists as one folder."""
+    if not path.endswith(b"/"):
+        return [path]
+    walk = os.walk(root / os.fsdecode(path))
+    inside = (
+        Path(here, name)
+        for here, _, names in walk
+        for name in names
+        if ".git" not in Path(here).relative_to(root).parts
+    )
+    return [os.fsencode(file.relative_to(root)) for file in inside if file.is_symlink() or file.is_file()]
 
 
 def _new_folder(wanted: Path) -> Path:
