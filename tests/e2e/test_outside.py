@@ -133,6 +133,23 @@ def test_what_is_empty_or_unreadable_is_refused_by_name_and_nothing_changes(tmp_
     assert state(lab) == before
 
 
+@pytest.mark.parametrize("line", ["### F1 [ERROR] Code Quality: hole (app.py:1)", "- [error] app.py:1 sql hole"])
+def test_an_approval_that_lists_an_error_does_not_verify_the_task(tmp_path: Path, line: str) -> None:
+    lab = handed(tmp_path)
+    lab.burnish("review", "1", "--from", write(lab, f"**Verdict: APPROVED**\n\n{line}\n"), code=None)
+    assert lab.task()["status"] != "verified"
+    (finding,) = lab.show(1)["findings"]
+    assert (finding["severity"], finding["file"], finding["line"]) == ("error", "app.py", 1)
+
+
+def test_an_approval_with_a_line_like_a_finding_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    before = state(lab)
+    said = lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n\n| **error** | app.py |\n"), code=2)
+    assert "looks like a finding and could not be read" in " ".join(said.err.split())
+    assert state(lab) == before
+
+
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     assert "cannot be read" in lab.burnish("review", "1", "--from", str(tmp_path / "none"), code=2).err

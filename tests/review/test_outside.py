@@ -245,6 +245,7 @@ def test_marked_findings_count_beside_those_with_headings() -> None:
         "No [error] here, but [ERROR] there",
         "`[ERROR]` the query is open",
         "### **Blocker**",
+        "<details>\n- [error] f.py:1 hole\n</details>",
         "x" * 1200 + " [ERROR]",
     ],
 )
@@ -261,6 +262,7 @@ def test_an_approval_with_a_line_that_looks_like_an_unread_finding_is_refused(li
         "- **Critical**: none",
         "**Error handling** is good",
         "> [ERROR] said the last review",
+        "<!-- [ERROR] f.py:1 of a template -->",
         "```\n[ERROR] f.py:1 a log\n```",
         "It now logs `[ERROR] no such file`.",
         "See [error handling](docs/errors.md).",

@@ -53,6 +53,7 @@ _ALARM = re.compile(
 )
 _DENIED = re.compile(r"\b(?:no|zero|0|without|without any)[ \t]+\Z", re.IGNORECASE)
 _NOTHING = re.compile(r"[\W_]*(?:none|0|no|nothing|n/a)(?:[ \t]+found)?[\W_]*", re.IGNORECASE)
+_FOLD = re.compile(r"</?(?:details|summary|div|section|p|ul|ol|li|table|tr|td)\b[^<>\n]*>", re.IGNORECASE)
 _SPAN = re.compile(r"`+([^`\n]*)`+")
 _RULING = re.compile(
     r"(?:[-*][ \t]+)?\**(?P<id>F[1-9]\d{0,6})\**:?\**[ \t]*[:–—-]?[ \t]*(?:is[ \t]+)?"
@@ -163,10 +164,13 @@ def numberless(body: str) -> str:
 
 def unread_alarm(body: str) -> str:
     """A line that calls something grave, and from which no finding was read."""
-    for line in prose_lines(body):
-        known = len(line) <= LONGEST_LINE and (_as_marked(line.strip()) or remarks_in([line]))
-        if not known and any(_alarming(found) for found in _ALARM.finditer(_SPAN.sub(_unquoted, line))):
-            return line.strip()[:200]
+    # what is folded away in raw HTML is not read, and still said
+    unfolded = prose_lines(_FOLD.sub("", body))
+    for mine, line in zip(prose_lines(body), unfolded, strict=True):
+        for text in dict.fromkeys((mine, line)):
+            read = mine and len(mine) <= LONGEST_LINE and (_as_marked(mine.strip()) or remarks_in([mine]))
+            if not read and any(_alarming(found) for found in _ALARM.finditer(_SPAN.sub(_unquoted, text))):
+                return text.strip()[:200]
     return ""
 
 
