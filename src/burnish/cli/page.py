@@ -87,6 +87,8 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             yield cut(f"  {_phase(phase)}{by}", room)
         for check in cycle.get("checks") or ():
             yield cut(f"  {_check(check)}", room)
+        for warning in cycle.get("warnings") or ():
+            yield from _wrap(warning, room, "  note: ", lines=2)
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
         if cycle.get("artifact"):

@@ -52,7 +52,8 @@ def _words(event: Recorded) -> str | None:
             name, _, step = phase.partition(":")
             return f"Running review: {one_line(step)}…" if step else STARTS.get(name)
         case "phase.finished":
-            return ENDS.get(phase)
+            warned = data.get("warnings") or ()
+            return f"Note: {_short(warned[0])}" if phase == "check" and warned else ENDS.get(phase)
         case "phase.failed":
             why = data.get("what") or data.get("error")
             return f"{phase.capitalize()} failed: {_short(why)}"

@@ -23,6 +23,8 @@ from burnish.engine.ports import Deps
 from burnish.engine.site import Site, isolation_env, run_setup_in
 from burnish.errors import PhaseFailed
 
+NO_TESTS = "No tests are configured or found, so nothing was tested."
+
 
 def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     """Run every check on this cycle's commit; what is new becomes findings."""
@@ -163,7 +165,7 @@ def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     said = []
     if not any(s.name == "test" for s in site.policy.checks):
-        said.append("No tests are configured or found, so nothing was tested.")
+        said.append(NO_TESTS)
     said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     unknown = [c.report.name for c in comparisons if c.baseline is None]
     if unknown:

@@ -13,6 +13,7 @@ from burnish.core.history import History
 from burnish.core.ledger import Update
 from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
 from burnish.core.task import Task
+from burnish.engine.checking import NO_TESTS
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject
@@ -40,6 +41,7 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
         change=subject.change,
         verdict=weighed(site.policy.block_on, panel, update.findings),
         block_on=site.policy.block_on,
+        warnings=() if any(c.name == "test" for c in site.policy.checks) else (NO_TESTS,),
     )
     whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}

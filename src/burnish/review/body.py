@@ -48,6 +48,8 @@ class Cycle:
     # the verdict after contradictions were weighed; else the panel's own
     verdict: Verdict | None = None
     block_on: Severity = Severity.ERROR
+    # what a reader must not mistake for a clean result
+    warnings: tuple[str, ...] = ()
 
 
 def artifact_of(cycle: Cycle) -> ReviewArtifact:
@@ -104,6 +106,7 @@ def render_body(cycle: Cycle, verdict: str) -> str:
         f"**Cycle {cycle.cycle} of {cycle.max_cycles}**\n",
         f"**Status**: {_STATUS[verdict]}\n",
         _by(cycle.panel),
+        "".join(f"> **Note**: {line(warning)}\n" for warning in cycle.warnings),
         f"## Overall Summary\n\n{_summary(cycle.panel)}\n",
         _compliance(cycle.panel.compliance if cycle.panel else ()),
         _findings(cycle.findings),

@@ -38,6 +38,7 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "summary": review.get("summary"),
         "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
+        "warnings": check.get("warnings") or [],
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,
     }
