@@ -89,11 +89,23 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             yield cut(f"  {_check(check)}", room)
         for warning in cycle.get("warnings") or ():
             yield from _wrap(warning, room, "  note: ", lines=2)
+        yield from (cut(f"  {line}", room) for line in _moved(story, cycle["number"]))
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
         if cycle.get("artifact"):
             name = one_line(str(cycle["artifact"])).rpartition("/")[2]
             yield cut(f"  burnish show review-cycle://{story['id']}/{name}", room)
+
+
+def _moved(story: Story, cycle: int) -> Iterator[str]:
+    """Which findings this cycle raised, and which it settled."""
+    findings = story.get("findings") or ()
+    raised = [str(f["id"]) for f in findings if f.get("first_cycle") == cycle]
+    settled = [str(f["id"]) for f in findings if f.get("state") == "resolved" and f.get("last_cycle") == cycle]
+    if raised:
+        yield f"raised    {', '.join(raised)}"
+    if settled:
+        yield f"settled   {', '.join(settled)}"
 
 
 def _phase(phase: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, columns, say, say_json
+from burnish.cli.paint import coloured, columns, say, say_json, tell
 from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean
 from burnish.core.task import task_id
@@ -67,6 +67,7 @@ def _artifact(pointer: str, as_json: bool) -> None:
     if not match:
         raise BadInput(f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md")
     data = open_app().artifact(task_id(match[1]), match[2])
+    _warn_of_damage(match[2], data)
     if as_json:
         say_json({"ref": pointer, "text": data.decode(errors="replace")})
     elif sys.stdout.isatty():
@@ -76,3 +77,15 @@ def _artifact(pointer: str, as_json: bool) -> None:
             say(clean(data.decode(errors="replace")).rstrip("\n"))
     else:
         sys.stdout.buffer.write(data)
+
+
+def _warn_of_damage(name: str, data: bytes) -> None:
+    """A damaged artifact is shown as it is, but nobody shall take it for whole."""
+    from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
+
+    if cycle_of(name) is None:
+        return
+    try:
+        parse_artifact(data.decode(errors="replace"), name)
+    except MalformedArtifact as damage:
+        tell(f"{damage.what} {damage.hint}")

@@ -17,8 +17,8 @@ NAMES = ("review.system", "review.template", "fix.template", "implement.template
 
 # what the code in a template can do wrong
 _MISTAKES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-# automaker's spelling, with one brace: {featureTitle} {featureDescription} {gitDiff} {featureSpec}
-_ONE_BRACE = re.compile(r"(?<!\{)\{((?:feature|git)[A-Z]\w*)\}(?!\})")
+# automaker's spelling, with one brace: {featureTitle} {gitDiff} …; ours may be written so as well
+_ONE_BRACE = re.compile(r"(?<!\{)\{([A-Za-z][A-Za-z0-9_]*)\}(?!\})")
 
 
 def shipped(name: str) -> str:
@@ -62,7 +62,7 @@ def _broken(whose: str, why: Exception, name: str) -> BadInput:
 
 
 def _two_braces(text: str) -> str:
-    """`{gitDiff}` → `{{ gitDiff }}`; an unknown `{featureXyz}` then is refused like any other variable."""
+    """`{gitDiff}` → `{{ gitDiff }}`; an unknown `{word}` then is refused like any other variable."""
     return _ONE_BRACE.sub(r"{{ \1 }}", text)
 
 
