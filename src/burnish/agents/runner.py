@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
 from burnish.agents.env import agent_environment
 from burnish.agents.logins import login_of
+from burnish.agents.program import located
 from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, AgentRequest
@@ -153,7 +153,7 @@ class Runner:
         request = question.request
         env = agent_environment(os.environ, request, question.entry, keys=question.agent.keys, checkout=self._checkout)
         env = {**env, **call.env}
-        argv = (_program(call.argv), *call.argv[1:])
+        argv = (located(call.argv), *call.argv[1:])
         if self._sandbox:
             # a reviewer stands in a snapshot that it may only read
             writable = (folder,) if request.read_only else (request.cwd, folder)
@@ -193,19 +193,6 @@ class Runner:
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)
-
-
-def _program(argv: tuple[str, ...]) -> str:
-    """The program's full path, by the user's own PATH: a workspace cannot put another in its place."""
-    if not argv:
-        raise ProgramMissing("The agent has no command.", hint="Give it `argv: [program, …]` in the settings.")
-    found = argv[0] if "/" in argv[0] else shutil.which(argv[0])
-    if found is None:
-        raise ProgramMissing(
-            f"There is no program called {argv[0]} on your PATH.",
-            hint=f"Install {argv[0]}, or choose another agent; `burnish doctor` shows what is there.",
-        )
-    return str(Path(found).absolute())
 
 
 def _readable(agent: Agent, on_output: OnOutput | None) -> OnOutput | None:

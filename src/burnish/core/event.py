@@ -46,3 +46,16 @@ class Recorded:
     cycle: int
     type: str
     data: Mapping[str, Any]
+
+    def envelope(self) -> dict[str, Any]:
+        """As the outside sees it. The event's own number stays a number: it is what `--since` counts by."""
+        return {
+            "id": self.id,
+            "ts": self.ts,
+            "project": self.project,
+            "task": None if self.task is None else str(self.task),
+            "run": self.run,
+            "cycle": self.cycle,
+            "type": self.type,
+            "data": self.data,
+        }

@@ -32,17 +32,7 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
 
 
 def _line(event: Recorded) -> bytes:
-    envelope = {
-        "id": event.id,
-        "ts": event.ts,
-        "project": event.project,
-        "task": None if event.task is None else str(event.task),
-        "run": event.run,
-        "cycle": event.cycle,
-        "type": event.type,
-        "data": event.data,
-    }
-    return json.dumps(envelope, sort_keys=True).encode() + b"\n"
+    return json.dumps(event.envelope(), sort_keys=True).encode() + b"\n"
 
 
 def _baseline(deps: Deps, task: Task, events: list[Recorded]) -> None:

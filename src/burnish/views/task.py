@@ -134,14 +134,4 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
 
 
 def event_json(event: Recorded) -> dict[str, Any]:
-    """The envelope. The event's own number stays a number: it is what `--since` counts by."""
-    return {
-        "id": event.id,
-        "ts": event.ts,
-        "project": event.project,
-        "task": None if event.task is None else str(event.task),
-        "run": event.run,
-        "cycle": event.cycle,
-        "type": event.type,
-        "data": event.data,
-    }
+    return event.envelope()
