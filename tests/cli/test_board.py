@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cli.board import board, closing_line, pick
+from burnish.cli.board import board
 from burnish.cli.text import short_title, width
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Spec, Task
-from burnish.errors import BadInput
+from burnish.views import status_view
 
 NOW = datetime(2026, 1, 29, 12, 1, 12, tzinfo=UTC)
 
 
 def task(number: int, title: str, status: Status = Status.BACKLOG, *, after: tuple[int, ...] = (), **more: Any) -> Task:
     return Task("p", number, Spec(title, depends_on=after), status, **more)
+
+
+def drawn(tasks: list[Task], *, room: int = 100, colour: bool = False) -> list[str]:
+    return board(status_view(tasks, NOW).lines, room=room, colour=colour)
 
 
 X = task(
@@ -53,7 +57,7 @@ Z = task(
 
 
 def test_three_tasks_look_as_promised() -> None:
-    assert board([X, Y, Z], room=100, colour=False, now=NOW) == [
+    assert drawn([X, Y, Z]) == [
         "  ✓ 29 Add feature X   verified   APPROVED (3 cycles)  review: passed   $0.42",
         "  ! 30 Add feature Y   blocked    MAX_CYCLES_REACHED (3 cycles)  2 open",
         "  → 31 Add feature Z   in_progress (cycle 2/3, improving 1m12s)",
@@ -63,8 +67,8 @@ def test_three_tasks_look_as_promised() -> None:
 def test_colour_changes_nothing_but_the_colour() -> None:
     import re
 
-    plain = board([X, Y, Z], room=100, colour=False, now=NOW)
-    painted = board([X, Y, Z], room=100, colour=True, now=NOW)
+    plain = drawn([X, Y, Z])
+    painted = drawn([X, Y, Z], colour=True)
     assert painted != plain
     assert [re.sub(r"\x1b\[\d+m", "", line) for line in painted] == plain
     assert "\x1b[32m✓" in painted[0] and "\x1b[33m!" in painted[1]
@@ -87,48 +91,24 @@ def test_every_line_fits_the_terminal(rows: list[tuple[str, Status]], room: int)
         )
         for n, (title, status) in enumerate(rows, 1)
     ]
-    for line in board(tasks, room=room, colour=False, now=NOW):
+    for line in drawn(tasks, room=room):
         assert width(line) <= room
         assert "\n" not in line and "\x1b" not in line
 
 
 def test_wide_titles_stay_aligned() -> None:
-    lines = board([task(1, "日本語の題名"), task(2, "short")], room=100, colour=False)
+    lines = drawn([task(1, "日本語の題名"), task(2, "short")])
     assert width(lines[0].partition("backlog")[0]) == width(lines[1].partition("backlog")[0])
 
 
 def test_a_long_title_gives_way_to_what_happened() -> None:
-    (line,) = board([replace(X, spec=Spec("word " * 40))], room=80, colour=False)
+    (line,) = drawn([replace(X, spec=Spec("word " * 40))], room=80)
     assert "…" in line and line.endswith("review: passed   $0.42")
 
 
 def test_a_waiting_task_names_what_it_waits_for() -> None:
-    lines = board([X, task(2, "second", after=(29,)), task(3, "third", after=(2, 29))], room=100, colour=False)
+    lines = drawn([X, task(2, "second", after=(29,)), task(3, "third", after=(2, 29))])
     assert lines[1].endswith("ready") and lines[2].endswith("waits for 2")
-
-
-@pytest.mark.parametrize(
-    ("filters", "ids"),
-    [
-        ({}, [29, 30, 31, 40, 41]),
-        ({"statuses": ["blocked", "verified"]}, [29, 30]),
-        ({"ready": True}, [40]),
-        ({"blocked": True}, [30]),
-        ({"agent": "robot"}, [41]),
-        ({"agent": "nobody"}, []),
-    ],
-)
-def test_filters_pick_what_fits_all_of_them(filters: dict[str, Any], ids: list[int]) -> None:
-    mine = Task("p", 41, Spec("mine", agent="robot", depends_on=(30,)))
-    tasks = [X, Y, Z, task(40, "next"), mine]
-    wanted = {"statuses": [], "ready": False, "blocked": False, "agent": None} | filters
-    assert [t.id for t in pick(tasks, **wanted)] == ids
-
-
-def test_a_status_that_does_not_exist_is_refused_with_the_list() -> None:
-    with pytest.raises(BadInput) as refusal:
-        pick([], statuses=["finished"], ready=False, blocked=False, agent=None)
-    assert "waiting_approval" in refusal.value.hint
 
 
 @pytest.mark.parametrize(
@@ -142,10 +122,10 @@ def test_a_status_that_does_not_exist_is_refused_with_the_list() -> None:
     ],
 )
 def test_the_closing_line_says_what_to_type_next(tasks: list[Task], end: str) -> None:
-    assert closing_line(tasks) == end
+    assert status_view(tasks, NOW).summary.words == end
 
 
 def test_a_page_pasted_as_a_title_does_not_push_everything_aside() -> None:
-    (line,) = board([task(1, "long " * 2000)], room=200, colour=False, now=NOW)
+    (line,) = drawn([task(1, "long " * 2000)], room=200)
     assert width(line) < 120 and line.endswith("ready")
     assert len(short_title("long " * 2000)) <= 80

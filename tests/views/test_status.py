@@ -21,7 +21,7 @@ def task(status: Status, **more: Any) -> Task:
 
 def words(one: Task, **how: Any) -> str:
     line = status_line(one, NOW, **how)
-    return "  ".join([f"{line.mark} {line.id} {line.title}", line.status, *line.after_status])
+    return f"{line.mark} {line.id} {line.title}  {line.status}  {line.words}"
 
 
 def test_the_sample_lines_of_the_contract() -> None:
@@ -32,7 +32,7 @@ def test_the_sample_lines_of_the_contract() -> None:
         review_status=ReviewStatus.PASSED,
         cost_usd=0.42,
     )
-    assert words(approved) == "✓ 29 Add feature X  verified  APPROVED (3 cycles)  review: passed  $0.42"
+    assert words(approved) == "✓ 29 Add feature X  verified  APPROVED (3 cycles)  review: passed   $0.42"
     stuck = task(
         Status.BLOCKED,
         final_verdict=FinalVerdict.MAX_CYCLES_REACHED,
@@ -68,7 +68,12 @@ def test_why_a_task_stands_still_is_said_once() -> None:
     assert status_line(both, NOW).detail == "CHANGES_REQUESTED, guard (2 cycles)"
     failed = task(Status.FAILED, error=ErrorCode.AGENT_MISSING)
     assert (status_line(failed, NOW).mark, status_line(failed, NOW).detail) == ("✗", "AGENT_MISSING")
-    assert status_line(task(Status.BACKLOG), NOW).after_status == ()
+
+
+def test_what_was_put_back_says_only_whether_it_can_begin() -> None:
+    back = task(Status.BACKLOG, cycle=3, open_findings=2, overrides=1, review_status=ReviewStatus.FAILED, cost_usd=0.4)
+    assert status_line(back, NOW).words == "ready   $0.40"
+    assert status_line(back, NOW, unmet=[3, 4]).words == "waits for 3, 4   $0.40"
 
 
 def test_every_status_has_a_mark() -> None:
@@ -88,11 +93,11 @@ def test_elapsed_time_is_short_and_never_negative(since: str | None, shown: str)
     assert elapsed(since, NOW) == shown
 
 
-def test_the_summary_counts_and_points_to_the_inbox() -> None:
+def test_the_summary_counts_and_says_what_to_type_next() -> None:
     tasks = [task(Status.VERIFIED, cost_usd=0.4), task(Status.BLOCKED, cost_usd=0.02), task(Status.BACKLOG)]
     total = summary(tasks)
-    assert total.words == "3 tasks: 1 backlog, 1 verified, 1 blocked; $0.42; 1 for you: `burnish inbox`"
-    assert summary([]).words == "no tasks"
+    assert total.words == "3 tasks: 1 backlog, 1 verified, 1 blocked; $0.42. Next: burnish show 29"
+    assert (total.need_a_person, total.next_step) == (1, "burnish show 29")
     assert summary([task(Status.BACKLOG)]).cost_usd is None
 
 

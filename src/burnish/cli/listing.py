@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from burnish.cli.session import AsJson, open_reader
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
+    from burnish.views import StatusView
     from burnish.wiring import Reader
 
 NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
@@ -24,16 +26,13 @@ def status(as_json: AsJson = False) -> None:
     if as_json:
         _say_tasks(tasks)
         return
-    from burnish.cli.board import board, closing_line
-
     if not tasks:
         say(NO_TASKS)
         return
-    on = coloured(sys.stdout)
-    for line in board(tasks, room=columns(sys.stdout), colour=on, alive=_alive(reader)):
-        say(line)
+    view = _view(reader, tasks)
+    _say_board(view)
     say("")
-    say(closing_line(tasks))
+    say(view.summary.words)
 
 
 def list_tasks(
@@ -46,16 +45,14 @@ def list_tasks(
     as_json: AsJson = False,
 ) -> None:
     """List tasks, all or some."""
-    from burnish.cli.board import board, pick
+    from burnish.views import pick
 
     reader, everything = _tasks()
     tasks = pick(everything, statuses=wanted or [], ready=ready, blocked=blocked, agent=agent)
     if as_json:
         _say_tasks(tasks)
     elif tasks:
-        room, on = columns(sys.stdout), coloured(sys.stdout)
-        for line in board(tasks, room=room, colour=on, among=everything, alive=_alive(reader)):
-            say(line)
+        _say_board(_view(reader, tasks, everything))
     else:
         say("No task is like that. `burnish list` shows all." if everything else NO_TASKS)
 
@@ -65,11 +62,21 @@ def _tasks() -> tuple[Reader, list[Task]]:
     return reader, reader.store.tasks(reader.key, brief=True) if reader.project else []
 
 
-def _alive(reader: Reader) -> Callable[[str], bool]:
-    """Does the runner that holds a task still live? If not, the task was interrupted."""
+def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> StatusView:
     from burnish.proc.identity import is_dead
+    from burnish.views import status_view
 
-    return lambda runner: not is_dead(reader.home / "locks", runner)
+    # a runner that is dead was interrupted
+    return status_view(
+        tasks, datetime.now(UTC), among=among, alive=lambda runner: not is_dead(reader.home / "locks", runner)
+    )
+
+
+def _say_board(view: StatusView) -> None:
+    from burnish.cli.board import board
+
+    for line in board(view.lines, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        say(line)
 
 
 def _say_tasks(tasks: list[Task]) -> None:

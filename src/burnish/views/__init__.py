@@ -1,6 +1,7 @@
 """What a screen needs to know, built once for all of them."""
 
-from burnish.views.status import StatusLine, StatusView, Summary, status_line, status_rows, summary
+from burnish.views.picking import pick
+from burnish.views.status import StatusLine, StatusView, Summary, status_line, status_rows, status_view, summary
 from burnish.views.task import event_json, finding_json, review_json, show_json, task_json
 
 __all__ = [
@@ -9,10 +10,12 @@ __all__ = [
     "Summary",
     "event_json",
     "finding_json",
+    "pick",
     "review_json",
     "show_json",
     "status_line",
     "status_rows",
+    "status_view",
     "summary",
     "task_json",
 ]

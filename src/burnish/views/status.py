@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
+from burnish.views.picking import unmet_among
+
+Alive = Callable[[str], bool] | None
 
 MARKS: Mapping[Status, str] = {
     Status.BACKLOG: "·",
@@ -35,48 +38,57 @@ _UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
 # reasons that the final verdict says already
 _SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
 _NEEDS_A_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
+# what stands still, and what to look at or type first
+_FIRST = (
+    (Status.BLOCKED, "burnish show {}"),
+    (Status.WAITING_APPROVAL, "burnish show {}"),
+    (Status.FAILED, "burnish retry {}"),
+)
 
 GOES_ON = "interrupted: `burnish run` goes on"
 
 
 @dataclass(frozen=True, slots=True)
 class StatusLine:
-    """The pieces of one line; an empty piece is not shown."""
+    """What is said of one task, in pieces; an empty piece is not shown."""
 
     mark: str
     id: str
     title: str
     status: str
-    # "APPROVED (3 cycles)", "(cycle 2/3, improving 1m12s)" or why it stands still
+    # "APPROVED (3 cycles)", "(cycle 2/3, improving 1m12s)", "waits for 3" or why it stands still
     detail: str = ""
+    # beside the verdict, which they explain
+    overrides: str = ""
     review: str = ""
     open: str = ""
     cost: str = ""
 
     @property
-    def after_status(self) -> tuple[str, ...]:
-        return tuple(piece for piece in (self.detail, self.review, self.open, self.cost) if piece)
+    def words(self) -> str:
+        """Everything after the status, as one text."""
+        pieces = "  ".join(piece for piece in (self.detail, self.overrides, self.review, self.open) if piece)
+        return f"{pieces}   {self.cost}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How many stand where, what they cost, how many wait for a person."""
+    """How many stand where, what they cost, how many wait for a person, and what to type next."""
 
     counts: Mapping[Status, int]
     cost_usd: float | None
     tokens: int
     need_a_person: int
+    # the one command that helps most now, or nothing
+    next_step: str
 
     @property
     def words(self) -> str:
-        total = sum(self.counts.values())
-        parts = ", ".join(f"{count} {status}" for status, count in self.counts.items())
-        line = f"{_many(total, 'task')}: {parts}" if total else "no tasks"
-        if self.cost_usd:
-            line += f"; {dollars(self.cost_usd)}"
-        if self.need_a_person:
-            line += f"; {self.need_a_person} for you: `burnish inbox`"
-        return line
+        """`3 tasks: 1 verified, 1 blocked, 1 in progress; $0.42. Next: burnish show 30`"""
+        parts = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in self.counts.items())
+        cost = f"; {dollars(self.cost_usd)}" if self.cost_usd else ""
+        next_step = f"Next: {self.next_step}" if self.next_step else ""
+        return f"{_many(sum(self.counts.values()), 'task')}: {parts}{cost}. {next_step}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +98,32 @@ class StatusView:
     summary: Summary
 
 
-def status_rows(
-    store: Store, project: str | None, now: datetime, *, alive: Callable[[str], bool] | None = None
-) -> StatusView:
+def status_rows(store: Store, project: str | None, now: datetime, *, alive: Alive = None) -> StatusView:
     """Every task of a project (or of all), by one query."""
-    tasks = tuple(store.tasks(project, brief=True))
-    lines = tuple(status_line(task, now, alive=alive) for task in tasks)
-    return StatusView(tasks, lines, summary(tasks))
+    return status_view(store.tasks(project, brief=True), now, alive=alive)
 
 
-def status_line(task: Task, now: datetime, *, alive: Callable[[str], bool] | None = None) -> StatusLine:
+def status_view(tasks: Sequence[Task], now: datetime, *, among: Sequence[Task] = (), alive: Alive = None) -> StatusView:
+    """These tasks. `among` holds those that they may depend on, if these are not all."""
+    unmet = unmet_among(among or tasks)
+    lines = tuple(status_line(task, now, unmet=unmet(task), alive=alive) for task in tasks)
+    return StatusView(tuple(tasks), lines, summary(tasks))
+
+
+def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:
     """`alive` tells whether a runner still lives; without it, whoever holds the task is believed to."""
     running = task.runner is not None and (alive is None or alive(task.runner))
+    # what is in the backlog begins anew: what an earlier run left behind says nothing of it
+    begun = task.status is not Status.BACKLOG
     return StatusLine(
         mark=MARKS[task.status],
         id=str(task.id),
         title=task.spec.title,
         status=task.status.value,
-        detail=_detail(task, now, running=running),
-        review=f"review: {task.review_status}" if task.review_status and task.status not in _UNDER_WAY else "",
-        open=f"{task.open_findings} open" if task.open_findings else "",
+        detail=_detail(task, now, running=running) if begun else _waits(unmet),
+        overrides=_many(task.overrides, "override") if begun and task.overrides else "",
+        review=_review(task) if begun else "",
+        open=f"{task.open_findings} open" if begun and task.open_findings else "",
         cost=dollars(task.cost_usd) if task.cost_usd else "",
     )
 
@@ -119,14 +137,34 @@ def summary(tasks: Iterable[Task]) -> Summary:
         cost_usd=sum(costs) if costs else None,
         tokens=sum(task.tokens for task in everything),
         need_a_person=sum(task.status in _NEEDS_A_PERSON for task in everything),
+        next_step=next_step(everything),
     )
+
+
+def next_step(tasks: Sequence[Task]) -> str:
+    """The one command that helps most now."""
+    for status, command in _FIRST:
+        for task in tasks:
+            if task.status is status:
+                return command.format(task.id)
+    unmet = unmet_among(tasks)
+    if any(task.status is Status.BACKLOG and not unmet(task) for task in tasks):
+        return "burnish run --all"
+    verified = next((task for task in tasks if task.status is Status.VERIFIED), None)
+    return f"burnish diff {verified.id}" if verified else ""
+
+
+def _waits(unmet: Sequence[int]) -> str:
+    return f"waits for {', '.join(map(str, unmet))}" if unmet else "ready"
+
+
+def _review(task: Task) -> str:
+    return f"review: {task.review_status}" if task.review_status and task.status not in _UNDER_WAY else ""
 
 
 def _detail(task: Task, now: datetime, *, running: bool) -> str:
     if task.status in _UNDER_WAY:
         return _progress(task, now, running=running)
-    if task.status is Status.BACKLOG:
-        return ""
     unsaid = task.reason if task.reason not in _SAID or task.final_verdict is None else None
     why = ", ".join(word for word in (task.final_verdict, unsaid or task.error) if word)
     cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""

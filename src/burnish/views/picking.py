@@ -1,0 +1,35 @@
+"""Some of the tasks: by status, by what they wait for, by agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.errors import BadInput
+
+MET = (Status.VERIFIED, Status.COMPLETED)
+
+
+def unmet_among(tasks: Sequence[Task]) -> Callable[[Task], list[int]]:
+    """A function that names the dependencies a task still waits for."""
+    met = {task.id for task in tasks if task.status in MET}
+    return lambda task: [other for other in task.spec.depends_on if other not in met]
+
+
+def pick(
+    tasks: Sequence[Task], *, statuses: Sequence[str], ready: bool, blocked: bool, agent: str | None
+) -> list[Task]:
+    """The tasks that fit every filter that was given."""
+    for name in statuses:
+        if name not in list(Status):
+            raise BadInput(f"{name!r} is not a status.", hint=f"The statuses are: {', '.join(Status)}.")
+    unmet = unmet_among(tasks)
+    return [
+        task
+        for task in tasks
+        if (not statuses or task.status in statuses)
+        and (not ready or (task.status is Status.BACKLOG and not unmet(task)))
+        and (not blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
+        and (agent is None or agent == (task.agent or task.spec.agent))
+    ]
