@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from burnish.cli.main import VERBS, main
+from burnish.errors import Refused
+from burnish.wiring import RunRequest, cleaning, handoff, merging, outside, people, pull_request, rebuilding
+from burnish.wiring.app import App
 from testing.byhand import facts
 from testing.lab import APPROVE, REJECT, Lab
+from testing.userrepo import UserRepo
 
 # Every command by which a person decides: task 1 waits, 2 is verified, 3 is blocked.
 WAYS = [
@@ -20,6 +29,10 @@ WAYS = [
     ["waive", "3", "F1", "--reason", "x"],
     ["merge", "2"],
     ["merge", "--all-verified"],
+    # who runs a task brings settings along, and with them the judges
+    ["run", "3"],
+    ["retry", "3", "--later"],
+    ["review", "3"],
 ]
 # An agent that tries them all: without the variable that names its task and in a session of its own; the first in
 # every other way, too.
@@ -67,6 +80,75 @@ def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_pa
     accepted = [(way, code, said) for way, code, said in came if code != 4 or "from inside a phase" not in said]
     assert accepted == []
     assert ([lab.events(task=n) for n in kinds], lab.repo.git("rev-parse", "main")) == before
+
+
+# Every other verb that changes what is decided, or what decides; each needs no more than a repository to be refused.
+ALSO = {
+    "cancel": ["1"],
+    "clean": ["1"],
+    "handoff": ["1"],
+    "hook": ["install", "git"],
+    "init": [],
+    "pr": ["1"],
+    "projects": ["forget", "1"],
+    "prompts": ["reset", "review.system"],
+    "rebuild": [],
+    "reopen": ["1", "F1"],
+    "rm": ["1"],
+    "work": [],
+}
+# These look, or add what a person sees before it is run. Those that decide through a screen of their own do it by the
+# functions that the last test here tries.
+HARMLESS = {
+    *("add", "config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
+    *("status", "version"),
+    *("cost", "eval", "export", "import", "mcp", "serve", "stats", "tui", "worker"),
+}
+
+
+def test_every_verb_is_tried_or_known_to_be_harmless() -> None:
+    tried = {way[0] for way in WAYS} | set(ALSO)
+    assert not tried & HARMLESS
+    assert set(VERBS) - HARMLESS == tried
+
+
+@pytest.mark.parametrize("verb", ALSO)
+def test_the_other_verbs_are_refused_too(
+    verb: str, user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BURNISH_TASK", "1")
+    before = user_repo.fingerprint()
+    assert main(["-C", str(user_repo.path), verb, *ALSO[verb]]) == 4
+    assert "from inside a phase" in capsys.readouterr().err
+    assert user_repo.fingerprint() == before
+
+
+def test_what_screens_call_refuses_before_it_looks_at_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BURNISH_TASK", "1")
+    nothing: Any = None
+    ways: list[Callable[[], object]] = [
+        lambda: App.edit(nothing, 1, {}, status=None),
+        lambda: App.remove(nothing, 1),
+        lambda: App.cancel(nothing, 1),
+        lambda: App.retry(nothing, 1, restart=False),
+        lambda: App.review_again(nothing, 1),
+        lambda: App.waive(nothing, 1, "F1", reason="x"),
+        lambda: App.reopen(nothing, 1, "F1"),
+        lambda: App.run(nothing, RunRequest(), progress=nothing),
+        lambda: people.decide(nothing, 1, nothing),
+        lambda: people.override(nothing, 1, nothing),
+        lambda: people.improve(nothing, 1, "", review=True),
+        lambda: people.done(nothing, 1, None),
+        lambda: merging.merge(nothing, nothing, nothing),
+        lambda: handoff.hand_off(nothing, 1, force=False),
+        lambda: outside.bring_review(nothing, 1, nothing, nothing),
+        lambda: pull_request.open_pull(nothing, 1, draft=False),
+        lambda: cleaning.clean(nothing, []),
+        lambda: rebuilding.rebuild(nothing, from_ref=False),
+    ]
+    for way in ways:
+        with pytest.raises(Refused, match="from inside a phase"):
+            way()
 
 
 def test_outside_of_a_phase_the_same_are_taken(tmp_path: Path) -> None:

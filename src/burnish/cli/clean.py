@@ -39,6 +39,10 @@ def clean(
 
     if ids and all_completed:
         raise BadInput("Tasks are named and --all-completed is given.", hint="Use one of the two.")
+    if (ids or all_completed) and not dry_run:
+        from burnish import wiring
+
+        wiring.refuse_inside_phase()
     app = open_app()
     if show_rescues:
         _rescues(app, as_json)

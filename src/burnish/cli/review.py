@@ -205,6 +205,7 @@ def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json
     from burnish.views import review_json
     from burnish.wiring import RunRequest
 
+    wiring.refuse_inside_phase()
     app = wiring.open_app(start_dir(), flags=flags)
     app.review_again(number)
     request = RunRequest(ids=(number,))

@@ -47,8 +47,11 @@ def run(
     if ids and everything:
         raise BadInput("Tasks are named and --all is given.", hint="Use one of the two.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
+    from burnish import wiring
     from burnish.wiring import RunRequest
 
+    if not dry_run:
+        wiring.refuse_inside_phase()
     request = RunRequest(
         ids=numbers,
         everything=everything,
@@ -69,8 +72,10 @@ def retry(
     as_json: AsJson = False,
 ) -> int:
     """Go on with a task that failed or is blocked."""
+    from burnish import wiring
     from burnish.wiring import RunRequest
 
+    wiring.refuse_inside_phase()
     app = open_app()
     moved = app.retry(task_id(task), restart=restart)
     if later:

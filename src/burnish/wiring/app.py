@@ -32,7 +32,7 @@ from burnish.wiring.book import StoreBook
 from burnish.wiring.code import GitCode
 from burnish.wiring.discretion import clean_changes, clean_spec
 from burnish.wiring.prompts import own_prompts
-from burnish.wiring.reader import home_of
+from burnish.wiring.reader import home_of, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 
@@ -123,6 +123,7 @@ class App:
         return self.store.add_task(self.key, spec, max_cycles=plain.max_cycles, auto_review=plain.auto_review)
 
     def edit(self, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:
+        refuse_inside_phase()
         task = self.store.task(self.key, task_id)
         if status not in (None, Status.BACKLOG):
             raise BadInput(
@@ -139,15 +140,18 @@ class App:
     def remove(self, task_id: int) -> Task:
         from burnish.wiring.retelling import keep_removal
 
+        refuse_inside_phase()
         told = self.store.history(self.key, task_id)
         task = actions.remove(self.book, self.code, task_id)
         keep_removal(self, told)
         return task
 
     def cancel(self, task_id: int) -> Task:
+        refuse_inside_phase()
         return actions.cancel(self.book, self.code, task_id)
 
     def retry(self, task_id: int, *, restart: bool) -> Task:
+        refuse_inside_phase()
         if restart:
             return actions.restart(self.book, self.code, task_id)
         return actions.retry(self.book, task_id, by=self.person)
@@ -155,17 +159,20 @@ class App:
     def review_again(self, task_id: int) -> Task:
         from burnish.wiring.holding import refuse_if_held
 
+        refuse_inside_phase()
         refuse_if_held(self, task_id)
         return actions.review_again(self.book, task_id, by=self.person)
 
     # what a person rules on findings
 
     def waive(self, task_id: int, finding: str, *, reason: str, until: date | None = None) -> Finding:
+        refuse_inside_phase()
         at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         waiver = Waiver(self.person, reason.strip(), at, until.isoformat() if until else None)
         return ruling.waive(self.book, task_id, finding, waiver, block_on=Severity(self.config.review.block_on))
 
     def reopen(self, task_id: int, finding: str, *, reason: str = "") -> Finding:
+        refuse_inside_phase()
         level = Severity(self.config.review.block_on)
         return ruling.reopen(self.book, task_id, finding, by=self.person, reason=reason, block_on=level)
 

@@ -21,6 +21,7 @@ from burnish.git.refs import list_refs
 from burnish.git.rescue import PREFIX
 from burnish.git.workspace import Workspace
 from burnish.proc.identity import hold
+from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.running import card
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def chosen(app: App, weights: list[Weight], ids: tuple[int, ...], *, all_complet
 
 
 def clean(app: App, weights: list[Weight]) -> list[Cleaned]:
+    refuse_inside_phase()
     return [_clean(app, weight) for weight in weights]
 
 

@@ -20,6 +20,7 @@ from burnish.git.workspace import Workspace
 from burnish.review.context import ReviewPrompt, build_review_prompt
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops
+from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
 from burnish.wiring.running import deps_for
@@ -62,6 +63,7 @@ class Dirty(Refused):
 
 
 def hand_off(app: App, task_id: int, *, force: bool) -> Handed:
+    refuse_inside_phase()
     deps = deps_for(app, RunRequest(), Nobody(), Stops(), "")
     history = app.book.history(task_id)
     task = history.task

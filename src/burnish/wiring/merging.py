@@ -20,6 +20,7 @@ from burnish.git.rescue import keep
 from burnish.proc.slots import slot
 from burnish.wiring.helpers import Stops
 from burnish.wiring.merge_plan import Fit, Plan, Target, check_dependencies, fit_to_merge, plan, target_of
+from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.rechecking import review_together, why_not_clear, working
 from burnish.wiring.requests import RunRequest
 from burnish.wiring.running import deps_for
@@ -65,6 +66,7 @@ class NotApproved(BurnishError):
 
 def merge(app: App, request: MergeRequest, progress: Progress) -> MergeReport:
     """Merge what is named, or all that is verified; what cannot be merged is left, with the reason."""
+    refuse_inside_phase()
     for note in app.expire_waivers():
         progress.note(note)
     landed: list[Landed] = []

@@ -14,6 +14,7 @@ from burnish.git.refs import read_ref
 from burnish.proc.capture import Captured, capture
 from burnish.wiring.merge_plan import fit_to_merge
 from burnish.wiring.pr_body import body
+from burnish.wiring.reader import refuse_inside_phase
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -34,6 +35,7 @@ class Pull:
 
 def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> Pull:
     """Push what was approved and nothing else; a draft may show what is not approved yet, and says so."""
+    refuse_inside_phase()
     gh = shutil.which("gh")
     if gh is None:
         raise BurnishError(

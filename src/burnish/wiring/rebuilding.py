@@ -21,6 +21,7 @@ from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
 from burnish.git.refs import list_refs
 from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
+from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.retelling import Damaged, as_far_as_shown, read_story
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Rebuilt:
 
 def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
     """Bring back every task that is missing; nothing that is there is touched."""
+    refuse_inside_phase()
     done = Rebuilt()
     told = app.store.events(app.key)
     known, last = {event.task for event in told}, max((event.id for event in told), default=0)

@@ -38,6 +38,7 @@ from burnish.wiring.notifying import notifying
 from burnish.wiring.people import follow_up
 from burnish.wiring.programs import programs
 from burnish.wiring.purse import Purse
+from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.signals import stopping_on_signals
 
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 def run(app: App, request: RunRequest, progress: Progress, gate: Gate | None = None) -> RunReport:
     """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
+    if not request.dry_run:
+        # who runs a task brings its own settings by the environment, and with them its judges
+        refuse_inside_phase()
     _check_settings(app)
     _check_ids(app, request)
     if request.dry_run:
