@@ -18,6 +18,10 @@ class BadInput(BurnishError):
     exit_code = 2
 
 
+class NotFound(BadInput):
+    """Nothing has that name: exit code 2, and 404 over HTTP."""
+
+
 class Refused(BurnishError):
     """A lock, an illegal move, a stale decision: exit code 4."""
 

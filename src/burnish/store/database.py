@@ -56,6 +56,11 @@ class Database:
         rows = self.all(name, params)
         return rows[0] if rows else None
 
+    def version(self) -> int:
+        """Changes with every commit that was not made through this thread's own connection."""
+        with in_words(self.path):
+            return int(self._execute("PRAGMA data_version", {}).fetchone()[0])
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, and nobody else writes meanwhile."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from burnish.core.event import Event, Recorded
-from burnish.errors import BadInput, Refused
+from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.projections import apply
 from burnish.store.rows import event_of, to_json
@@ -25,7 +25,7 @@ def append(db: Database, project: str, task: int | None, events: Sequence[Event]
     """Number the events, write them down and change the tables. Call inside a transaction."""
     row = db.one("project_take_events", {"project": project, "count": len(events)})
     if row is None:
-        raise BadInput(f"There is no project {project}.", hint="`burnish projects` lists them.")
+        raise NotFound(f"There is no project {project}.", hint="`burnish projects` lists them.")
     # what is recorded is what a reader will get: JSON values, nothing else
     texts = [to_json(event.data) for event in events]
     recorded = tuple(

@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 from burnish.core.task import Spec, circle
-from burnish.errors import BadInput
+from burnish.errors import BadInput, NotFound
 from burnish.store.database import Database
 
 
 def next_id(db: Database, project: str) -> int:
     row = db.one("project_next_task", {"project": project})
     if row is None:
-        raise BadInput(f"There is no project {project}.", hint="`burnish projects` lists them.")
+        raise NotFound(f"There is no project {project}.", hint="`burnish projects` lists them.")
     return int(row["next_task"])
 
 

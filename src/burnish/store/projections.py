@@ -12,7 +12,7 @@ from burnish.core.event import Recorded
 from burnish.core.finding import ALIVE, State
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
-from burnish.errors import BadInput, Refused
+from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.rows import heads, to_json
 
@@ -27,8 +27,8 @@ def apply(db: Database, event: Recorded) -> None:
         change(db, event)
 
 
-def no_such_task(task: int | None) -> BadInput:
-    return BadInput(f"There is no task {task}.", hint="`burnish list` shows the tasks of this project.")
+def no_such_task(task: int | None) -> NotFound:
+    return NotFound(f"There is no task {task}.", hint="`burnish list` shows the tasks of this project.")
 
 
 def _here(event: Recorded) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from burnish.core.task import slug
-from burnish.errors import BadInput
+from burnish.errors import NotFound
 from burnish.store.database import Database
 from burnish.store.rows import ProjectRow, project_of, to_json
 
@@ -34,4 +34,4 @@ def forget(db: Database, key: str) -> None:
     """Leave it out of every list. Its events stay, and `add` in that repository brings it back."""
     with db.writing():
         if db.one("project_forget", {"key": key}) is None:
-            raise BadInput(f"There is no project {key}.", hint="`burnish projects` lists them.")
+            raise NotFound(f"There is no project {key}.", hint="`burnish projects` lists them.")

@@ -59,6 +59,11 @@ class Store:
         """How many SQL statements were run so far."""
         return self._db.statements
 
+    @property
+    def version(self) -> int:
+        """Another number than before whenever somebody else has written, be it another process."""
+        return self._db.version()
+
     def _now(self) -> str:
         return log.stamp(self._clock())
 

@@ -47,11 +47,12 @@ class App:
     flags: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, start: Path, *, flags: Mapping[str, Any]) -> App:
+    def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None) -> App:
+        """With the caller's `store`, where there is one already."""
         found = discover(start)
         home = home_of()
         config = settings.load(found.root, flags=flags)
-        store = Store.open(home)
+        store = store or Store.open(home)
         project = store.project_for(found.common_dir, found.root, create=True)
         assert project
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
-from burnish.errors import BadInput, Refused
+from burnish.errors import BadInput, NotFound, Refused
 from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -75,7 +75,7 @@ def _named(name: str, projects: list[Known]) -> Known:
     if found:
         keys = ", ".join(one.key for one in found)
         raise BadInput(f"{len(found)} projects are called {name}.", hint=f"Name one of {keys}.")
-    raise BadInput(f"There is no project {name}.", hint="`burnish projects` lists them.")
+    raise NotFound(f"There is no project {name}.", hint="`burnish projects` lists them.")
 
 
 def _known(project: ProjectRow, tasks: list[tuple[str, bool]]) -> Known:

@@ -46,16 +46,23 @@ if TYPE_CHECKING:
     from burnish.wiring.app import App
 
 
-def run(app: App, request: RunRequest, progress: Progress, gate: Gate | None = None) -> RunReport:
-    """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
+def check(app: App, request: RunRequest) -> None:
+    """Refuse what cannot be run, before anything changes; what failed and was named is made ready."""
     if not request.dry_run:
         # who runs a task brings its own settings by the environment, and with them its judges
         refuse_inside_phase()
     _check_settings(app)
     _check_ids(app, request)
+
+
+def run(
+    app: App, request: RunRequest, progress: Progress, gate: Gate | None = None, *, stops: Stops | None = None
+) -> RunReport:
+    """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
+    check(app, request)
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
-    stops = Stops()
+    stops = stops or Stops()
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _telling(progress, gate)):
         app.store.register_runner(card(lock))
         try:

@@ -1,0 +1,74 @@
+"""Every project of this user in one process: what a server works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish.errors import BurnishError, NotFound
+from burnish.proc.identity import is_dead
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+from burnish.wiring.app import App
+from burnish.wiring.reader import home_of
+from burnish.wiring.requests import RunRequest
+from burnish.wiring.serving import Notice, Runs
+
+
+@dataclass
+class House:
+    """Reading needs only the store; whoever acts opens the project, so that today's settings count."""
+
+    home: Path
+    store: Store
+    runs: Runs = field(init=False)
+    # told whenever something happened here; the store tells of what happened elsewhere
+    changed: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.runs = Runs(self.home / "serve" / "runs.json", self.open, lambda: self.changed())
+
+    @classmethod
+    def here(cls) -> House:
+        home = home_of()
+        return cls(home, Store.open(home))
+
+    def projects(self) -> list[ProjectRow]:
+        return self.store.projects()
+
+    def project(self, key: str) -> ProjectRow:
+        found = next((row for row in self.store.projects() if row.key == key), None)
+        if found is None:
+            raise NotFound(f"There is no project {key}.", hint="`burnish projects` lists them.")
+        return found
+
+    def open(self, key: str) -> App:
+        """The project with its settings as they are now."""
+        root = self.project(key).root
+        if not root.is_dir():
+            raise BurnishError(
+                f"The checkout of this project is gone: {root}.",
+                hint="Put it back, or leave the project out of every list: burnish projects forget",
+            )
+        return App.open(root, flags={}, store=self.store)
+
+    def alive(self, runner: str) -> bool:
+        """Does whoever holds a task still live?"""
+        return not is_dead(self.home / "locks", runner)
+
+    def start(self, key: str, request: RunRequest) -> None:
+        """Run tasks here, in the background; what cannot be run is refused now."""
+        self.runs.start(self.open(key), request)
+
+    def stop(self, key: str, task: int) -> bool:
+        """End the agents of one task, as Ctrl-C does; False where it is not run by this process."""
+        return self.runs.stop(key, task)
+
+    def notices(self) -> list[Notice]:
+        """What runs had to say to whoever watches, oldest first."""
+        return self.runs.notices()
+
+    def close(self) -> None:
+        self.runs.close()
+        self.store.close()
