@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -10,6 +9,7 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.command import CommandAgent
 from burnish.agents.failure import failure, no_answer, silent
 from burnish.agents.jsonlines import Json, json_lines, number, words
+from burnish.agents.own import own_program
 from burnish.agents.program import located
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.proc.run import ProgramMissing
@@ -36,9 +36,7 @@ class AcpAgent:
                 hint="pip install 'burnish[acp]'",
             )
         may = "look" if request.read_only or request.role == "parse" else "work"
-        # -I: a module of the workspace that is called like one of ours must not be taken for it
-        ours = (sys.executable, "-I", "-m", "burnish.agents.acp_main", may)
-        return Call((*ours, path, *program[1:]), stdin=request.prompt)
+        return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=request.prompt)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         result = next(reversed(list(json_lines(done.stdout))), None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, silent
 from burnish.agents.jsonlines import Json, json_lines, number, telling, words
+from burnish.agents.own import own_program
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
@@ -52,8 +52,7 @@ class LlmAgent:
             raise ProgramMissing(
                 f"{settings.name} needs pydantic-ai, which is not installed.", hint="pip install 'burnish[llm]'"
             )
-        # -I: a module of the workspace that is called like one of ours must not be taken for it
-        argv = [sys.executable, "-I", "-m", "burnish.agents.llm_main", request.model, f"{request.timeout_seconds:g}"]
+        argv = [*own_program("llm_main"), request.model, f"{request.timeout_seconds:g}"]
         if not request.schema:
             return Call(tuple(argv), stdin=request.prompt)
         argv.append(str(request.call_dir / "schema.json"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.command import CommandAgent
+from burnish.agents.own import own_program
 from burnish.core.agent import AgentReply, AgentRequest
 
 
@@ -20,9 +20,7 @@ class ScriptedAgent:
     keeps: tuple[str, ...] = ()
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
-        # -I: a module of the workspace that is called like one of ours must not be taken for it
-        program = (sys.executable, "-I", "-m", "burnish.agents.scripted_main")
-        return Call(argv=(*program, settings.script or "", request.role), stdin=request.prompt)
+        return Call(argv=(*own_program("scripted_main"), settings.script or "", request.role), stdin=request.prompt)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         return CommandAgent().read(done)
