@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
-from burnish.agents.prices import PRICES, cost
+from burnish.agents.prices import CHECKED, PRICES, cost
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,11 @@ def test_a_name_like_a_listed_one_has_no_price(name: str | None) -> None:
 
 def test_cached_tokens_are_never_dearer() -> None:
     assert all(cached <= new < out for new, cached, out in PRICES.values())
+
+
+def test_gateways_write_the_number_with_a_dot() -> None:
+    assert cost("anthropic/claude-opus-4.5", new=1_000_000) == cost("claude-opus-4-5-20251101", new=1_000_000) == 5
+
+
+def test_the_table_says_when_it_was_compared() -> None:
+    assert date.fromisoformat(CHECKED) >= date(2026, 11, 15)
