@@ -49,6 +49,20 @@ def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path)
     assert lab.show()["sandbox"] == "bubblewrap"
 
 
+def test_a_confined_reviewer_without_a_task_can_ask_git_and_sees_nothing_else_of_ours(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    asks = """
+import subprocess
+said = subprocess.run(["git", "show", "HEAD:app.py"], capture_output=True, text=True)
+here["git"], here["ours"] = said.stdout + said.stderr, sorted(os.listdir(os.path.expanduser("~/burnish")))
+"""
+    lab = Lab.make(tmp_path, confined=True, judge=asks + APPROVE)
+    (lab.repo.path / "app.py").write_text("changed = 1\n")
+    lab.burnish("review")
+    (call,) = lab.calls("end")
+    assert call["git"] == "changed = 1\n" and call["ours"] == ["reviews"]
+
+
 def test_off_means_off_and_is_said(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, confined=True, extra="sandbox: {mode: off}")
     lab.add()

@@ -47,10 +47,39 @@ def test_the_home_is_masked_but_for_the_login(sandbox: Sandbox) -> None:
 
 
 def test_only_the_place_of_work_can_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
-    said = inside(sandbox, f"touch ~/project/new ~/burnish/db ~/burnish/other/x; touch here {tmp_path}/elsewhere")
+    said = inside(sandbox, f"touch ~/project/new ~/burnish/db ~/burnish/new; touch here {tmp_path}/elsewhere")
     assert said.count("Read-only file system") == 3
     assert (sandbox.burnish_home / "work" / "here").exists() and (tmp_path / "elsewhere").exists()
     assert inside(sandbox, "cat ~/project/app.py") == "x = 1\n"
+
+
+def test_of_the_burnish_home_only_the_place_of_work_is_seen(sandbox: Sandbox) -> None:
+    (sandbox.burnish_home / "burnish.db").write_text("decisions")
+    assert inside(sandbox, "ls -A ~/burnish; cat ~/burnish/burnish.db").split()[0] == "work"
+    assert "decisions" not in inside(sandbox, "cat ~/burnish/burnish.db ~/burnish/other/*")
+    looked = sandbox.around(
+        ("sh", "-c", "cat ~/burnish/other/file; touch ~/burnish/other/new"),
+        env={"PATH": os.environ["PATH"]},
+        writable=(),
+        readable=(sandbox.burnish_home / "other",),
+    )
+    (sandbox.burnish_home / "other" / "file").write_text("to be read\n")
+    env = {"PATH": os.environ["PATH"], "HOME": str(sandbox.home)}
+    done = subprocess.run(looked, env=env, capture_output=True, text=True, check=False, timeout=30)
+    assert done.stdout == "to be read\n" and "Read-only file system" in done.stderr
+
+
+def test_a_burnish_home_outside_of_the_home_is_masked_but_for_programs_in_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    tool = tmp_path / "apart" / "venv" / "bin" / "tool"
+    for folder in (tool.parent, tmp_path / "apart" / "work"):
+        folder.mkdir(parents=True)
+    (tmp_path / "apart" / "burnish.db").write_text("decisions")
+    tool.write_text(f"#!/bin/sh\nls -A {tmp_path}/apart\n")
+    tool.chmod(0o755)
+    apart = Sandbox(sandbox.home, sandbox.checkout, tmp_path / "apart")
+    argv = apart.around((str(tool),), env={"PATH": os.environ["PATH"]}, writable=(tmp_path / "apart" / "work",))
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    assert done.stdout.split() == ["venv", "work"]
 
 
 def test_mounts_cannot_be_undone_nor_seen_past(sandbox: Sandbox) -> None:
@@ -125,5 +154,5 @@ def test_what_lies_deeper_is_mounted_later() -> None:
         burnish_home=home / "b",
         network=False,
     )
-    order = [argv.index(place) for place in ("/h", "/h/c", "/h/b", "/h/b/w")]
+    order = [argv.index(place) for place in ("/h", "/h/b", "/h/c", "/h/b/w")]
     assert order == sorted(order) and "--unshare-net" in argv and argv[-2:] == ("--", "true")

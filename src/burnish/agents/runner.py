@@ -156,11 +156,11 @@ class Runner:
         argv = (located(call.argv), *call.argv[1:])
         if self._sandbox:
             # a reviewer stands in a snapshot that it may only read
-            writable = (folder,) if request.read_only else (request.cwd, folder)
+            writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
             # where ours talks to the program for it, the login is that program's
             program = (*question.entry.argv, argv[0])[0]
             login = login_of(question.entry.kind, program, self._sandbox.home, env)
-            argv = self._sandbox.around(argv, env=env, writable=writable, login=login)
+            argv = self._sandbox.around(argv, env=env, writable=writable, readable=readable, login=login)
         return Command(
             argv=argv,
             cwd=request.cwd,

@@ -1,5 +1,5 @@
-"""Bubblewrap around agents and checks: the home directory is masked, the user's checkout and burnish's home can only
-be read. Processes stay in the system's own numbering: the shim must find them, and they must find the shim.
+"""Bubblewrap around agents and checks: the home directory and burnish's own are masked, the user's checkout can only be
+read. Processes stay in the system's own numbering: the shim must find them, and they must find the shim.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def confine(
     program: str = "bwrap",
 ) -> tuple[str, ...]:
     """The same command inside bubblewrap. What is not named stays as it is; later mounts cover earlier ones."""
-    mounts: dict[Path, tuple[str, ...]] = {}
-    for place in (checkout, burnish_home, *readable):
+    # of burnish's own, only what is named below: neither other tasks nor the book of decisions
+    mounts: dict[Path, tuple[str, ...]] = {burnish_home: ("--tmpfs", str(burnish_home))}
+    for place in (checkout, *readable):
         mounts[place] = ("--ro-bind-try", str(place), str(place))
     if home != Path("/"):
         mounts[home] = ("--tmpfs", str(home))
@@ -71,7 +72,9 @@ def confine(
     ordered = [word for place in sorted(mounts, key=lambda p: len(p.parts)) for word in mounts[place]]
     caps = [word for name in _DROPPED for word in ("--cap-drop", name)]
     alone = () if network else ("--unshare-net",)
-    return (program, "--dev-bind", "/", "/", *ordered, *caps, *alone, "--die-with-parent", "--", *argv)
+    # when all that lies in it is mounted: a program is to hear that it may not write there
+    shut = () if home.is_relative_to(burnish_home) else ("--remount-ro", str(burnish_home))
+    return (program, "--dev-bind", "/", "/", *ordered, *shut, *caps, *alone, "--die-with-parent", "--", *argv)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,13 @@ class Sandbox:
     readable: tuple[Path, ...] = ()
 
     def around(
-        self, argv: Sequence[str], *, env: Mapping[str, str], writable: Sequence[Path], login: Sequence[Path] = ()
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        writable: Sequence[Path],
+        readable: Sequence[Path] = (),
+        login: Sequence[Path] = (),
     ) -> tuple[str, ...]:
         """`argv` confined. A program that is not there is left as it is: the error should name it, not bubblewrap."""
         wrapper, found = shutil.which("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
@@ -95,14 +104,18 @@ class Sandbox:
         home = self.home.resolve()
         own = [_below(self.home, home, place) for place in login if place.exists()]
         held = [place / name for place in own for name in _STARTS_THINGS if (place / name).exists()]
-        places = programs_below(home, argv=(found, *argv[1:]), path=env.get("PATH", ""))
+        ours = self.burnish_home.resolve()
+        masked = (home,) if ours.is_relative_to(home) else (home, ours)
+        words, path = (found, *argv[1:]), env.get("PATH", "")
+        places = [place for mask in masked for place in programs_below(mask, argv=words, path=path)]
+        named = [place.resolve() for place in (*self.readable, *readable)]
         return confine(
             argv,
             writable=[place.resolve() for place in writable],
-            readable=(*places, *self.readable, *held),
+            readable=(*places, *named, *held),
             home=home,
             checkout=self.checkout.resolve(),
-            burnish_home=self.burnish_home.resolve(),
+            burnish_home=ours,
             network=self.network,
             login=own,
             program=wrapper,

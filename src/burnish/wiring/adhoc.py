@@ -98,7 +98,8 @@ def review_change(
         if not change.files:
             return Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
         policy = _policy(config, found)
-        shut = confinement(config, checkout=found.root, burnish_home=home, git_dir=found.common_dir)
+        lent = (found.common_dir, project.objects)
+        shut = confinement(config, checkout=found.root, burnish_home=home, readable=lent)
         ground = Ground(project, place, home, config, policy, stop, tests, say, hear, shut)
         try:
             return _review(ground, pair, change)

@@ -43,13 +43,12 @@ class Confinement:
 OPEN = Confinement(None, "nobody asked for a sandbox")
 
 
-def confinement(config: Config, *, checkout: Path, burnish_home: Path, git_dir: Path | None = None) -> Confinement:
-    """`git_dir`: of the user's repository, where it does not lie in the checkout."""
+def confinement(config: Config, *, checkout: Path, burnish_home: Path, readable: tuple[Path, ...] = ()) -> Confinement:
+    """`readable`: the repository's git folder where it does not lie in the checkout, and the objects that are lent."""
     mode = config.sandbox.mode
     if mode == "off":
         return Confinement(None, "sandbox.mode is off")
     why = available(network=config.sandbox.network)
     if why:
         return Confinement(None, why, required=mode == "require")
-    readable = (git_dir,) if git_dir else ()
     return Confinement(Sandbox(Path.home(), checkout, burnish_home, network=config.sandbox.network, readable=readable))

@@ -170,7 +170,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
     purse = _purse(app, request, agents)
-    shut = confinement(app.config, checkout=app.repo.root, burnish_home=app.home, git_dir=app.repo.common_dir)
+    shut = confinement(app.config, checkout=app.repo.root, burnish_home=app.home, readable=(app.repo.common_dir,))
 
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"
