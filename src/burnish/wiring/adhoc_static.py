@@ -129,6 +129,7 @@ def by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: 
         stop=ground.stop,
         tests_as_remarks=True,
         executing=ground.may_run(pair),
+        confinement=ground.confinement,
     )
 
 

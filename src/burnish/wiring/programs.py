@@ -12,24 +12,25 @@ from burnish.core.review import Review
 from burnish.engine.ports import Inspection
 from burnish.git.project import Project
 from burnish.git.reading import Contents, list_files
+from burnish.wiring.confining import OPEN, Confinement
 
 if TYPE_CHECKING:
     from burnish.proc.run import Stop
 
 
 def programs(
-    project: Project, agents: Mapping[str, AgentSettings], stop: Stop
+    project: Project, agents: Mapping[str, AgentSettings], stop: Stop, confinement: Confinement = OPEN
 ) -> Callable[[Inspection], Review | None]:
     def inspect(wanted: Inspection) -> Review | None:
         known = agents.get(wanted.agent)
         if (known.kind if known else wanted.agent) != "static":
             return None
-        return _static(project, wanted, stop)
+        return _static(project, wanted, stop, confinement)
 
     return inspect
 
 
-def _static(project: Project, wanted: Inspection, stop: Stop) -> Review:
+def _static(project: Project, wanted: Inspection, stop: Stop, confinement: Confinement) -> Review:
     from burnish.wiring.static import static_review
 
     files = wanted.change.files
@@ -52,4 +53,5 @@ def _static(project: Project, wanted: Inspection, stop: Stop) -> Review:
         comparisons=wanted.comparisons,
         test=wanted.test,
         stop=stop,
+        confinement=confinement,
     )

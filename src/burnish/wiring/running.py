@@ -205,7 +205,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         fail_at=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
         limits=purse.limits,
         add=app.add,
-        program=programs(app.repo, agents, stops.everything),
+        program=programs(app.repo, agents, stops.everything, shut),
         person=Person(app.person, "gate"),
         follow_up=follow_up(app),
         sandbox=shut.name,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from burnish.checks.scan import new_errors, scan
 from burnish.checks.scan_coverage import lines_not_run
-from burnish.checks.scanners.base import Ground
+from burnish.checks.scanners.base import Ground, Wrap
 from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison
 from burnish.core.finding import Remark
@@ -18,6 +18,7 @@ from burnish.review.packing import SOURCE, TEST, kind
 from burnish.review.static import conclude, elsewhere
 from burnish.review.static_files import Looked, look
 from burnish.review.static_unrun import unrun_remark
+from burnish.wiring.confining import OPEN, Confinement
 
 TIMEOUT = 120.0
 # Tests that take no longer than this are run a second time to see what they run.
@@ -40,6 +41,7 @@ def static_review(
     coverage: bool | None = None,
     executing: bool = True,
     timeout_seconds: float = TIMEOUT,
+    confinement: Confinement = OPEN,
 ) -> Review:
     """Look at every changed file; say what is surely wrong, what is likely wrong, and what could not be looked at.
 
@@ -56,6 +58,7 @@ def static_review(
         is_test=lambda path: kind(path) == TEST,
         stop=stop,
         timeout_seconds=timeout_seconds,
+        wrap=_wrapping(confinement),
     )
     looked = _looked(change, base_text, new_text)
     seen = scan(ground, [path for path, file in looked.items() if not file.is_generated], executing=executing)
@@ -72,6 +75,14 @@ def static_review(
         comparisons=comparisons if tests_as_remarks else (),
         notes=(*seen.notes, *note),
     )
+
+
+def _wrapping(confinement: Confinement) -> Wrap | None:
+    """Analysers only read; what they write goes beside their output."""
+    sandbox = confinement.insist()
+    if sandbox is None:
+        return None
+    return lambda argv, env, files, out: sandbox.around(argv, env=env, readable=(files,), writable=(out,))
 
 
 def _looked(

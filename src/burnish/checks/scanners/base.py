@@ -18,6 +18,10 @@ READ = 16 * 1024 * 1024
 MANY = 500
 
 
+# argv, its environment, the folder that it reads and the one that it may write to → the same, confined
+Wrap = Callable[[tuple[str, ...], Mapping[str, str], Path, Path], tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """The reviewed files and what may be used to look at them. Nothing is written into `files` or `checkout`."""
@@ -30,6 +34,8 @@ class Ground:
     is_test: Callable[[str], bool]
     stop: Stop | None = None
     timeout_seconds: float = 120.0
+    # what runs the repository's own code, or reads what somebody else wrote, is confined like a check
+    wrap: Wrap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +82,15 @@ def call(
     try:
         call_dir = ground.out_dir / name
         call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        given = {**ground.env, **(env or {})}
         command = Command(
-            argv=argv,
+            argv=ground.wrap(argv, given, ground.files, ground.out_dir) if ground.wrap else argv,
             cwd=cwd or ground.files,
-            env={**ground.env, **(env or {})},
+            env=given,
             call_dir=call_dir,
             stdin=stdin,
             timeout_seconds=ground.timeout_seconds,
+            wrapped=ground.wrap is not None,
         )
         done = run(command, stop=ground.stop)
     except BurnishError as error:
