@@ -18,6 +18,7 @@ from burnish.core.decision import (
     after_review,
     after_work,
     send_back,
+    weigh,
 )
 from burnish.core.finding import Category, Finding, Remark, Severity, State
 from burnish.core.review import Compliance, Panel, Verdict
@@ -193,3 +194,22 @@ def test_decisions_say_why_and_which() -> None:
     over = send_back("why", ("F1",), Round(3, 3))
     assert isinstance(over, Escalate) and over.blockers == ("F1",) and "3 cycles" in over.why
     assert isinstance(after_review(panel(signed=False), [], FIRST, block_on=ERROR), Wait)
+
+
+WEIGHED = {
+    "nothing against it": (panel(), (), Verdict.APPROVED, ""),
+    "only a warning": (panel(), (finding(severity=WARNING),), Verdict.APPROVED, ""),
+    "an open error": (panel(), (finding(),), Verdict.CHANGES_REQUESTED, "F1 is still open"),
+    "two": (panel(), (finding(), finding("F2")), Verdict.CHANGES_REQUESTED, "F1, F2 are still open"),
+    "a criterion": (panel(compliance=(Compliance("fast", False),)), (), Verdict.CHANGES_REQUESTED, "not met: fast"),
+    "blocking": (panel(blocking=True), (), Verdict.CHANGES_REQUESTED, "asks for a person"),
+    "unseen": (panel(uncovered=("a.py",)), (), Verdict.APPROVED, "nobody looked at a.py"),
+    "no approval": (panel(Verdict.REJECTED), (finding(),), Verdict.REJECTED, ""),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHED)
+def test_a_contradicted_approval_is_weighed_and_says_in_a_line_why(case: str) -> None:
+    said, findings, verdict, but = WEIGHED[case]
+    counts, why = weigh(said, findings, ERROR)
+    assert counts is verdict and but in why and bool(but) == why.startswith("approved by the reviewer, but ")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from burnish.review.artifact import parse_artifact, render_artifact
 from testing.lab import APPROVE, Lab
 
 EXPLICIT = "review: {agents: [judge], trigger: explicit}\n"
@@ -136,8 +137,12 @@ def test_what_is_empty_or_unreadable_is_refused_by_name_and_nothing_changes(tmp_
 @pytest.mark.parametrize("line", ["### F1 [ERROR] Code Quality: hole (app.py:1)", "- [error] app.py:1 sql hole"])
 def test_an_approval_that_lists_an_error_does_not_verify_the_task(tmp_path: Path, line: str) -> None:
     lab = handed(tmp_path)
-    lab.burnish("review", "1", "--from", write(lab, f"**Verdict: APPROVED**\n\n{line}\n"), code=None)
+    said = lab.burnish("review", "1", "--from", write(lab, f"**Verdict: APPROVED**\n\n{line}\n"), code=None)
     assert lab.task()["status"] != "verified"
+    but = "approved by the reviewer, but F1 is still open"
+    assert f"Review: CHANGES_REQUESTED ({but})" in said.err
+    assert lab.show(1)["cycles"][0]["verdict"] == "changes_requested" and but in lab.burnish("show", "1").out
+    assert lab.events("review.completed")[0]["data"]["verdict"] == "changes_requested"
     (finding,) = lab.show(1)["findings"]
     assert (finding["severity"], finding["file"], finding["line"]) == ("error", "app.py", 1)
 
@@ -376,3 +381,20 @@ def test_a_task_that_cannot_be_reviewed_is_not_handed_over(tmp_path: Path, statu
     lab.burnish("handoff", "1", code=4)
     lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), code=4)
     assert lab.task()["status"] == status
+
+
+def test_a_second_review_of_a_cycle_stands_beside_the_first_and_takes_nothing_away(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    lab.burnish("review", "1", "--from", write(lab, REJECTION), code=1)
+    first = lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+    lab.burnish("review", "1", "--from", write(lab, "Verdict: changes requested\n\n- app.py:3: No docstring\n"), code=1)
+
+    text = lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+    artifact = parse_artifact(text, "it")
+    assert (len(artifact.reviewers), artifact.cycle, len(lab.show(1)["cycles"])) == (2, 1, 1)
+    assert render_artifact(artifact, limit=1 << 30) == text
+    assert "Zero is not handled" in text and "No docstring" in text
+    assert "whole in review-cycle-1.attempt-1.md" in text
+    assert lab.burnish("show", "review-cycle://1/review-cycle-1.attempt-1.md").out == first
+    assert lab.burnish("show", "review-cycle://1/outside-review-1.md").out == REJECTION
+    assert "No docstring" in lab.burnish("show", "review-cycle://1/outside-review-1.attempt-2.md").out

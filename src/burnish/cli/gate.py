@@ -110,6 +110,7 @@ def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
     head, tail = first[: len(word)], first[len(word) :]
     yield f"Verdict: {paint(head, TONES.get(shown.verdict, 'red'), on=colour)}{tail}"
     yield from (f"         {line}" for line in more)
+    yield from (f"         {line}" for line in (wrap(f"{shown.but}.", room - 9) if shown.but else ()))
     standing = [f.id for f in shown.findings if blocks(f, shown.block_on)]
     if shown.against:
         why = f" ({', '.join(standing)} open)" if standing else ""

@@ -90,6 +90,8 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
         for warning in cycle.get("warnings") or ():
             yield from _wrap(warning, room, "  note: ", lines=2)
         yield from (cut(f"  {line}", room) for line in _moved(story, cycle["number"]))
+        if cycle.get("but"):
+            yield from _wrap(str(cycle["but"]), room, "  note: ", lines=2)
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
         if cycle.get("artifact"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from burnish.cli.paint import BY_SEVERITY, paint
 from burnish.cli.text import clean, count, cut, one_line, wrap
+from burnish.core.decision import weigh
 from burnish.core.finding import Finding, Remark, Severity
 
 if TYPE_CHECKING:
@@ -202,6 +203,10 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
         return
     tone = "green" if done.passed else "red" if done.blocking else "yellow"
     yield paint(f"Verdict: {done.verdict.value.upper()}", tone, on=page.colour)
+    standing = [finding for finding in done.findings if finding.id in done.blocking]
+    counts, but = weigh(done.panel, standing, Severity.INFO)
+    if but and counts is not done.panel.verdict:
+        yield from _hanging(f"{one_line(but[0].upper() + but[1:])}.", page)
     if done.verdict.value == "approved" and not done.passed:
         why = "the review is incomplete" if done.not_shown else "it was not signed, so a person must confirm it"
         yield from _hanging(f"This does not count as a pass: {why}.", page)

@@ -103,6 +103,8 @@ def _review(event: Recorded) -> str:
     name = str(verdict).upper() if verdict else "UNREADABLE"
     step = event.data.get("step")
     who = f"Review ({one_line(str(step))})" if step else "Review"
+    if but := _short(event.data.get("but")):
+        return f"{who}: {name} ({but})"
     if name == "APPROVED" or not summary:
         return f"{who}: {name}"
     return f"{who}: {name} - {summary}"

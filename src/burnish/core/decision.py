@@ -121,6 +121,26 @@ def after_review(
     return Accept(panel.summary)
 
 
+def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tuple[Verdict | None, str]:
+    """The verdict that counts, and in one line what keeps an approval from being one."""
+    if panel.verdict is not Verdict.APPROVED:
+        return panel.verdict, ""
+    blockers = [f.id for f in findings if blocks(f, block_on)]
+    unmet = [c.item for c in panel.compliance if c.met is False]
+    if blockers:
+        why = f"{_names(blockers)} {'is' if len(blockers) == 1 else 'are'} still open"
+    elif unmet:
+        why = f"not met: {_names(unmet)}"
+    elif panel.blocking:
+        why = "it asks for a person before anything else (blocking)"
+    elif panel.uncovered:
+        # no word against the code: it is the review that is not whole
+        return panel.verdict, f"approved by the reviewer, but nobody looked at {_names(panel.uncovered)}"
+    else:
+        return panel.verdict, ""
+    return Verdict.CHANGES_REQUESTED, f"approved by the reviewer, but {why}"
+
+
 def send_back(why: str, blockers: tuple[str, ...], now: Round) -> Decision:
     """One more improve, unless the loop goes in circles or has run out."""
     if now.cycle >= now.max_cycles:

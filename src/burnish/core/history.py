@@ -106,6 +106,11 @@ class History:
         done = (self.finished(cycle, name) for name in names)
         return tuple(record for record in done if record)
 
+    def heard_before(self, cycle: int, phase: str) -> tuple[PhaseRecord, ...]:
+        """Finished reviews of that cycle that another one takes the place of; `phase` is the one that is held now."""
+        said = (p for p in self.phases if p.cycle == cycle and is_review(p.phase) and p.state == "finished")
+        return tuple(p for p in said if p.superseded or p.phase == phase)
+
     @property
     def cycle(self) -> int:
         return max([1, *(p.cycle for p in self.phases), *(d.cycle for d in self.decisions)])

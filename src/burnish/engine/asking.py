@@ -81,13 +81,14 @@ def _still_waits(deps: Deps, task_id: int) -> bool:
 def shown(history: History, policy: Policy) -> Shown:
     seen = judged_commit(history)
     said = seen.result if seen else {}
-    verdict = str(said.get("verdict") or "")
+    verdict = str(said.get("weighed", said.get("verdict")) or "")
     return Shown(
         task=history.task,
         cycle=history.cycle,
         commit=str(said.get("commit", "")),
         verdict=verdict,
         summary=str(said.get("summary", "")),
+        but=str(said.get("but") or ""),
         why=history.task.note,
         findings=tuple(f for f in history.findings if f.alive),
         against=is_against(history, policy),

@@ -135,7 +135,7 @@ def take(deps: Deps, site: Site, brought: Brought) -> None:
     history = deps.book.history(site.task_id)
     task, cycle = history.task, history.cycle
     step, attempt = DoReview(cycle), attempt_for(history, cycle)
-    raw = deps.desk.write(task, f"outside-review-{cycle}{_ending(brought)}", brought.raw.encode())
+    raw = deps.desk.write(task, _raw_name(deps, task, cycle, attempt, brought), brought.raw.encode())
     policy = replace(site.policy, reviewers=(ReviewerSpec(brought.by),), quorum="all")
     voice = Voice(
         agent=brought.by,
@@ -162,6 +162,13 @@ def take(deps: Deps, site: Site, brought: Brought) -> None:
         *started(deps, task, policy, step, attempt),
     ]
     conclude(deps, site, history, step, attempt, hearing, (Heard(voice, uncovered, brought.unseen),), [], before=before)
+
+
+def _raw_name(deps: Deps, task: Task, cycle: int, attempt: int, brought: Brought) -> str:
+    """A second one of the same cycle does not take the place of the first."""
+    name, ending = f"outside-review-{cycle}", _ending(brought)
+    known = deps.desk.read(task, f"{name}{ending}")
+    return f"{name}{ending}" if known in (None, brought.raw.encode()) else f"{name}.attempt-{attempt}{ending}"
 
 
 def _ending(brought: Brought) -> str:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.codec import decode
-from burnish.core.finding import Finding, Severity, blocks
+from burnish.core.decision import weigh
+from burnish.core.finding import Finding, Severity
 from burnish.core.flow import DoReview
-from burnish.core.history import History
+from burnish.core.history import History, PhaseRecord
 from burnish.core.ledger import Update
 from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
 from burnish.core.task import Task
@@ -26,6 +27,8 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
     name = file_name(subject.cycle)
     patch = f"diff-{subject.cycle}.patch"
     deps.desk.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
+    verdict, but = weigh(panel, update.findings, site.policy.block_on)
+    untested = () if any(c.name == "test" for c in site.policy.checks) else (NO_TESTS,)
     cycle = Cycle(
         task=str(task.id),
         title=task.spec.title,
@@ -39,18 +42,45 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
         diff=patch,
         reproduction_command=next((c.words for c in site.policy.checks if c.name == "test"), ""),
         change=subject.change,
-        verdict=weighed(site.policy.block_on, panel, update.findings),
+        verdict=verdict,
         block_on=site.policy.block_on,
-        warnings=() if any(c.name == "test" for c in site.policy.checks) else (NO_TESTS,),
+        warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *untested),
     )
     whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
 
 
+def keep_heard(deps: Deps, history: History, step: DoReview) -> None:
+    """The artifact as it was before somebody else was heard in the same cycle, under a name of its own."""
+    heard = history.heard_before(step.cycle, step.phase)
+    text = deps.desk.read(history.task, file_name(step.cycle)) if heard else None
+    if text is None or deps.desk.read(history.task, _kept_as(heard[-1])) is not None:
+        return
+    deps.desk.write(history.task, _kept_as(heard[-1]), text)
+
+
+def _kept_as(heard: PhaseRecord) -> str:
+    place = heard.phase.replace(":", "-").removeprefix("review").lstrip("-")
+    return f"{file_name(heard.cycle).removesuffix('.md')}.{f'{place}-' if place else ''}attempt-{heard.attempt}.md"
+
+
 def with_earlier(history: History, step: DoReview, panel: Panel) -> Panel:
-    """The panel of a pipeline's step with those before it, so that one artifact holds the whole cycle."""
-    if not step.step:
+    """The panel with those of the same cycle before it, so that one artifact holds all that was said."""
+    panel = _with_steps(history, step, panel) if step.step else panel
+    heard = history.heard_before(step.cycle, step.phase)
+    if not heard:
         return panel
+    rows = [f"- {_names(r)}, {r.result.get('verdict') or 'unreadable'}: {r.result.get('summary', '')}" for r in heard]
+    told = "\n".join([f"Heard before in this cycle (whole in {_kept_as(heard[-1])}):", "", *rows])
+    voices = (voice_of(v) for r in heard for v in r.result.get("reviewers", ()))
+    return replace(panel, voices=(*voices, *panel.voices), summary=f"{panel.summary}\n\n{told}".strip())
+
+
+def _names(record: PhaseRecord) -> str:
+    return ", ".join(str(voice.get("agent", "")) for voice in record.result.get("reviewers", ()))
+
+
+def _with_steps(history: History, step: DoReview, panel: Panel) -> Panel:
     before = [record for record in history.reviews(step.cycle) if record.phase != step.phase]
     said = [(str(r.result.get("step") or "review"), str(r.result.get("summary", ""))) for r in before]
     said.append((step.step, panel.summary))
@@ -85,10 +115,7 @@ def voice_of(data: Mapping[str, Any]) -> Voice:
 
 def weighed(block_on: Severity, panel: Panel, findings: tuple[Finding, ...]) -> Verdict | None:
     """An approval that its own findings contradict is none."""
-    if panel.verdict is not Verdict.APPROVED:
-        return panel.verdict
-    stands = any(blocks(f, block_on) for f in findings) or any(c.met is False for c in panel.compliance)
-    return Verdict.CHANGES_REQUESTED if stands or panel.blocking else panel.verdict
+    return weigh(panel, findings, block_on)[0]
 
 
 def for_the_ref(text: bytes, *, link: str) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.codec import encode
+from burnish.core.decision import weigh
 from burnish.core.event import Event
 from burnish.core.flow import DoReview
 from burnish.core.history import History
@@ -18,7 +19,7 @@ from burnish.engine.guarding import absorb_breach
 from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps, Inspection, Snapshot
-from burnish.engine.record_review import keep_review, with_earlier
+from burnish.engine.record_review import keep_heard, keep_review, with_earlier
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject, subject_of
 
@@ -138,7 +139,9 @@ def _write_down(
     before: Sequence[Event],
 ) -> None:
     task = history.task
+    keep_heard(deps, history, step)
     kept = keep_review(deps, site, task, subject, with_earlier(history, step, panel), update)
+    counts, but = weigh(panel, update.findings, site.policy.block_on)
     where: dict[str, Any] = {"run": task.run, "cycle": subject.cycle}
     data = {
         "phase": step.phase,
@@ -148,6 +151,9 @@ def _write_down(
         "commit": subject.commit.sha,
         "tree": subject.commit.tree,
         "verdict": panel.verdict.value if panel.verdict else None,
+        # what the verdict comes to beside open findings, criteria and coverage, and why
+        "weighed": counts.value if counts else None,
+        "but": but,
         "summary": panel.summary,
         "why": panel.why,
         "blocking": panel.blocking,
@@ -171,7 +177,8 @@ def _write_down(
             Event("guard.breach", {"what": "a reviewer wrote to its snapshot", "paths": breaches[:50]}, **where)
         )
     events.append(Event("phase.finished", data, **where))
-    done = {key: data[key] for key in ("verdict", "summary", "review_ref", "reviewers", "commit", "step")}
+    done = {key: data[key] for key in ("but", "summary", "review_ref", "reviewers", "commit", "step")}
+    done |= {"verdict": data["weighed"], "said": data["verdict"]}
     deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
 
 

@@ -34,7 +34,7 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "commit": work.get("commit"),
         "tree": _last(standing, "tree").get("tree"),
         "review_status": _review_status(review, decisions),
-        "verdict": review.get("verdict"),
+        **_verdict(review, decisions),
         "summary": review.get("summary"),
         "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
@@ -42,6 +42,14 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,
     }
+
+
+def _verdict(review: dict[str, Any], decisions: list[DecisionRecord]) -> dict[str, Any]:
+    """What the review came to, and why that is not what the reviewer said; accepted since, its own word stands."""
+    accepted = bool(decisions) and decisions[-1].action == "accept"
+    if accepted or "weighed" not in review:
+        return {"verdict": review.get("verdict"), "but": ""}
+    return {"verdict": review["weighed"], "but": review.get("but") or ""}
 
 
 def _last(results: Sequence[Any], key: str) -> dict[str, Any]:

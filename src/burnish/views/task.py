@@ -125,7 +125,7 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
     read = [p for p in store.phases(project, id) if p.phase == "review" and p.state == "finished"]
     said = read[-1].result if read else {}
     return {
-        "verdict": said.get("verdict"),
+        "verdict": said.get("weighed", said.get("verdict")),
         "summary": said.get("summary") or said.get("why") or "",
         "findings": [finding_json(finding) for finding in store.findings(project, id)],
         "inspected": list(said.get("inspected", ())),
