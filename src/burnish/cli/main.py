@@ -53,6 +53,7 @@ VERBS = {
     "pr": "burnish.cli.pr:pr",
     "log": "burnish.cli.log:log",
     "events": "burnish.cli.log:events",
+    "serve": "burnish.cli.serve:serve",
     "clean": "burnish.cli.clean:clean",
     "rebuild": "burnish.cli.rebuild:rebuild",
     "version": "burnish.cli.version:version",

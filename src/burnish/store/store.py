@@ -157,6 +157,11 @@ class Store:
         """Events with a number above `since`. Without a project: all of them, in the order of time."""
         return log.read(self._db, project, task, since, limit, types)
 
+    def last_event(self, project: str) -> int:
+        """The number of the newest event; 0 where there is none."""
+        row = self._db.one("project_last_event", {"project": project})
+        return int(row["last"]) if row else 0
+
     # the story of a task
 
     def history(self, project: str, task: int) -> History:

@@ -23,3 +23,6 @@ UPDATE projects SET next_event = next_event + :count WHERE key = :project RETURN
 
 -- name: project_seen_event
 UPDATE projects SET next_event = :next WHERE key = :project AND next_event < :next;
+
+-- name: project_last_event
+SELECT next_event - 1 AS last FROM projects WHERE key = :project;

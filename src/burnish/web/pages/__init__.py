@@ -1,0 +1,11 @@
+"""Pages for people, and the parts of pages that are fetched again when something changed."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+
+def routers() -> tuple[APIRouter, ...]:
+    from burnish.web.pages import home
+
+    return (home.router,)

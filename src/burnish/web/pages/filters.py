@@ -1,0 +1,64 @@
+"""How values read on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup, escape
+
+
+def ago(moment: str | None) -> Markup:
+    """`5 min ago`, with the whole time on hover; the page keeps it true by `datetime`."""
+    if not moment:
+        return Markup("")
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return escape(moment)
+    words = age((datetime.now(UTC) - then).total_seconds())
+    return Markup('<time datetime="{0}" title="{0}" data-ago>{1}</time>').format(moment, words)
+
+
+def age(seconds: float) -> str:
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {name} ago"
+    return "just now"
+
+
+def took(seconds: float | None) -> str:
+    """`0.4 s`, `42 s`, `3 min 12 s`, `2 h 5 min`."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def dollars(amount: float | None) -> str:
+    return "" if amount is None else f"${amount:,.2f}"
+
+
+def words(name: Any) -> str:
+    """`waiting_approval` as people say it."""
+    return str(name or "").replace("_", " ")
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "ago": ago,
+    "took": took,
+    "dollars": dollars,
+    "words": words,
+    "many": many,
+}

@@ -1,0 +1,19 @@
+"""The first page: the projects, or the board of the only one."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from burnish.web.pages.rendering import page
+from burnish.web.parts import HouseDep
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+def home(request: Request, house: HouseDep) -> Response:
+    rows = house.projects()
+    if len(rows) == 1:
+        return RedirectResponse(f"/p/{rows[0].key}", 303)
+    return page(request, "projects.html.j2", title="Projects", rows=rows)

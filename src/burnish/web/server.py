@@ -1,0 +1,186 @@
+"""`burnish serve`: take the port, say the address, serve until stopped."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import ipaddress
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.web.door import Door, hosts_of
+from burnish.web.sessions import Sessions
+from burnish.wiring.house import House
+
+PORT = 4270
+TOKEN = "BURNISH_SERVE_TOKEN"
+SHORTEST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    host: str
+    port: int
+    token: str
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    @property
+    def with_token(self) -> str:
+        return f"{self.url}/login?token={self.token}"
+
+
+def serve(
+    host: str, port: int | None, *, env: Mapping[str, str], ready: Callable[[Address], None], house: House | None = None
+) -> None:
+    """Blocks until it is asked to stop; what runs is ended and goes on with the next start."""
+    token = token_for(host, env)
+    house = house or House.here()
+    try:
+        with _only_one(house.home) as tell, _bound(host, port) as listening:
+            address = Address(_name(host), listening.getsockname()[1], token)
+            tell(address.url)
+            _serve(house, address, listening, ready)
+    finally:
+        house.close()
+
+
+def _serve(house: House, address: Address, listening: socket.socket, ready: Callable[[Address], None]) -> None:
+    import uvicorn
+
+    from burnish.web.app import create
+
+    sessions = Sessions(house.home / "serve" / "sessions.json")
+    app = create(house, door_for(address, sessions), sessions)
+    settings = uvicorn.Config(
+        app, log_level="error", ws="websockets-sansio", server_header=False, timeout_graceful_shutdown=3
+    )
+
+    class Announced(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                ready(address)
+
+    try:
+        Announced(settings).run(sockets=[listening])
+    except KeyboardInterrupt:
+        # uvicorn has put everything away and passes the signal on: for a server this is how it ends
+        return
+
+
+def door_for(address: Address, sessions: Sessions) -> Door:
+    names = {address.host}
+    if _is_loopback(address.host):
+        names |= {"127.0.0.1", "localhost", "::1"}
+    return Door(
+        address.token,
+        hosts_of(names, address.port),
+        # cookies do not tell ports apart, so that the name must
+        f"burnish_{address.port}",
+        sessions.knows,
+        sessions.owns,
+    )
+
+
+def token_for(host: str, env: Mapping[str, str]) -> str:
+    """A new one for each start; whoever opens the door to other machines brings a token of their own."""
+    given = env.get(TOKEN, "")
+    plain = given.isascii() and given.replace("-", "").replace("_", "").isalnum()
+    if given and not (plain and len(given) >= SHORTEST):
+        raise BadInput(
+            f"{TOKEN} is too short or has other signs than letters, digits, - and _.",
+            hint=f"At least {SHORTEST} of them, e.g. {TOKEN}=$(openssl rand -hex 24)",
+        )
+    if not given and not _is_loopback(host):
+        raise BadInput(
+            f"--host {host} lets other machines in, and no token is set.",
+            hint=f"Set one yourself: {TOKEN}=… burnish serve --host {host}",
+        )
+    return given or secrets.token_urlsafe(24)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _name(host: str) -> str:
+    """What to write into a browser: `0.0.0.0` is no address of anybody."""
+    return socket.gethostname() if host in ("0.0.0.0", "::") else host
+
+
+@contextmanager
+def _bound(host: str, port: int | None) -> Iterator[socket.socket]:
+    """The port asked for, or ours, or, where that is taken, any."""
+    wanted = [PORT, 0] if port is None else [port]
+    for number in wanted:
+        try:
+            with _listening(host, number) as found:
+                yield found
+            return
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and number != wanted[-1]:
+                continue
+            raise BurnishError(
+                f"Cannot listen on {host}, port {number}: {os.strerror(error.errno or 0)}.",
+                hint="Choose another with --port (0: any that is free).",
+            ) from error
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    family, kind, proto, _, place = found[0]
+    listening = socket.socket(family, kind, proto)
+    try:
+        # a restart must get its port back at once, so that open pages find it again
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(128)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+@contextmanager
+def _only_one(home: Path) -> Iterator[Callable[[str], None]]:
+    """One server for all projects of a home: two would go on with the same runs."""
+    place = home / "serve" / "lock"
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"burnish serve runs already{_where(file.read())}.",
+                hint="It serves every project: open the address that it printed, or stop it first.",
+            ) from None
+
+        def tell(url: str) -> None:
+            file.seek(0)
+            file.truncate()
+            file.write(json.dumps({"url": url, "pid": os.getpid()}))
+            file.flush()
+
+        yield tell
+
+
+def _where(text: str) -> str:
+    try:
+        found = json.loads(text)
+        return f" at {found['url']}, pid {found['pid']}"
+    except (ValueError, KeyError, TypeError):
+        return ""
