@@ -107,7 +107,10 @@ def test_a_review_that_a_person_asked_for_is_done_even_without_auto_review() -> 
     task = replace(TASK, auto_review=False)
     records = (phase("implement"), phase("check"), decided("wait"))
     assert isinstance(step(*records, task=task), Stop)
-    assert step(*records, decided("again", supersede=["review"]), task=task) == DoReview(1)
+    again = decided("again", supersede=["review"])
+    assert step(*records, replace(again, by="user:ada"), task=task) == DoReview(1)
+    # an approval that is void asks for nothing by itself
+    assert step(*records, again, task=task) == Decide(1)
     # working again is not asking for a review
     again = decided("again", supersede=["implement", "improve", "check", "review"])
     assert step(phase("implement", attempt=2), phase("check", attempt=2), again, task=task) == Decide(1)

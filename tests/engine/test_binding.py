@@ -40,7 +40,8 @@ def test_a_commit_on_the_branch_voids_the_approval_and_is_reviewed_without_calli
 
     said = lab.burnish("run")
 
-    assert "no longer approved: the branch has moved" in said.err
+    assert "no longer approved: the branch has moved" in said.err and "Improving" not in said.err
+    assert "as it is  nobody worked: the branch has moved" in lab.burnish("show", "1").out
     (voided,) = lab.events("approval.voided")
     assert "moved" in voided["data"]["why"]
     task = lab.task()
@@ -74,6 +75,10 @@ def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: 
     assert "checks, reviewers or prompts" in voided["data"]["why"]
     assert lab.task()["status"] == "verified"
     assert [c["phase"] for c in lab.calls()].count("implement") == 1
+    # the same tree judged again: no cycle is used up, and what was said before stays
+    assert (lab.task()["cycle"], len(lab.show(1)["cycles"])) == (2, 2)
+    assert lab.burnish("show", "1").out.count("set aside, done again") == 2
+    assert lab.burnish("show", "review-cycle://1/review-cycle-2.md").out.count("agent: judge\n") == 2
 
 
 def test_own_prompts_are_part_of_the_judge(lab: Lab) -> None:

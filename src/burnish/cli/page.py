@@ -112,7 +112,11 @@ def _moved(story: Story, cycle: int) -> Iterator[str]:
 
 def _phase(phase: Mapping[str, Any]) -> str:
     name = phase.get("phase") or phase.get("name") or "phase"
+    if phase.get("by_hand"):
+        return f"{'as it is':<9} nobody worked: {one_line(str(phase.get('why') or 'what is on the branch is judged'))}"
     words = [f"{name:<9} {phase.get('state', '')}"]
+    if phase.get("superseded"):
+        words.append("set aside, done again")
     if (phase.get("attempt") or 1) > 1:
         words.append(f"attempt {phase['attempt']}")
     words.append(money(phase.get("cost_usd")))

@@ -122,7 +122,7 @@ def reviews(history: History, policy: Policy) -> bool:
 
 def asked_for_review(history: History) -> bool:
     """A person typed `burnish review 29`."""
-    asked = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle]
+    asked = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle and d.by != "burnish"]
     again = [set(d.data.get("supersede", ())) for d in asked]
     # who has the work done again asks for no review by that
     return any("review" in phases and not phases & {"implement", "improve"} for phases in again)

@@ -202,11 +202,10 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     why = approval.void_because(base=task.base or "", tree=head.tree if head else approval.tree, judge=judge)
     if why is None:
         return None
-    head = head or workspace.head()
-    assert head
-    data = {"why": why, "tree": head.tree, "approved_tree": approval.tree}
+    history = book.history(task.id)
+    data = {"why": why, "tree": head.tree if head else approval.tree, "approved_tree": approval.tree}
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
-    events += judge_anew(book.history(task.id), head.sha, head.tree, why)
+    events += judge_anew(history, head.sha, head.tree, why) if head else [judge_again(history, why)]
     book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
     return why
 
@@ -222,15 +221,22 @@ def _moved_at_gate(book: Book, code: Code, task: Task) -> str | None:
     return why
 
 
+def judge_again(history: History, why: str) -> Event:
+    """The same code in the same cycle: its checks and reviews are done anew, and what was said stays on record."""
+    data = {"action": "again", "by": "burnish", "why": why, "supersede": ["check", "review", "gate"]}
+    return Event("decision.made", data, run=history.task.run, cycle=history.cycle)
+
+
 def judge_anew(history: History, commit: str, tree: str, why: str) -> list[Event]:
     """The next cycle judges what is on the branch now; nobody works in it."""
     task, cycle = history.task, history.cycle + 1
     decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
-    data = {"phase": "improve", "attempt": 1, "commit": commit, "tree": tree, "changed": True, "by_hand": True}
+    work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}
+    done = {**work, "commit": commit, "tree": tree, "changed": True}
     return [
         Event("decision.made", decision, run=task.run, cycle=history.cycle),
-        Event("phase.started", {"phase": "improve", "attempt": 1, "runner": ""}, run=task.run, cycle=cycle),
-        Event("phase.finished", data, run=task.run, cycle=cycle),
+        Event("phase.started", {**work, "runner": ""}, run=task.run, cycle=cycle),
+        Event("phase.finished", done, run=task.run, cycle=cycle),
     ]
 
 

@@ -64,7 +64,7 @@ def conclude(
         delta=subject.delta,
         files=subject.text_of,
         # the same code before new judges: all they see is new to them
-        narrow=not _by_hand(history, step.cycle),
+        narrow=not _new_to_them(history, step, site.policy.judge),
         mechanical=mechanical(heard),
     )
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
@@ -89,9 +89,10 @@ def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int
     return [Event("phase.started", data, **where), Event("review.started", started, **where)]
 
 
-def _by_hand(history: History, cycle: int) -> bool:
-    work = history.work(cycle)
-    return bool(work and work.result.get("by_hand"))
+def _new_to_them(history: History, step: DoReview, judge: str) -> bool:
+    work = history.work(step.cycle)
+    heard = history.heard_before(step.cycle, step.phase)
+    return bool(work and work.result.get("by_hand")) or any(r.result.get("judge") != judge for r in heard)
 
 
 def _hearing(

@@ -9,7 +9,7 @@ from typing import Any
 from burnish.core.history import DecisionRecord, PhaseRecord, is_review
 
 # what a journal's result tells about who did it, and what went wrong
-_TOLD = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue")
+_TOLD = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue", "by_hand", "why")
 
 
 def cycles(phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
