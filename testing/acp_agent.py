@@ -80,6 +80,8 @@ class Agent:
                 self.say((self.cwd / rest).read_text() if granted else "not even reading")
             case "exists":
                 self.say(str((self.cwd / rest).exists()))
+            case "This" if "one word" in rest:
+                self.say(rest.rpartition(" ")[2])
             case "offered":
                 self.say(json.dumps(self.offered))
             case "env":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -14,6 +15,12 @@ from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
 from burnish.proc.run import ProgramMissing
 
+# by the maker's name as pydantic-ai has it; one of them suffices
+_KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "google": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
 _LOGIN = "Set the key of the model's maker, e.g. ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY."
 
 
@@ -72,6 +79,24 @@ class LlmAgent:
 
     def progress(self, piece: str) -> str:
         return telling(piece)
+
+
+def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None:
+    """What keeps a model from being asked, and the remedy; None where only asking can tell."""
+    from burnish.agents.llm_main import Refused, full_name
+
+    if find_spec("pydantic_ai") is None:
+        return "pydantic-ai is not installed", "pip install 'burnish[llm]'"
+    if not model:
+        return "it has no model", "Name one where the agent is described or used: `model: 'openai:…'`."
+    try:
+        keys = _KEYS.get(full_name(model, dict(env)).partition(":")[0], ())
+    except Refused as refused:
+        what, _, remedy = str(refused).partition(": ")
+        return what, f"{remedy[:1].upper()}{remedy[1:]}."
+    if keys and not any(env.get(key) for key in keys):
+        return f"{' or '.join(keys)} is not set", "Set it where burnish is started."
+    return None
 
 
 def _reply(text: str, result: Json) -> AgentReply:

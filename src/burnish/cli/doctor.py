@@ -19,7 +19,7 @@ TONES = {"ok": "green", "weak": "yellow", "missing": "red"}
 
 
 def doctor(
-    probe: Annotated[bool, typer.Option("--probe", help="Also ask each installed agent for one word.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Also ask each agent for one word.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Tell what is missing or weak here, and what to do about it.

@@ -11,6 +11,7 @@ from burnish.git.project import discover
 from burnish.proc.identity import is_dead
 from burnish.proc.orphans import wait_for_orphans
 from burnish.store import Store
+from burnish.wiring.configured import configured_signs
 from burnish.wiring.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.wiring.reader import home_of
 from burnish.wiring.signs import MISSING, Group, Sign
@@ -21,7 +22,9 @@ def examine(start: Path, *, encoding: str) -> list[Sign]:
     home = home_of()
     signs = list(machine_signs(home, encoding=encoding))
     sign, store = database_sign(home)
-    signs += [sign, *agent_signs(), *_repository_signs(start, can_git=signs[0].state != MISSING)]
+    others = configured_signs(start)
+    signs += [sign, *agent_signs(others=bool(others)), *others]
+    signs += _repository_signs(start, can_git=signs[0].state != MISSING)
     if store is not None:
         with store:
             signs += _run_signs(home, store)

@@ -112,9 +112,10 @@ def terminal_sign(encoding: str) -> Sign:
     return MACHINE.weak("terminal", f"{encoding or 'an unknown encoding'}: marks show as question marks", remedy)
 
 
-def agent_signs() -> Iterator[Sign]:
+def agent_signs(*, others: bool = False) -> Iterator[Sign]:
+    """The programs on PATH. `others`: the settings name agents of their own."""
     found = on_this_machine()
-    if not found:
+    if not found and not others:
         remedy = "Install one (claude, codex, gemini, …), or describe any command under `agents:`."
         yield AGENTS.weak("agents", "none is installed: only `static` reviews", remedy)
     for agent in found:

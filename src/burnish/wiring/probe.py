@@ -5,73 +5,124 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish import config as settings
+from burnish.agents.base import AgentSettings
+from burnish.agents.logins import login_of
+from burnish.agents.registry import AGENTS
 from burnish.agents.runner import Retry, Runner
+from burnish.config.kinds import CLI_KINDS
+from burnish.config.settings import Config
 from burnish.core.agent import AgentRequest
-from burnish.errors import BadInput, BurnishError, PhaseFailed
-from burnish.git.project import discover
+from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import capture
+from burnish.proc.environment import listed_environment
 from burnish.proc.text import clean_text
-from burnish.wiring.roster import Installed, agent_settings, on_this_machine
+from burnish.wiring.configured import Configured, configured, root_of
+from burnish.wiring.confining import Confinement, confinement
+from burnish.wiring.helpers import TaskAgents
+from burnish.wiring.reader import home_of
+from burnish.wiring.roster import agent_settings, on_this_machine
 from burnish.wiring.signs import Group, Sign
 
 PROBE = Group("answers")
 SECONDS = 90.0
 QUESTION = "This is a test of the connection. Use no tools. Answer with the one word: ready\n"
+_SEE_LOG = "Everything it printed: `burnish log`."
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """Where agents are asked, and what they are shut into: the same as in a phase."""
+
+    place: Path
+    agents: TaskAgents
+    confinement: Confinement
 
 
 def probe_signs(start: Path) -> list[Sign]:
     """Side by side: each is asked once, read-only, and waits for nobody."""
-    found = [agent for agent in on_this_machine() if agent.known]
-    entries = agent_settings(settings.load(_root(start)))
+    root = root_of(start)
+    config = settings.load(root)
     with tempfile.TemporaryDirectory(prefix="burnish-probe-") as folder:
         place = Path(folder).resolve()
-        runner = Runner(entries, checkout=place, lock_dir=place / "locks", retry=Retry(attempts=1))
+        found = _asked_ones(config, root or place)
+        ground = _ground(config, found, root or place, place)
         with ThreadPoolExecutor(max(1, len(found))) as threads:
-            return list(threads.map(lambda agent: _asked(runner, agent, place), found))
+            return list(threads.map(lambda pair: _asked(ground, pair[1], str(pair[0])), enumerate(found)))
 
 
-def _root(start: Path) -> Path | None:
+def _asked_ones(config: Config, checkout: Path) -> list[Configured]:
+    """The programs of this machine, then what the settings name. A script has nobody behind it."""
+    known = agent_settings(config)
+    programs = [Configured(known[one.kind], known[one.kind].model) for one in on_this_machine() if one.known]
+    return [*programs, *(one for one in configured(config, checkout) if one.entry.kind != "scripted")]
+
+
+def _ground(config: Config, found: Sequence[Configured], checkout: Path, place: Path) -> _Ground:
+    # alone: another agent's answer would say nothing of this one
+    entries = {one.name: replace(one.entry, fallback=None) for one in found}
+    shut = confinement(config, checkout=checkout, burnish_home=home_of())
+    runner = Runner(entries, checkout=checkout, lock_dir=place / "locks", retry=Retry(attempts=1), sandbox=shut.sandbox)
+    return _Ground(place, TaskAgents(runner, None, confinement=shut), shut)
+
+
+def _asked(ground: _Ground, one: Configured, label: str) -> Sign:
+    begun, who = time.monotonic(), one.words
     try:
-        return discover(start).root
-    except BadInput:
-        return None
-
-
-def _asked(runner: Runner, agent: Installed, place: Path) -> Sign:
-    version = _version(agent, place)
-    begun = time.monotonic()
-    try:
-        reply = runner.call(_request(agent.kind, place))
+        if one.entry.kind in CLI_KINDS:
+            who = _version(ground, one.entry)
+        reply = ground.agents.call(_request(one, ground.place / label))
     except PhaseFailed as failure:
-        return PROBE.weak(agent.kind, f"{version}: {failure.what}", failure.hint or "Run it once by hand.")
+        hint = failure.hint.replace(_SEE_LOG, "").strip()
+        return PROBE.weak(one.name, f"{who}: {failure.what}", hint or _by_hand(one))
     word = " ".join(reply.text.split())[:40]
-    return PROBE.ok(agent.kind, f"{version}: said {word!r} in {time.monotonic() - begun:.1f} s")
+    return PROBE.ok(one.name, f"{who}: said {word!r} in {time.monotonic() - begun:.1f} s")
 
 
-def _request(kind: str, place: Path) -> AgentRequest:
+def _by_hand(one: Configured) -> str:
+    match one.entry.kind:
+        case "llm":
+            return "Is the model's name right, and its address reached from here? See docs/llm.md."
+        case "command" | "acp":
+            return f"Run it once by hand: {' '.join(one.entry.argv)}"
+        case _:
+            return "Run it once by hand."
+
+
+def _request(one: Configured, place: Path) -> AgentRequest:
     for name in ("here", "calls"):
-        (place / kind / name).mkdir(parents=True, mode=0o700)
+        (place / name).mkdir(parents=True, mode=0o700)
     return AgentRequest(
-        agent=kind,
-        role="review",
+        agent=one.name,
+        # a command need not say anything where it is asked to work
+        role="implement" if one.entry.kind == "command" else "review",
         prompt=QUESTION,
-        cwd=place / kind / "here",
-        call_dir=place / kind / "calls",
+        cwd=place / "here",
+        call_dir=place / "calls",
         task=0,
         cycle=1,
         phase="probe",
+        model=one.model,
         timeout_seconds=SECONDS,
         read_only=True,
     )
 
 
-def _version(agent: Installed, place: Path) -> str:
+def _version(ground: _Ground, entry: AgentSettings) -> str:
+    """What the program says of itself, shut in like everything else that is started."""
+    adapter = AGENTS[entry.kind]
+    argv: tuple[str, ...] = (str(getattr(adapter, "program", entry.kind)), "--version")
+    env = listed_environment(os.environ, extra=(*adapter.keys, *entry.env))
+    if sandbox := ground.confinement.insist():
+        login = login_of(entry.kind, argv[0], sandbox.home, env)
+        argv = sandbox.around(argv, env=env, writable=(), login=login)
     try:
-        said = capture([agent.path, "--version"], cwd=place, env=os.environ, timeout=30).stdout
+        said = capture(argv, cwd=ground.place, env=env, timeout=30).stdout
     except BurnishError as problem:
         return problem.what.rstrip(".")
     lines = clean_text(said.decode(errors="replace")).split("\n")
