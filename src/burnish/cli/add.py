@@ -54,14 +54,14 @@ def add(
 ) -> None:
     """Add a task."""
     wanted = Spec(
-        title=_title(title),
+        title=title,
         description=_description(stdin, description, file),
         type=kind,
         scope=scope,
         criteria=tuple(accept or ()),
         checklist=tuple(Item(text) for text in item or ()),
         plan=read_text(spec) if spec else "",
-        depends_on=tuple(dict.fromkeys(task_id(text) for text in depends_on or ())),
+        depends_on=tuple(task_id(text) for text in depends_on or ()),
         priority=priority,
         agent=agent,
         model=model,
@@ -71,7 +71,6 @@ def add(
         auto_review=auto_review,
         max_cycles=max_cycles,
     )
-    _check(wanted)
     task = open_app().add(wanted)
     if as_json:
         from burnish.views import task_json
@@ -82,16 +81,6 @@ def add(
         say(f"Run it: burnish run {task.id}")
 
 
-MOST_PRIORITY = 1_000_000
-
-
-def _title(text: str) -> str:
-    title = " ".join(text.split())
-    if not title:
-        raise BadInput("The title is empty.", hint='Say what is to be done: burnish add "Refuse empty passwords"')
-    return title
-
-
 def _description(stdin: str | None, description: str | None, file: Path | None) -> str:
     if sum(source is not None for source in (stdin, description, file)) > 1:
         raise BadInput("The description is given twice.", hint="Use one of -d TEXT, --file F and -.")
@@ -100,17 +89,6 @@ def _description(stdin: str | None, description: str | None, file: Path | None) 
             raise BadInput(f"There is no use for {stdin!r}.", hint='Put the title in quotes: burnish add "Two words"')
         return sys.stdin.buffer.read().decode(errors="replace")
     return read_text(file) if file else description or ""
-
-
-def _check(spec: Spec) -> None:
-    if not all(text.strip() for text in (*spec.criteria, *(item.text for item in spec.checklist))):
-        raise BadInput("A criterion or checklist item is empty.", hint="Say what must hold, or leave the option out.")
-    if abs(spec.priority) > MOST_PRIORITY:
-        raise BadInput(f"{spec.priority} is too far for a priority.", hint=f"Use -{MOST_PRIORITY} to {MOST_PRIORITY}.")
-    if spec.type is TaskType.IMPROVE and spec.of is None:
-        raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
-    if spec.of is not None and spec.type not in (TaskType.IMPROVE, TaskType.REVIEW):
-        raise BadInput("--of belongs to an improve or review task.", hint="Add -t improve, or leave --of out.")
 
 
 def read_text(path: Path) -> str:

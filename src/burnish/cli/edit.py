@@ -10,7 +10,7 @@ import typer
 from burnish.cli import questions
 from burnish.cli.paint import say, say_json
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import count, one_line
+from burnish.cli.text import one_line
 from burnish.core.task import Item, Task, task_id
 from burnish.errors import BadInput
 
@@ -146,19 +146,10 @@ def _checklist(
 ) -> tuple[Item, ...] | None:
     if not (items or tick or untick):
         return None
+    from burnish.wiring.specs import ticked
+
     anew = tuple(Item(text) for text in items or ())
     return ticked(anew or app.store.task(app.key, number).spec.checklist, tick, untick)
-
-
-def ticked(checklist: tuple[Item, ...], tick: Sequence[int], untick: Sequence[int]) -> tuple[Item, ...]:
-    """The list with items ticked and unticked; they count from 1."""
-    for number in (*tick, *untick):
-        if not 1 <= number <= len(checklist):
-            raise BadInput(f"There is no checklist item {number}.", hint=f"It has {count(len(checklist), 'item')}.")
-    return tuple(
-        Item(item.text, done=(item.done or number in tick) and number not in untick)
-        for number, item in enumerate(checklist, 1)
-    )
 
 
 def _ids(words: list[str]) -> tuple[int, ...]:

@@ -35,6 +35,7 @@ from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
+from burnish.wiring.specs import sound, sound_changes
 
 
 @dataclass
@@ -115,7 +116,7 @@ class App:
     # what a person does to tasks
 
     def add(self, spec: Spec) -> Task:
-        spec = clean_spec(self.book.secrets, spec)
+        spec = clean_spec(self.book.secrets, sound(spec))
         if spec.base_ref:
             resolve_base(self.repo, spec.base_ref)  # a typing error costs nothing here, and a run later
         if spec.of is not None:
@@ -125,6 +126,7 @@ class App:
 
     def edit(self, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:
         refuse_inside_phase()
+        changes = sound_changes(changes)
         task = self.store.task(self.key, task_id)
         if status not in (None, Status.BACKLOG):
             raise BadInput(

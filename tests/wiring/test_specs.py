@@ -1,0 +1,45 @@
+"""What may be asked for in a task, whoever writes it down."""
+
+from __future__ import annotations
+
+import pytest
+
+from burnish.core.task import Item, Spec, TaskType
+from burnish.errors import BadInput
+from burnish.wiring.specs import sound, sound_changes, ticked
+
+
+def test_a_title_comes_onto_one_line() -> None:
+    assert sound(Spec("  Add\n login ")).title == "Add login"
+    assert sound_changes({"title": "Add\tlogin"}) == {"title": "Add login"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(" \n "),
+        Spec("A", criteria=("it works", " ")),
+        Spec("A", checklist=(Item(""),)),
+        Spec("A", priority=10**20),
+        Spec("A", type=TaskType.IMPROVE),
+        Spec("A", of=1),
+    ],
+)
+def test_what_says_nothing_or_contradicts_itself_is_refused(spec: Spec) -> None:
+    with pytest.raises(BadInput):
+        sound(spec)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"title": ""}, {"criteria": ("",)}, {"checklist": (Item(" "),)}, {"priority": -(10**20)}]
+)
+def test_an_edit_is_held_to_the_same(changes: dict[str, object]) -> None:
+    with pytest.raises(BadInput):
+        sound_changes(changes)
+
+
+def test_items_are_ticked_by_number() -> None:
+    both = (Item("a"), Item("b", done=True))
+    assert ticked(both, [1], [2]) == (Item("a", done=True), Item("b"))
+    with pytest.raises(BadInput):
+        ticked(both, [3], [])
