@@ -34,10 +34,10 @@ _DOING = {
     "gate": "at the gate",
 }
 
-_UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
+UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
 # reasons that the final verdict says already
-_SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
-_NEEDS_A_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
+SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
+NEEDS_A_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
 # what stands still, and what to look at or type first
 _FIRST = (
     (Status.BLOCKED, "burnish show {}"),
@@ -136,7 +136,7 @@ def summary(tasks: Iterable[Task]) -> Summary:
         counts={status: count for status, count in counts.items() if count},
         cost_usd=sum(costs) if costs else None,
         tokens=sum(task.tokens for task in everything),
-        need_a_person=sum(task.status in _NEEDS_A_PERSON for task in everything),
+        need_a_person=sum(task.status in NEEDS_A_PERSON for task in everything),
         next_step=next_step(everything),
     )
 
@@ -159,31 +159,43 @@ def _waits(unmet: Sequence[int]) -> str:
 
 
 def _review(task: Task) -> str:
-    return f"review: {task.review_status}" if task.review_status and task.status not in _UNDER_WAY else ""
+    return f"review: {task.review_status}" if task.review_status and task.status not in UNDER_WAY else ""
 
 
 def _detail(task: Task, now: datetime, *, running: bool) -> str:
-    if task.status in _UNDER_WAY:
+    if task.status in UNDER_WAY:
         return _progress(task, now, running=running)
-    unsaid = task.reason if task.reason not in _SAID or task.final_verdict is None else None
+    unsaid = task.reason if task.reason not in SAID or task.final_verdict is None else None
     why = ", ".join(word for word in (task.final_verdict, unsaid or task.error) if word)
     cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""
     return f"{why} {cycles}".strip() if why else ""
 
 
 def _progress(task: Task, now: datetime, *, running: bool) -> str:
-    parts = [_cycles(task)] if task.cycle else []
-    cut = task.status is Status.IN_PROGRESS or task.phase or task.error is ErrorCode.INTERRUPTED
-    if not running and cut:
+    parts = [cycles_words(task)] if task.cycle else []
+    if not running and was_cut(task):
         parts.append(GOES_ON)
     elif task.phase:
-        name, _, step = task.phase.partition(":")
-        doing = _DOING.get(name, name) + (f" ({step})" if step else "")
-        parts.append(f"{doing} {elapsed(task.phase_started, now)}".rstrip())
+        parts.append(f"{doing(task.phase)} {elapsed(task.phase_started, now)}".rstrip())
     return f"({', '.join(parts)})" if parts else ""
 
 
-def _cycles(task: Task) -> str:
+def was_cut(task: Task) -> bool:
+    """Under way by its status: if nobody runs it, was somebody at it?"""
+    return bool(
+        task.status is Status.IN_PROGRESS
+        or (task.status is Status.CODE_REVIEW and (task.phase or task.error is ErrorCode.INTERRUPTED))
+    )
+
+
+def doing(phase: str) -> str:
+    """`improving`, `reviewing (security)`."""
+    name, _, step = phase.partition(":")
+    return _DOING.get(name, name) + (f" ({step})" if step else "")
+
+
+def cycles_words(task: Task) -> str:
+    """`cycle 2/3`; past the maximum `cycle 4 (max 3)`."""
     if task.cycle > task.max_cycles:
         return f"cycle {task.cycle} (max {task.max_cycles})"
     return f"cycle {task.cycle}/{task.max_cycles}"

@@ -1,0 +1,265 @@
+"""The board: a column for each status, a card for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from burnish.core.status import FinalVerdict, ReviewStatus, Status
+from burnish.core.task import Task
+from burnish.store import Store
+from burnish.views.moves import moves, others
+from burnish.views.picking import MET
+from burnish.views.status import (
+    NEEDS_A_PERSON,
+    SAID,
+    UNDER_WAY,
+    Summary,
+    cycles_words,
+    doing,
+    dollars,
+    summary,
+    was_cut,
+)
+
+# in the order of the story; what stands still comes before what is done
+ORDER = (
+    Status.BACKLOG,
+    Status.IN_PROGRESS,
+    Status.CODE_REVIEW,
+    Status.WAITING_APPROVAL,
+    Status.BLOCKED,
+    Status.FAILED,
+    Status.VERIFIED,
+    Status.COMPLETED,
+    Status.CANCELLED,
+)
+# a thin strip while nothing is there
+RARE = frozenset({Status.FAILED, Status.CANCELLED})
+# the newest first: of what is over, nobody looks for the oldest
+_OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
+_LONGEST_NOTE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A task that another one waits for."""
+
+    id: int
+    title: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the board says of one task; an empty piece is not shown."""
+
+    id: int
+    title: str
+    status: Status
+    type: str
+    priority: int
+    # `cycle 2/3`
+    cycle: str
+    verdict: str
+    # good, bad, warn, busy or nothing: how the verdict is to be taken
+    tone: str
+    open_findings: int
+    agent: str
+    cost: str
+    updated_at: str
+    # `improving`, and since when; where nothing runs it is empty
+    doing: str
+    since: str
+    # here, elsewhere, interrupted or nothing
+    standing: str
+    needs: tuple[Need, ...]
+    blocks: tuple[int, ...]
+    overrides: int
+    # why it stands still, in a word and in a sentence
+    why: str
+    note: str
+    commit: str
+    # to which column by which act, and what else can be done
+    moves: Mapping[Status, str]
+    others: tuple[str, ...]
+    # its place in the column: smaller is higher
+    rank: int
+    ready: bool
+    # blocked, or waiting for another task
+    stuck: bool
+    needs_me: bool
+
+    @property
+    def unmet(self) -> tuple[int, ...]:
+        return tuple(need.id for need in self.needs if not need.met)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    status: Status
+    cards: tuple[Card, ...]
+
+    @property
+    def folded(self) -> bool:
+        return self.status in RARE and not self.cards
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands over the columns."""
+
+    summary: Summary
+    total: int
+    # how many could be started now
+    ready: int
+    running: int
+    needs_me: int
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], cards: Sequence[Card]) -> Head:
+        return cls(
+            summary(tasks),
+            len(tasks),
+            ready=sum(card.ready for card in cards),
+            running=sum(card.standing in ("here", "elsewhere") for card in cards),
+            needs_me=sum(card.needs_me for card in cards),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    columns: tuple[Column, ...]
+    head: Head
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Who may hold a task: does a runner live, and is it of this very process?"""
+
+    alive: Callable[[str], bool]
+    mine: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, store: Store, alive: Callable[[str], bool], pid: int) -> Holders:
+        # two machines may share a pid, but not a lock directory: `alive` has spoken before this is asked
+        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid))
+
+    def standing(self, task: Task) -> str:
+        if task.runner is not None and self.alive(task.runner):
+            return "here" if task.runner in self.mine else "elsewhere"
+        return "interrupted" if was_cut(task) else ""
+
+
+def board(store: Store, project: str, holders: Holders) -> BoardView:
+    """Every task of a project, in columns."""
+    tasks = store.tasks(project, brief=True)
+    cards = cards_of(tasks, holders)
+    columns = tuple(_column(status, cards) for status in ORDER)
+    agents = sorted({card.agent for card in cards if card.agent})
+    return BoardView(columns, Head.of(tasks, cards), tuple(agents))
+
+
+def cards_of(tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None) -> list[Card]:
+    """The cards of these ids, or of all. `tasks` are all of the project: they depend on each other."""
+    known = {task.id: task for task in tasks}
+    blocks: dict[int, list[int]] = {}
+    for task in tasks:
+        for other in task.spec.depends_on:
+            blocks.setdefault(other, []).append(task.id)
+    chosen = tasks if ids is None else [known[id] for id in ids if id in known]
+    return [_card(task, known, tuple(blocks.get(task.id, ())), holders) for task in chosen]
+
+
+def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
+    """These, what they wait for, and what waits for them: the cards that say something of them."""
+    found = set(ids)
+    for task in tasks:
+        if task.id in ids:
+            found.update(task.spec.depends_on)
+        elif not found.isdisjoint(task.spec.depends_on) and any(other in ids for other in task.spec.depends_on):
+            found.add(task.id)
+    return found
+
+
+def _column(status: Status, cards: Sequence[Card]) -> Column:
+    own = [card for card in cards if card.status is status]
+    return Column(status, tuple(sorted(own, key=lambda card: card.rank)))
+
+
+def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders) -> Card:
+    standing = holders.standing(task)
+    running = standing in ("here", "elsewhere")
+    needs = tuple(_need(id, known.get(id)) for id in task.spec.depends_on)
+    unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
+    # what is in the backlog begins anew: what an earlier run left behind says nothing of it
+    begun = task.status is not Status.BACKLOG
+    why, note = (_why(task), task.note[:_LONGEST_NOTE]) if begun else ("", "")
+    return Card(
+        id=task.id,
+        title=task.spec.title,
+        status=task.status,
+        type=task.spec.type.value,
+        priority=task.spec.priority,
+        cycle=cycles_words(task) if begun and task.cycle else "",
+        verdict=_verdict(task) if begun else "",
+        tone=_tone(task),
+        open_findings=task.open_findings if begun else 0,
+        agent=task.agent or task.spec.agent or "",
+        cost=dollars(task.cost_usd) if task.cost_usd else "",
+        updated_at=task.updated_at,
+        doing=doing(task.phase) if running and task.phase else "",
+        since=(task.phase_started or "") if running and task.phase else "",
+        standing=standing,
+        needs=needs,
+        blocks=blocks if task.status not in MET else (),
+        overrides=task.overrides if begun else 0,
+        why=why,
+        note=note,
+        commit=task.commit or "",
+        moves=moves(task, unmet=unmet, running=running),
+        others=others(task, running=running, interrupted=standing == "interrupted"),
+        rank=_rank(task),
+        ready=task.status is Status.BACKLOG and not unmet,
+        stuck=bool(unmet) or task.status is Status.BLOCKED,
+        needs_me=_needs_me(task, standing, running),
+    )
+
+
+def _need(id: int, task: Task | None) -> Need:
+    # one that was removed is waited for in vain: the card must show it
+    return Need(id, task.spec.title if task else "no longer there", bool(task and task.status in MET))
+
+
+def _verdict(task: Task) -> str:
+    """The final word; while it is under way, what the last review of this run came to."""
+    if task.final_verdict and task.status not in UNDER_WAY:
+        return task.final_verdict.value.replace("_", " ").lower()
+    return f"review {task.review_status.value}" if task.review_status else ""
+
+
+def _tone(task: Task) -> str:
+    if task.review_status in (ReviewStatus.FAILED, ReviewStatus.REJECTED):
+        return "bad"
+    return "good" if task.final_verdict is FinalVerdict.APPROVED or task.review_status else ""
+
+
+def _why(task: Task) -> str:
+    unsaid = task.reason if task.reason not in SAID or task.final_verdict is None else None
+    word = unsaid or task.error
+    return word.value.replace("_", " ").lower() if word else ""
+
+
+def _rank(task: Task) -> int:
+    if task.status is Status.BACKLOG:
+        return task.id - task.spec.priority * 10**9
+    if task.status in _OVER and task.updated_at:
+        return -int(datetime.fromisoformat(task.updated_at).timestamp() * 1000)
+    return task.id
+
+
+def _needs_me(task: Task, standing: str, running: bool) -> bool:
+    asks_for_review = task.status is Status.CODE_REVIEW and not running
+    return task.status in NEEDS_A_PERSON or standing == "interrupted" or asks_for_review

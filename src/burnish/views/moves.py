@@ -1,0 +1,136 @@
+"""What a person can make of a task by moving its card: a part of the one table, and the call that each move means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from burnish.core.status import MOVES, Status, check_move
+from burnish.core.task import Task
+from burnish.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that can be done to a task. `path` is under the task's own address in the API."""
+
+    label: str
+    method: str = "POST"
+    path: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    # what is asked before: nothing, `sure`, `note`, `merge`; or `page#part`, which is where it is done
+    ask: str = ""
+    words: str = ""
+
+
+ACTS: Mapping[str, Act] = {
+    "run": Act("Start", path="/run"),
+    "goon": Act("Go on", path="/run", words="Goes on at the phase that was cut."),
+    "retry": Act("Retry", path="/retry"),
+    "restart": Act(
+        "Begin anew",
+        path="/retry",
+        body={"restart": True},
+        ask="sure",
+        words="A new run from a fresh base; the commits so far stay under a rescue ref.",
+    ),
+    "stop": Act("Stop", path="/stop", words="Ends its agents; the work so far is kept, and it can go on later."),
+    "improve": Act(
+        "Improve", path="/improve", body={"review": True}, ask="note", words="One more round, with a word from you."
+    ),
+    "review": Act("Review again", path="/review", words="Checks and review are done anew on what is on the branch."),
+    "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Back to the backlog."),
+    "cancel": Act("Cancel", path="/cancel", ask="sure", words="It is not worked on any more; what exists is kept."),
+    "merge": Act("Merge…", path="/merge", ask="merge", words="Into the branch that it started from."),
+    "decide": Act("Decide…", ask="page#gate", words="The task's page shows what was found and asks."),
+    "override": Act("Override…", ask="page#override", words="Against the review: the task's page asks why."),
+    "remove": Act("Remove", "DELETE", ask="sure", words="Out of every list; its events and its work are kept."),
+}
+
+_S = Status
+# A part of MOVES (a test holds them together): the rest, burnish alone does.
+BY_HAND: Mapping[Status, Mapping[Status, str]] = {
+    _S.BACKLOG: {_S.IN_PROGRESS: "run", _S.CANCELLED: "cancel"},
+    _S.IN_PROGRESS: {_S.CANCELLED: "cancel"},
+    _S.CODE_REVIEW: {_S.IN_PROGRESS: "improve", _S.VERIFIED: "override", _S.CANCELLED: "cancel"},
+    _S.WAITING_APPROVAL: {
+        _S.VERIFIED: "decide",
+        _S.IN_PROGRESS: "decide",
+        _S.BLOCKED: "decide",
+        _S.CANCELLED: "cancel",
+    },
+    _S.VERIFIED: {_S.COMPLETED: "merge", _S.CODE_REVIEW: "review", _S.IN_PROGRESS: "improve"},
+    _S.COMPLETED: {},
+    _S.BLOCKED: {
+        _S.IN_PROGRESS: "retry",
+        _S.CODE_REVIEW: "review",
+        _S.BACKLOG: "back",
+        _S.VERIFIED: "override",
+        _S.CANCELLED: "cancel",
+    },
+    # where it goes on is where it was cut
+    _S.FAILED: {_S.IN_PROGRESS: "retry", _S.CODE_REVIEW: "retry", _S.BACKLOG: "back", _S.CANCELLED: "cancel"},
+    _S.CANCELLED: {_S.BACKLOG: "back"},
+}
+# what needs work that was reviewed, and what nobody may do while a runner holds the task
+_NEEDS_WORK = ("review", "override", "improve")
+_NEEDS_REST = ("review", "override", "improve", "run", "goon", "merge")
+
+
+def moves(task: Task, *, unmet: Sequence[int], running: bool) -> dict[Status, str]:
+    """Where this task can be put by hand, and by which act."""
+    return {to: act for to, act in BY_HAND[task.status].items() if not _why_not(task, act, unmet, running)}
+
+
+def others(task: Task, *, running: bool, interrupted: bool) -> tuple[str, ...]:
+    """What else can be done to it, without a move."""
+    found = []
+    if running:
+        found.append("stop")
+    if interrupted or (task.status is Status.CODE_REVIEW and not running):
+        found.append("goon")
+    if not running and task.base and task.status in (Status.BLOCKED, Status.FAILED, Status.VERIFIED):
+        found.append("restart")
+    if not running:
+        found.append("remove")
+    return tuple(found)
+
+
+def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], running: bool) -> None:
+    """Raise `Refused` with the reason, unless a person can make this move."""
+    check_move(str(task.id), task.status, to)
+    act = BY_HAND[task.status].get(to)
+    if act is None:
+        raise Refused(
+            f"Nobody moves a task from {_words(task.status)} to {_words(to)} by hand: burnish does.",
+            hint=_instead(task),
+        )
+    why = _why_not(task, act, unmet, running)
+    if why:
+        raise Refused(why, hint=_hint(task, unmet))
+
+
+def _why_not(task: Task, act: str, unmet: Sequence[int], running: bool) -> str:
+    if act == "run" and unmet:
+        return f"Task {task.id} waits for {', '.join(map(str, unmet))}."
+    if running and act in _NEEDS_REST:
+        return f"Task {task.id} is being worked on."
+    if act in _NEEDS_WORK and not task.base:
+        return f"Task {task.id} has not been worked on: there is nothing to judge."
+    return ""
+
+
+def _hint(task: Task, unmet: Sequence[int]) -> str:
+    if unmet and task.status is Status.BACKLOG:
+        return "It can start when they are verified or completed."
+    return "Stop it first, or wait until it comes to rest." if task.base else "Retry it, or put it back."
+
+
+def _instead(task: Task) -> str:
+    ways = [_words(to) for to in MOVES[task.status] if to in BY_HAND[task.status]]
+    return f"You can move it to: {', '.join(sorted(ways))}." if ways else "It is finished."
+
+
+def _words(status: Status) -> str:
+    return status.value.replace("_", " ")
