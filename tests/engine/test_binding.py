@@ -53,6 +53,37 @@ def test_a_commit_on_the_branch_voids_the_approval_and_is_reviewed_without_calli
     )
 
 
+def merge_by_hand(lab: Lab, tree: str) -> None:
+    """The target into the task's branch, as the message about conflicts advises."""
+    ref = f"refs/heads/{lab.task()['branch']}"
+    lab.repo.git("update-ref", ref, lab.repo.git("commit-tree", tree, "-p", ref, "-p", "main", "-m", "main into it"))
+
+
+def test_a_target_merged_into_the_branch_by_hand_is_no_part_of_the_change(lab: Lab) -> None:
+    verified(lab)
+    lab.repo.commit({"news.py": "1\n"})
+    merge_by_hand(lab, lab.repo.git("merge-tree", "--write-tree", "main", lab.task()["branch"]))
+    assert "news.py" not in lab.burnish("diff", "1").out
+
+    lab.burnish("run")
+
+    task = lab.task()
+    assert (task["status"], task["base"]) == ("verified", lab.repo.git("rev-parse", "main"))
+    assert lab.calls()[-1]["phase"] == "review" and "news.py" not in lab.calls()[-1]["prompt"]
+    assert lab.events("review.approved")[-1]["data"]["base"] == task["base"]
+    lab.burnish("merge", "1")
+    assert lab.text("main", "news.py") == "1"
+
+
+def test_a_merge_by_hand_that_undoes_the_target_is_not_merged_on_the_old_approval(lab: Lab) -> None:
+    verified(lab)
+    lab.repo.commit({"news.py": "1\n"})
+    # as `git merge -s ours` does: the approved tree, and the target's history
+    merge_by_hand(lab, lab.repo.git("rev-parse", f"{lab.task()['branch']}^{{tree}}"))
+    assert "the base has changed" in lab.burnish("merge", "1", code=4).err
+    assert "-1" in lab.burnish("diff", "1").out and lab.text("main", "news.py") == "1"
+
+
 def test_the_checks_run_on_what_was_committed_by_hand(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra="checks: {test: 'test ! -f by-hand.py', lint: null}\n")
     lab.add("Add division", "--max-cycles", "5")

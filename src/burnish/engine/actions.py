@@ -199,13 +199,14 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     head = None if unmoved else workspace.head()
     if head is None and not unmoved:
         return None
-    why = approval.void_because(base=task.base or "", tree=head.tree if head else approval.tree, judge=judge)
+    base = code.base_now(task, head.sha).commit if head else task.base or ""
+    why = approval.void_because(base=base, tree=head.tree if head else approval.tree, judge=judge)
     if why is None:
         return None
     history = book.history(task.id)
     data = {"why": why, "tree": head.tree if head else approval.tree, "approved_tree": approval.tree}
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
-    events += judge_anew(history, head.sha, head.tree, why) if head else [judge_again(history, why)]
+    events += judge_anew(history, head.sha, head.tree, why, base=base) if head else [judge_again(history, why)]
     book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
     return why
 
@@ -217,7 +218,8 @@ def _moved_at_gate(book: Book, code: Code, task: Task) -> str | None:
     if seen is None or head is None or seen.result["commit"] == head.sha:
         return None
     why = "the branch has moved while it waited for a person"
-    book.record(task.id, *judge_anew(history, head.sha, head.tree, why), moved(task, Status.CODE_REVIEW, note=why))
+    anew = judge_anew(history, head.sha, head.tree, why, base=code.base_now(task, head.sha).commit)
+    book.record(task.id, *anew, moved(task, Status.CODE_REVIEW, note=why))
     return why
 
 
@@ -227,13 +229,21 @@ def judge_again(history: History, why: str) -> Event:
     return Event("decision.made", data, run=history.task.run, cycle=history.cycle)
 
 
-def judge_anew(history: History, commit: str, tree: str, why: str) -> list[Event]:
-    """The next cycle judges what is on the branch now; nobody works in it."""
+def rebased(task: Task, base: str | None) -> list[Event]:
+    """On record where the change begins, if that is elsewhere now: the branch has taken its target in."""
+    if base in (None, task.base):
+        return []
+    return [Event("run.started", {"run": task.run, "base": base}, run=task.run, cycle=task.cycle)]
+
+
+def judge_anew(history: History, commit: str, tree: str, why: str, *, base: str | None = None) -> list[Event]:
+    """The next cycle judges what is on the branch now, from `base` on; nobody works in it."""
     task, cycle = history.task, history.cycle + 1
     decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
     work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}
     done = {**work, "commit": commit, "tree": tree, "changed": True}
     return [
+        *rebased(task, base),
         Event("decision.made", decision, run=task.run, cycle=history.cycle),
         Event("phase.started", {**work, "runner": ""}, run=task.run, cycle=cycle),
         Event("phase.finished", done, run=task.run, cycle=cycle),

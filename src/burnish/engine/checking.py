@@ -116,8 +116,18 @@ def delta_since(site: Site, history: History, cycle: int, phase: str) -> Change 
         seen = history.finished(earlier, phase)
         work = history.tip(earlier)
         if seen and work:
-            return site.workspace.changes(str(work.result["tree"]), site.head().tree)
+            delta = site.workspace.changes(str(work.result["tree"]), site.head().tree)
+            return _without_target(site, str(seen.result.get("base_tree") or ""), delta)
     return None
+
+
+def _without_target(site: Site, began: str, delta: Change) -> Change:
+    """What only came with the target since, when a person merged that into the branch, is nobody's change."""
+    if began in ("", site.base.tree):
+        return delta
+    theirs = {file.path for file in site.workspace.changes(began, site.base.tree).files}
+    ours = {file.path for file in site.workspace.changes(site.base.tree, delta.new_tree).files}
+    return replace(delta, files=tuple(f for f in delta.files if f.path in ours or f.path not in theirs))
 
 
 def remember(deps: Deps, task: Task, cycle: int, comparisons: tuple[Comparison, ...]) -> None:

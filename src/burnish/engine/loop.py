@@ -10,7 +10,7 @@ from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_st
 from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
-from burnish.engine.actions import judge_anew, void_stale
+from burnish.engine.actions import judge_anew, rebased, void_stale
 from burnish.engine.asking import asked
 from burnish.engine.checking import check
 from burnish.engine.deciding import settle
@@ -18,7 +18,7 @@ from burnish.engine.fixing import review_and_fix
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
-from burnish.engine.site import Site, prepare, set_up
+from burnish.engine.site import Site, on_base, prepare, set_up
 from burnish.engine.spending import too_dear
 from burnish.engine.work import committed, record_failure, save_leftovers, work
 from burnish.errors import BurnishError, PhaseFailed, SecretFound
@@ -45,7 +45,9 @@ def run_task(deps: Deps, task: Task) -> Task:
             if too_dear(deps, site, history, step):
                 return deps.book.task(task.id)
             with disk_trouble():
-                if not _moved_on(deps, site, history, step):
+                if _moved_on(deps, site, history, step):
+                    site = on_base(deps, site)
+                else:
                     _do(deps, site, history, step)
         except PhaseFailed as error:
             return _cut(deps, site, step, error)
@@ -68,18 +70,32 @@ def disk_trouble() -> Iterator[None]:
 def _moved_on(deps: Deps, site: Site, history: History, step: Step) -> bool:
     """Somebody committed on the task's branch: what is there now is judged, in a cycle of its own."""
     done = history.tip(history.cycle)
-    if isinstance(step, Work) or not done:
+    if isinstance(step, Work):
+        return _took_target_in(deps, site, history.task)
+    if not done:
         return False
     head = site.head()
     mended = isinstance(step, DoReview) and step.fixing and committed(site, history.task, step)
     if head.sha != done.result["commit"] and not mended:
         why = "somebody committed on the task's branch"
-        deps.record(history.task, *judge_anew(history, head.sha, head.tree, why))
+        base = deps.code.base_now(history.task, head.sha).commit
+        deps.record(history.task, *judge_anew(history, head.sha, head.tree, why, base=base))
         return True
     if isinstance(step, Check) and site.workspace.stands_on() != head.sha:
         save_leftovers(deps, site, history.task, step.cycle, "by-hand")
         site.workspace.put_right(head.sha, base=site.base)
     return False
+
+
+def _took_target_in(deps: Deps, site: Site, task: Task) -> bool:
+    """Before an author goes on: a person may have merged the target into the branch, which is no part of the change."""
+    tip = site.workspace.tip()
+    if not task.commit or tip in (None, task.commit):
+        return False
+    again = rebased(task, deps.code.base_now(task, str(tip)).commit)
+    if again:
+        deps.record(task, *again)
+    return bool(again)
 
 
 def _do(deps: Deps, site: Site, history: History, step: Step) -> None:

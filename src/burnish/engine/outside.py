@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import NoReturn
 
 from burnish.core.agent import AgentRequest
-from burnish.core.commit import Commit
+from burnish.core.commit import Base, Commit
 from burnish.core.event import Event
 from burnish.core.flow import Check, Decide, DoReview, checked, decision_after_work, next_step
 from burnish.core.history import History
@@ -68,7 +68,9 @@ def attempt_for(history: History, cycle: int) -> int:
     return max((p.attempt for p in history.phases if (p.cycle, p.phase) == (cycle, "review")), default=0) + 1
 
 
-def hand_over(history: History, policy: Policy, head: Commit, *, by: str, why: str, approved: bool) -> list[Event]:
+def hand_over(
+    history: History, policy: Policy, head: Commit, base: Base, *, by: str, why: str, approved: bool
+) -> list[Event]:
     """The events that make a task wait for a review from outside; none if it does so already."""
     task, cycle = history.task, cycle_for(history, policy, head)
     decision = history.decision(cycle)
@@ -77,7 +79,7 @@ def hand_over(history: History, policy: Policy, head: Commit, *, by: str, why: s
         return []
     events = [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)] if approved else []
     if cycle > history.cycle:
-        events += judge_anew(history, head.sha, head.tree, why)
+        events += judge_anew(history, head.sha, head.tree, why, base=base.commit)
     else:
         events.append(_clear(task, cycle, by, why))
     wait = {"action": "wait", "by": by, "why": why, "review_status": None}

@@ -91,6 +91,9 @@ class Code(Protocol):
         """Where the commit's history left that of `ref` (or of the user's HEAD)."""
 
     def base_of(self, task: Task) -> Base: ...
+    def base_now(self, task: Task, head: str) -> Base:
+        """Where the change of `head` begins: at the recorded base, or where the branch took its target in by hand."""
+
     def snapshot(
         self, workspace: Workspace, task: Task, commit: str, base: Base
     ) -> AbstractContextManager[Snapshot]: ...

@@ -151,6 +151,7 @@ def _write_down(
         "attempt": attempt,
         "commit": subject.commit.sha,
         "tree": subject.commit.tree,
+        "base_tree": site.base.tree,
         "verdict": panel.verdict.value if panel.verdict else None,
         # what the verdict comes to beside open findings, criteria and coverage, and why
         "weighed": counts.value if counts else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.core.check import CheckReport
@@ -85,6 +85,17 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
         set_up(deps, task, site)
         capture_baseline(deps, task, site)
     return task, site
+
+
+def on_base(deps: Deps, site: Site) -> Site:
+    """The same place, from where its change begins now."""
+    task = deps.book.task(site.task_id)
+    base = deps.code.base_of(task)
+    if base == site.base:
+        return site
+    site = replace(site, base=base)
+    capture_baseline(deps, task, site)
+    return site
 
 
 def _make(workspace: Workspace, base: Base) -> set[str]:

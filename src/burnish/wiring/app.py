@@ -204,7 +204,7 @@ class App:
         if head is None or not task.base:
             raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
         old = self._last_reviewed(task) if since_review else None
-        change = workspace.changes(old or self.code.base_of(task).tree, head.tree)
+        change = workspace.changes(old or self.code.base_now(task, head.sha).tree, head.tree)
         return change.text().encode("utf-8", "surrogateescape")
 
     def _last_reviewed(self, task: Task) -> str | None:

@@ -20,7 +20,7 @@ from burnish.git.checkout import throwaway
 from burnish.git.merge import merge_base
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
-from burnish.git.refs import delete_ref
+from burnish.git.refs import delete_ref, read_ref
 from burnish.git.rescue import keep
 from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
 from burnish.git.workspace import Workspace
@@ -74,6 +74,16 @@ class GitCode:
     def base_of(self, task: Task) -> Base:
         base = resolve_base(self.project, task.base)
         return Base(base.commit, base.tree, task.target)
+
+    def base_now(self, task: Task, head: str) -> Base:
+        base = self.base_of(task)
+        target = read_ref(self.project, f"refs/heads/{task.target}") if task.target and head != task.commit else None
+        taken = merge_base(self.project, head, target) if target else None
+        # a head that the target holds altogether has no other beginning than its own
+        if taken in (None, head, base.commit) or not is_ancestor(self.project, base.commit, taken):
+            return base
+        new = resolve_base(self.project, taken)
+        return Base(new.commit, new.tree, task.target)
 
     def snapshot(
         self, workspace: ports.Workspace, task: Task, commit: str, base: Base

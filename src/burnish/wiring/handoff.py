@@ -81,6 +81,7 @@ def hand_off(app: App, task_id: int, *, force: bool) -> Handed:
         history,
         site.policy,
         head,
+        site.base,
         by=app.person,
         why=f"handed over to a reviewer outside{left}",
         approved=_approved(app, task_id),
@@ -94,7 +95,10 @@ def site_of(app: App, deps: Deps, task: Task) -> Site:
     """The task's place, as it is: nothing is laid."""
     if not task.base or not task.branch:
         raise Refused(f"Task {task.id} has not been worked on.", hint=f"`burnish run {task.id}` starts it.")
-    return Site(task.id, deps.policy_for(task), app.code.base_of(task), app.code.workspace(task))
+    workspace = app.code.workspace(task)
+    tip = workspace.tip()
+    base = app.code.base_now(task, tip) if tip else app.code.base_of(task)
+    return Site(task.id, deps.policy_for(task), base, workspace)
 
 
 def _approved(app: App, task_id: int) -> bool:

@@ -192,6 +192,7 @@ def _hand_over(app: App, deps: Deps, site: Site, brought: outside.Brought, head:
         history,
         site.policy,
         head,
+        site.base,
         by=app.person,
         why=f"{brought.by} brought a review",
         approved=bool(approval and approval.valid),
