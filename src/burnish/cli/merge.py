@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -62,7 +62,7 @@ def merge(
         report = carry_out(open_app(), request, progress)
     finally:
         progress.close()
-    say_json(_json(report)) if as_json else _say(report)
+    say_json(report.as_json()) if as_json else _say(report)
     return exit_code(report.left, 0 if all_verified else len(numbers))
 
 
@@ -89,21 +89,3 @@ def _words(landed: Landed) -> str:
 
 def _title(title: str) -> str:
     return cut(one_line(title), 30)
-
-
-def _json(report: MergeReport) -> dict[str, Any]:
-    merged = [
-        {"id": str(one.task.id), "into": one.into, "commit": one.commit, "how": one.how, "rechecked": one.rechecked}
-        for one in report.landed
-    ]
-    left = [
-        {
-            "id": str(task.id),
-            "status": task.status.value,
-            "why": error.what,
-            "hint": error.hint,
-            "conflicts": list(getattr(error, "paths", ())),
-        }
-        for task, error in report.left
-    ]
-    return {"merged": merged, "left": left}

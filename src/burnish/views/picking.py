@@ -17,6 +17,18 @@ def unmet_among(tasks: Sequence[Task]) -> Callable[[Task], list[int]]:
     return lambda task: [other for other in task.spec.depends_on if other not in met]
 
 
+def search(tasks: Sequence[Task], words: str) -> list[Task]:
+    """Those with every word in their title or branch; a number, `29` or `T29`, is that task."""
+    wanted = words.casefold().split()
+    if len(wanted) == 1 and wanted[0].removeprefix("t").isdecimal():
+        return [task for task in tasks if str(task.id) == wanted[0].removeprefix("t") or wanted[0] in _text(task)]
+    return [task for task in tasks if all(word in _text(task) for word in wanted)]
+
+
+def _text(task: Task) -> str:
+    return f"{task.spec.title} {task.branch or ''}".casefold()
+
+
 def pick(
     tasks: Sequence[Task], *, statuses: Sequence[str], ready: bool, blocked: bool, agent: str | None
 ) -> list[Task]:

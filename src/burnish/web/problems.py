@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
@@ -20,6 +21,52 @@ _STATUS: tuple[tuple[type[BurnishError], int], ...] = (
     # git, an agent or the machine is in the way: not the client's mistake, and not ours
     (BurnishError, 424),
 )
+# what an error knows beyond its words: files in the way, conflicts
+_MORE = ("blocking", "benign", "paths")
+
+SHAPE = {
+    "title": "Problem",
+    "description": "What went wrong and what to do about it (RFC 9457).",
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string", "description": "What happened."},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What to do."},
+        "errors": {
+            "type": "array",
+            "description": "Of a request that is not what is expected: each place, and what is wrong there.",
+            "items": {"type": "object"},
+        },
+    },
+    "examples": [
+        {
+            "type": "about:blank",
+            "title": "Task 29 is at 0b9d6a4e2f1c, not at 5f0c1e7d9b7a: the decision is out of date.",
+            "status": 409,
+            "detail": "Look at it again (burnish show 29), then decide on 0b9d6a4e2f1c.",
+        }
+    ],
+}
+
+
+def _declared(words: str) -> dict[str, Any]:
+    return {"description": words, "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: _declared("What is asked for makes no sense here."),
+    401: _declared("The token is missing or wrong."),
+    403: _declared("It comes from another site, or may look but not act."),
+    404: _declared("Nothing has that name."),
+    409: _declared("Refused: an illegal move, a stale decision, or somebody else holds it."),
+    413: _declared("It is too large."),
+    415: _declared("Only JSON is taken."),
+    421: _declared("The server does not answer under that name."),
+    422: _declared("The request is not what is expected here."),
+    424: _declared("Git, an agent or the machine is in the way."),
+}
 
 
 def problem(status: int, title: str, detail: str = "", **more: Any) -> JSONResponse:
@@ -31,23 +78,45 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BurnishError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The API as OpenAPI, with the shape of problems and the token in it."""
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title=app.title,
+            version=app.version,
+            description="Everything that `burnish` does on the command line. Programs send the token as Bearer.",
+            routes=app.routes,
+        )
+        parts = found.setdefault("components", {})
+        parts.setdefault("schemas", {})["Problem"] = SHAPE
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found["security"] = [{"token": []}]
+        app.openapi_schema = found
+    return app.openapi_schema
 
 
 def status_of(error: BurnishError) -> int:
+    # exit code 1: it ran, and what came of it is a no
+    if error.exit_code == 1:
+        return 409
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, BurnishError)
-    return _answer(request, status_of(error), error.what, error.hint)
+    more = {name: list(getattr(error, name)) for name in _MORE if hasattr(error, name)}
+    return _answer(request, status_of(error), error.what, error.hint, **more)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    wrong = [{"where": [str(part) for part in one["loc"]], "what": one["msg"]} for one in error.errors()]
+    wrong = [{"where": [str(part) for part in one["loc"]], "what": str(one["msg"])} for one in error.errors()]
     where = ".".join(wrong[0]["where"]) if wrong else ""
     detail = f"{where}: {wrong[0]['what']}" if wrong else ""
-    return problem(422, "The request is not what is expected here.", detail, errors=wrong)
+    return _answer(request, 422, "The request is not what is expected here.", detail, errors=wrong)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -57,9 +126,9 @@ async def _http(request: Request, error: Exception) -> Response:
     return answer
 
 
-def _answer(request: Request, status: int, what: str, hint: str) -> Response:
+def _answer(request: Request, status: int, what: str, hint: str, **more: Any) -> Response:
     if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
         from burnish.web.pages.rendering import page
 
         return page(request, "problem.html.j2", status=status, what=what, hint=hint, title=what)
-    return problem(status, what, hint)
+    return problem(status, what, hint, **more)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from burnish.core.task import Task
 from burnish.errors import BurnishError, NotFound
 from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.wiring.app import App
 from burnish.wiring.reader import home_of
+from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
 from burnish.wiring.serving import Notice, Runs
 
@@ -59,7 +61,14 @@ class House:
 
     def start(self, key: str, request: RunRequest) -> None:
         """Run tasks here, in the background; what cannot be run is refused now."""
-        self.runs.start(self.open(key), request)
+        self.begin(self.open(key), request)
+
+    def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
+        """The same for a project that is open; the tasks that it begins with, in order."""
+        planned = app.run(replace(request, dry_run=True), progress=Nobody()).planned
+        if not request.dry_run:
+            self.runs.start(app, request)
+        return planned
 
     def stop(self, key: str, task: int) -> bool:
         """End the agents of one task, as Ctrl-C does; False where it is not run by this process."""

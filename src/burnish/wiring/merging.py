@@ -39,6 +39,8 @@ class MergeRequest:
     how: str = "merge"  # merge, squash, rebase
     into: str | None = None
     delete_branch: bool = False
+    # the commit that the person saw, where one task is named; another one is not merged for it
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,30 @@ class Landed:
     how: str
     rechecked: bool = False
 
+    def as_json(self) -> dict[str, Any]:
+        facts = {"into": self.into, "commit": self.commit, "how": self.how, "rechecked": self.rechecked}
+        return {"id": str(self.task.id), **facts}
+
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
     landed: tuple[Landed, ...] = ()
     left: tuple[tuple[Task, BurnishError], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "merged": [one.as_json() for one in self.landed],
+            "left": [
+                {
+                    "id": str(task.id),
+                    "status": task.status.value,
+                    "why": error.what,
+                    "hint": error.hint,
+                    "conflicts": list(getattr(error, "paths", ())),
+                }
+                for task, error in self.left
+            ],
+        }
 
 
 class NotApproved(BurnishError):
@@ -116,6 +137,7 @@ def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> La
 def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> Landed | None:
     """One attempt; None if what it was based on has changed and it is to be looked at anew."""
     fit = fit_to_merge(app, number)
+    _check_seen(fit, request.seen)
     target = target_of(app, fit.task, request.into)
     check_dependencies(app, fit.task, target)
     place = place_of(app.repo, target.ref)
@@ -127,6 +149,15 @@ def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> La
     if not _lands(app, fit, target, wanted):
         return None
     return _record(app, fit, target, wanted)
+
+
+def _check_seen(fit: Fit, seen: str) -> None:
+    """A person's decision belongs to the commit that the person saw."""
+    if seen and not fit.approval.commit.startswith(seen.strip().lower()):
+        raise Refused(
+            f"Task {fit.task.id} is approved at {fit.approval.commit[:12]}, not at {seen.strip()[:40]}.",
+            hint=f"Look at it again (burnish show {fit.task.id}), then merge what you saw.",
+        )
 
 
 def _cleared(app: App, fit: Fit, target: Target, wanted: Plan, request: MergeRequest, progress: Progress) -> bool:

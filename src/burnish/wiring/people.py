@@ -69,9 +69,11 @@ def check_override(app: App, task_id: int, *, commit: str = "") -> Shown:
     return asking.shown(history, app.policy(history.task))
 
 
-def done(app: App, task_id: int, grounds: Grounds | None, *, via: str = "cli") -> Task:
+def done(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", via: str = "cli") -> Task:
     """A task that is finished, e.g. merged by hand; an override where it is not approved."""
     refuse_inside_phase()
+    if commit:
+        overriding.check_seen(app.code, app.store.history(app.key, task_id), commit)
     refuse_if_held(app, task_id)
     task = app.store.task(app.key, task_id)
     actions.void_stale(app.book, app.code, task, app.policy(task).judge)

@@ -6,6 +6,6 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.api import tasks
+    from burnish.web.api import decisions, findings, merges, runs, tasks
 
-    return (tasks.router,)
+    return tuple(noun.router for noun in (tasks, runs, decisions, findings, merges))

@@ -1,24 +1,147 @@
-"""Tasks: list, show."""
+"""Tasks: list, add, show, change, remove."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
+from pydantic import Field
 
+from burnish.core.task import Item, Spec, TaskType
+from burnish.errors import BadInput
+from burnish.views.picking import pick, search
 from burnish.views.task import show_json, task_json
-from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
+from burnish.web.api.answers import StoryOut, TaskOut, TasksOut
+from burnish.web.api.shapes import Body, Limit, Line, Offset, TaskRef, Text, example
+from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
+from burnish.web.problems import PROBLEMS
+from burnish.wiring.specs import ticked
 
-router = APIRouter(prefix="/api/v1/projects/{project}", tags=["tasks"])
-
-
-@router.get("/tasks")
-def tasks(house: HouseDep, project: ProjectDep) -> dict[str, Any]:
-    """As `burnish status --json`."""
-    return {"tasks": [task_json(task) for task in house.store.tasks(project.key, brief=True)]}
+router = APIRouter(prefix="/api/v1/projects/{project}", tags=["tasks"], responses=PROBLEMS)
 
 
-@router.get("/tasks/{task}")
-def task(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
+Cycles = Annotated[int, Field(ge=1, le=1000)]
+
+
+class NewTask(Body):
+    """What is to be done; only a title is needed."""
+
+    model_config = example(
+        title="Refuse empty passwords",
+        description="The login form takes an empty password.",
+        criteria=["an empty password is refused with a message"],
+        checklist=["a test for it"],
+        depends_on=["12"],
+        priority=1,
+    )
+
+    title: Line
+    description: Text = ""
+    type: TaskType = TaskType.IMPLEMENT
+    scope: Text = ""
+    criteria: tuple[Text, ...] = ()
+    checklist: tuple[Line, ...] = ()
+    plan: Text = ""
+    depends_on: tuple[TaskRef, ...] = ()
+    priority: int = 0
+    agent: Line | None = None
+    model: Line | None = None
+    max_cycles: Cycles | None = None
+    auto_review: bool | None = None
+    base: Line | None = None
+    """The revision it starts from."""
+    skip_tests: bool = False
+    of: TaskRef | None = None
+    """The task that an improve continues, or a review looks at."""
+
+
+class Change(Body):
+    """Only what is named is changed. `agent` and `model`: null is as the settings say."""
+
+    model_config = example(priority=5, tick=[1])
+
+    title: Line = ""
+    description: Text = ""
+    scope: Text = ""
+    criteria: tuple[Text, ...] = ()
+    checklist: tuple[Line, ...] = ()
+    plan: Text = ""
+    depends_on: tuple[TaskRef, ...] = ()
+    priority: int = 0
+    agent: Line | None = None
+    model: Line | None = None
+    max_cycles: Cycles | None = None
+    auto_review: bool | None = None
+    base: Line | None = None
+    skip_tests: bool = False
+    tick: tuple[int, ...] = ()
+    untick: tuple[int, ...] = ()
+    status: str | None = None
+    """`backlog` puts the task back."""
+
+
+@router.get("/tasks", response_model=TasksOut)
+def tasks(
+    house: HouseDep,
+    project: ProjectDep,
+    status: Annotated[list[str] | None, Query(description="Only these; may be repeated.")] = None,
+    agent: Annotated[str | None, Query(max_length=200)] = None,
+    ready: Annotated[bool, Query(description="Only what a run would start now.")] = False,
+    blocked: Annotated[bool, Query(description="Only what needs a person.")] = False,
+    q: Annotated[str, Query(max_length=200, description="Words of the title, or a number.")] = "",
+    limit: Limit = 1000,
+    offset: Offset = 0,
+) -> dict[str, Any]:
+    """As `burnish list --json`, in pages."""
+    everything = house.store.tasks(project.key, brief=True)
+    found = search(pick(everything, statuses=status or [], ready=ready, blocked=blocked, agent=agent), q)
+    return {"tasks": [task_json(task) for task in found[offset : offset + limit]], "total": len(found)}
+
+
+@router.post("/tasks", status_code=201, response_model=TaskOut)
+def add(app: AppDep, new: NewTask) -> dict[str, Any]:
+    """As `burnish add`."""
+    given = new.model_dump(exclude={"base"})
+    spec = Spec(
+        **{
+            **given,
+            "checklist": tuple(Item(text) for text in new.checklist),
+            "base_ref": new.base or None,
+            "agent": new.agent or None,
+            "model": new.model or None,
+        }
+    )
+    return task_json(app.add(spec))
+
+
+@router.get("/tasks/{task}", response_model=StoryOut)
+def show(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish show --json`."""
     return show_json(house.store, project.key, task)
+
+
+@router.patch("/tasks/{task}", response_model=TaskOut)
+def edit(app: AppDep, task: TaskNumber, change: Change) -> dict[str, Any]:
+    """As `burnish edit`."""
+    if not change.model_fields_set:
+        raise BadInput("Nothing to change was named.", hint="Send at least one field.")
+    return task_json(app.edit(task, _changes(app, task, change), status=change.status))
+
+
+@router.delete("/tasks/{task}", response_model=TaskOut)
+def remove(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """As `burnish rm`: its story and its work are kept."""
+    return task_json(app.remove(task))
+
+
+def _changes(app: AppDep, task: int, change: Change) -> dict[str, Any]:
+    named = change.model_fields_set - {"status", "tick", "untick", "base", "checklist"}
+    changes = {name: getattr(change, name) for name in named}
+    changes |= {name: changes[name] or None for name in ("agent", "model") if name in changes}
+    if "base" in change.model_fields_set:
+        changes["base_ref"] = change.base or None
+    if change.model_fields_set & {"checklist", "tick", "untick"}:
+        anew = tuple(Item(text) for text in change.checklist)
+        known = anew if "checklist" in change.model_fields_set else app.store.task(app.key, task).spec.checklist
+        changes["checklist"] = ticked(known, change.tick, change.untick)
+    return changes

@@ -1,0 +1,68 @@
+"""What a person decides on the commit that the person saw."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Body as FromBody
+
+from burnish.core.gate import Answer, Choice
+from burnish.engine.overriding import needs_grounds
+from burnish.views.task import task_json
+from burnish.web.api.answers import TaskOut
+from burnish.web.api.shapes import Body, Reasons, Seen, Text, example
+from burnish.web.parts import AppDep, TaskNumber, Via
+from burnish.web.problems import PROBLEMS
+from burnish.wiring import people
+
+router = APIRouter(prefix="/api/v1/projects/{project}", tags=["decisions"], responses=PROBLEMS)
+
+
+class Decide(Body):
+    model_config = example(choice="fix", note="Say why in the message.", commit="0b9d6a4e2f1c")
+
+    choice: Choice
+    commit: Seen
+    note: Text = ""
+    """For the record, and for who fixes."""
+    grounds: Reasons = Reasons()
+    """Why, where approving goes against the review."""
+
+
+class Override(Body):
+    model_config = example(commit="0b9d6a4e2f1c", grounds={"pre_existing": True, "explain": "It was so before."})
+
+    commit: Seen
+    grounds: Reasons
+
+
+class Done(Body):
+    model_config = example(grounds={"explain": "Merged by hand."})
+
+    commit: Seen | None = None
+    grounds: Reasons = Reasons()
+    """Why, where the task is not approved: it is an override then."""
+
+
+@router.post("/tasks/{task}/decide", response_model=TaskOut)
+def decide(app: AppDep, via: Via, task: TaskNumber, said: Decide) -> dict[str, Any]:
+    """As `burnish decide`. A fix is ordered, not begun: run the task then."""
+    answer = Answer(said.choice, said.note, said.commit, said.grounds.grounds)
+    return task_json(people.decide(app, task, answer, via=via))
+
+
+@router.post("/tasks/{task}/override", response_model=TaskOut)
+def override(app: AppDep, via: Via, task: TaskNumber, said: Override) -> dict[str, Any]:
+    """As `burnish override`: accept it against its review, with the reason on record."""
+    shown = people.check_override(app, task, commit=said.commit)
+    grounds = said.grounds.grounds
+    if grounds is None:
+        raise needs_grounds(shown.task, f"burnish override {task}")
+    return task_json(people.override(app, task, grounds, commit=said.commit, via=via))
+
+
+@router.post("/tasks/{task}/done", response_model=TaskOut)
+def done(app: AppDep, via: Via, task: TaskNumber, said: Annotated[Done, FromBody()] = Done()) -> dict[str, Any]:  # noqa: B008
+    """As `burnish done`: close a task by hand, e.g. one that was merged elsewhere."""
+    return task_json(people.done(app, task, said.grounds.grounds, commit=said.commit or "", via=via))

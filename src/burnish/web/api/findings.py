@@ -1,0 +1,76 @@
+"""Findings: what there is, and what a person rules on them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi import Body as FromBody
+
+from burnish.core.finding import Finding
+from burnish.errors import BadInput
+from burnish.views.task import finding_json
+from burnish.web.api.answers import FindingsOut, RuledOut
+from burnish.web.api.shapes import Body, Text, example
+from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
+from burnish.web.problems import PROBLEMS
+from burnish.wiring.app import App
+
+router = APIRouter(prefix="/api/v1/projects/{project}", tags=["findings"], responses=PROBLEMS)
+
+FindingId = Annotated[str, Path(description="The finding, e.g. F2.", max_length=20)]
+
+
+class Waive(Body):
+    model_config = example(reason="The caller never passes 0.", until="2099-01-31")
+
+    reason: Text
+    """Why it may stay; it is kept."""
+    until: date | None = None
+    """It holds until this day."""
+
+
+class Reopen(Body):
+    model_config = example(reason="It is still there on Windows.")
+
+    reason: Text = ""
+
+
+@router.get("/tasks/{task}/findings", response_model=FindingsOut)
+def findings(
+    house: HouseDep,
+    project: ProjectDep,
+    task: TaskNumber,
+    alive: Annotated[bool, Query(alias="open", description="Only those that still stand.")] = False,
+) -> dict[str, Any]:
+    """As `burnish findings --json`."""
+    house.store.task(project.key, task)
+    found = [one for one in house.store.findings(project.key, task) if one.alive or not alive]
+    return {"id": str(task), "findings": [finding_json(one) for one in found]}
+
+
+@router.post("/tasks/{task}/findings/{finding}/waive", response_model=RuledOut)
+def waive(app: AppDep, task: TaskNumber, finding: FindingId, said: Waive) -> dict[str, Any]:
+    """As `burnish waive`: live with it."""
+    if not said.reason.strip():
+        raise BadInput("A waiver needs a reason.", hint="Say why it may stay.")
+    if said.until and said.until < date.today():
+        raise BadInput(f"{said.until} is in the past.", hint="A waiver ends on a day to come, or has no `until`.")
+    return _ruled(app, task, app.waive(task, finding, reason=said.reason, until=said.until))
+
+
+@router.post("/tasks/{task}/findings/{finding}/reopen", response_model=RuledOut)
+def reopen(
+    app: AppDep,
+    task: TaskNumber,
+    finding: FindingId,
+    said: Annotated[Reopen, FromBody()] = Reopen(),  # noqa: B008
+) -> dict[str, Any]:
+    """As `burnish reopen`: it is not settled; an approval that rested on it is void."""
+    return _ruled(app, task, app.reopen(task, finding, reason=said.reason))
+
+
+def _ruled(app: App, task: int, finding: Finding) -> dict[str, Any]:
+    status = app.store.task(app.key, task).status.value
+    return {**finding_json(finding), "task": str(task), "task_status": status}

@@ -1,0 +1,163 @@
+"""Work: run, stop, retry, improve, review again. What takes time goes on in the background (202)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Body as FromBody
+from pydantic import Field
+
+from burnish.errors import BadInput, Refused
+from burnish.views.task import task_json
+from burnish.web.api.answers import PlannedOut, TaskOut
+from burnish.web.api.shapes import Body, TaskRef, Text, example
+from burnish.web.parts import AppDep, HouseDep, TaskNumber, Via
+from burnish.web.problems import PROBLEMS
+from burnish.wiring import people
+from burnish.wiring.app import App
+from burnish.wiring.house import House
+from burnish.wiring.requests import RunRequest
+
+router = APIRouter(prefix="/api/v1/projects/{project}", tags=["runs"], responses=PROBLEMS)
+
+Dollars = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+class RunOne(Body):
+    model_config = example(hitl=True, budget=2.5)
+
+    hitl: bool = False
+    """Ask a person after every review."""
+    no_review: bool = False
+    """Skip the review, where the settings allow it."""
+    budget: Dollars | None = None
+    """Spend no more than so many dollars."""
+
+
+class RunMany(RunOne):
+    """Without `ids` and `all`: the next task that is ready."""
+
+    model_config = example(all=True, jobs=4)
+
+    ids: Annotated[tuple[TaskRef, ...], Field(max_length=1000)] = ()
+    all: bool = False
+    jobs: Annotated[int, Field(ge=1, le=64)] = 1
+    dry_run: bool = False
+
+
+class Retry(Body):
+    model_config = example(restart=False, later=False)
+
+    restart: bool = False
+    """Begin anew from the base."""
+    later: bool = False
+    """Only make it ready."""
+
+
+class Improve(Body):
+    model_config = example(note="Keep the old signature.", review=True)
+
+    note: Text = ""
+    """What to do, in your words."""
+    review: bool = False
+    """Review it afterwards."""
+
+
+class Nothing(Body):
+    """No fields."""
+
+
+@router.post("/run", status_code=202, response_model=PlannedOut)
+def run(house: HouseDep, app: AppDep, wanted: Annotated[RunMany, FromBody()] = RunMany()) -> dict[str, Any]:  # noqa: B008
+    """As `burnish run [IDS] [--all]`."""
+    if wanted.ids and wanted.all:
+        raise BadInput("Tasks are named and `all` is given.", hint="Use one of the two.")
+    request = RunRequest(
+        ids=tuple(dict.fromkeys(wanted.ids)),
+        everything=wanted.all,
+        jobs=wanted.jobs,
+        no_review=wanted.no_review,
+        budget=wanted.budget,
+        hitl="every" if wanted.hitl else None,
+        dry_run=wanted.dry_run,
+    )
+    planned = house.begin(app, request)
+    return {"planned": [str(task.id) for task in planned]}
+
+
+@router.post("/tasks/{task}/run", status_code=202, response_model=TaskOut)
+def run_one(
+    house: HouseDep,
+    app: AppDep,
+    task: TaskNumber,
+    wanted: Annotated[RunOne, FromBody()] = RunOne(),  # noqa: B008
+) -> dict[str, Any]:
+    """As `burnish run TASK`."""
+    hitl = "every" if wanted.hitl else None
+    house.begin(app, RunRequest(ids=(task,), no_review=wanted.no_review, budget=wanted.budget, hitl=hitl))
+    return _now(app, task)
+
+
+@router.post("/tasks/{task}/stop", status_code=202, response_model=TaskOut)
+def stop(house: HouseDep, app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """As Ctrl-C in `burnish run`: its agents are ended, nothing is lost, and a run goes on with it."""
+    app.store.task(app.key, task)
+    if not house.stop(app.key, task):
+        raise Refused(
+            f"Task {task} is not being run by this server.",
+            hint="Stop it where it runs, or give it up: burnish cancel.",
+        )
+    return _now(app, task)
+
+
+@router.post("/tasks/{task}/cancel", response_model=TaskOut)
+def cancel(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """As `burnish cancel`: what works on it is ended."""
+    return task_json(app.cancel(task))
+
+
+@router.post("/tasks/{task}/retry", status_code=202, response_model=TaskOut)
+def retry(
+    house: HouseDep,
+    app: AppDep,
+    task: TaskNumber,
+    wanted: Annotated[Retry, FromBody()] = Retry(),  # noqa: B008
+) -> dict[str, Any]:
+    """As `burnish retry`."""
+    app.retry(task, restart=wanted.restart)
+    return _now(app, task) if wanted.later else _go_on(house, app, task)
+
+
+@router.post("/tasks/{task}/review", status_code=202, response_model=TaskOut)
+def review(
+    house: HouseDep,
+    app: AppDep,
+    task: TaskNumber,
+    wanted: Annotated[Nothing, FromBody()] = Nothing(),  # noqa: B008
+) -> dict[str, Any]:
+    """As `burnish review TASK`: have it reviewed once more, as it is."""
+    app.review_again(task)
+    return _go_on(house, app, task)
+
+
+@router.post("/tasks/{task}/improve", status_code=202, response_model=TaskOut)
+def improve(
+    house: HouseDep,
+    app: AppDep,
+    via: Via,
+    task: TaskNumber,
+    wanted: Annotated[Improve, FromBody()] = Improve(),  # noqa: B008
+) -> dict[str, Any]:
+    """As `burnish improve`: one improve as a step of its own, also past the last cycle."""
+    people.improve(app, task, wanted.note, review=wanted.review, via=via)
+    return _go_on(house, app, task)
+
+
+def _go_on(house: House, app: App, task: int) -> dict[str, Any]:
+    house.begin(app, RunRequest(ids=(task,)))
+    return _now(app, task)
+
+
+def _now(app: App, task: int) -> dict[str, Any]:
+    return task_json(app.store.task(app.key, task))
