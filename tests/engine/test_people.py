@@ -28,6 +28,20 @@ def test_restart_begins_anew_from_the_base_and_keeps_the_old_branch_under_rescue
     assert {old["commit"], new["commit"]} <= set(lab.refs("refs/burnish/rescue/").values())
 
 
+def test_restart_keeps_files_that_are_never_committed_because_of_their_names(lab: Lab) -> None:
+    lab.add()
+    lab.burnish("run")
+    workspace = Path(lab.burnish("path", "1").out.strip())
+    (workspace / ".env").write_text("KEY=mine\n")
+    (workspace / "idea.txt").write_text("mine\n")
+    said = lab.burnish("retry", "1", "--restart", "--later").err
+    (event,) = lab.events("phase.rescued")
+    kept = Path(event["data"]["withheld"]) / ".env"
+    assert kept.read_text() == "KEY=mine\n" and kept.stat().st_mode & 0o777 == 0o600
+    assert str(kept.parent) in said and ".env" in said and not (workspace / ".env").exists()
+    assert lab.text(event["data"]["ref"], "idea.txt") == "mine"
+
+
 def test_retry_after_max_cycles_gives_one_more_cycle_on_the_same_branch(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="app.write_text(app.read_text() + f'# BUG {cycle}\\n')")
     lab.add("Task", "--max-cycles", "2")

@@ -61,7 +61,9 @@ def _words(event: Recorded) -> str | None:
             why = data.get("what") or data.get("error")
             return f"{phase.capitalize()} failed: {_short(why)}"
         case "phase.rescued":
-            return f"What the cut {phase or 'phase'} left was saved to {data.get('ref', 'a rescue ref')}"
+            left = "What was unsaved" if phase == "restart" else f"What the cut {phase or 'phase'} left"
+            places = [str(data[key]) for key in ("ref", "withheld") if data.get(key)]
+            return f"{left} was saved to {' and '.join(places) or 'a rescue ref'}"
         case "check.finished":
             return _check(event)
         case "review.completed":

@@ -13,7 +13,7 @@ from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task
 from burnish.engine.moves import moved
 from burnish.engine.overriding import judged_commit, needs_grounds, overridden, road_to_verified, walk
-from burnish.engine.ports import Book, Code, FollowUp
+from burnish.engine.ports import Book, Code, FollowUp, SetAside
 from burnish.errors import Refused
 
 REVIEW_AGAIN = frozenset({Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW})
@@ -118,9 +118,17 @@ def restart(book: Book, code: Code, task_id: int) -> Task:
         task = _as(task, Status.BLOCKED)
     check_move(str(task.id), task.status, Status.BACKLOG)
     if task.branch:
-        code.set_aside(task)
+        steps += _kept(task, code.set_aside(task))
     book.record(task_id, *steps, moved(task, Status.BACKLOG))
     return book.task(task_id)
+
+
+def _kept(task: Task, aside: SetAside) -> list[Event]:
+    """On record where the work that nobody had committed is."""
+    if not aside.rescue and not aside.withheld:
+        return []
+    data = {"phase": "restart", "ref": aside.rescue, "withheld": str(aside.withheld or ""), "names": list(aside.names)}
+    return [Event("phase.rescued", data, run=task.run, cycle=task.cycle)]
 
 
 def cancel(book: Book, code: Code, task_id: int) -> Task:

@@ -80,6 +80,16 @@ class Snapshot(Protocol):
     def breaches(self) -> list[str]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Where what a task had is kept: its branch, its unsaved work, and the files that never come into git."""
+
+    branch: str | None = None
+    rescue: str | None = None
+    withheld: Path | None = None
+    names: tuple[str, ...] = ()
+
+
 class Code(Protocol):
     """The user's repository, seen through git calls that run nothing of it."""
 
@@ -102,8 +112,8 @@ class Code(Protocol):
         """The user's own ignored files that tests need (`workspace.copy`)."""
 
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None: ...
-    def set_aside(self, task: Task) -> str | None:
-        """Keep the branch's tip under a rescue ref and let the branch go."""
+    def set_aside(self, task: Task) -> SetAside:
+        """Keep the branch's tip, and whatever lies in the workspace, and let both go."""
 
     def rescue(self, task: Task, label: str) -> str | None: ...
     def author(self) -> tuple[str, str]: ...

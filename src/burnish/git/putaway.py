@@ -22,6 +22,12 @@ class Saved:
     withheld: Path | None = None
     names: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> str:
+        """For people: what was never committed because of its name, and where it is now."""
+        names = ", ".join(map(repr, self.names[:5])) + (f" and {len(self.names) - 5} more" if len(self.names) > 5 else "")
+        return f"Never committed because of the name, copies are in {self.withheld}: {names}" if self.withheld else ""
+
 
 def put_away(workspace: Workspace, label: str, *, copies: Collection[str] = ()) -> Saved:
     """Save, then remove. `copies` came from the user's checkout and are still there."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
 from burnish.git.merge import merge_base
 from burnish.git.project import Project
+from burnish.git.putaway import Saved, put_away
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref, read_ref
 from burnish.git.rescue import keep
@@ -120,17 +122,19 @@ class GitCode:
         placed = {f"{task.name}/{name}": data for name, data in files.items()}
         commit_artifacts(self.project, f"refs/burnish/artifacts/{task.name}", placed, message=message, author=self.who)
 
-    def set_aside(self, task: Task) -> str | None:
+    def set_aside(self, task: Task) -> ports.SetAside:
         workspace = self.workspace(task)
-        head = workspace.head()
-        if workspace.exists():
-            workspace.rescue(f"{task.cycle}-restart")
-            workspace.remove()
+        head, saved = workspace.head(), Saved()
+        if workspace.stands_on() is not None:
+            saved = put_away(workspace, f"{task.cycle}-restart", copies=self.copies)
+        if saved.told:
+            sys.stderr.write(f"{saved.told}\n")
+        aside = ports.SetAside(None, saved.rescue, saved.withheld, saved.names)
         if head is None:
-            return None
+            return aside
         kept = keep(self.project, f"{task.name}-run-{task.run}", head.sha)
         delete_ref(self.project, workspace.ref, head.sha)
-        return kept
+        return replace(aside, branch=kept)
 
     def rescue(self, task: Task, label: str) -> str | None:
         workspace = self.workspace(task)
