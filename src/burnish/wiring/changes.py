@@ -1,0 +1,61 @@
+"""The change of a task as data, and the text of the files in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from burnish.core.change import Change
+from burnish.core.gate import Shown
+from burnish.core.history import is_review
+from burnish.core.task import Task
+from burnish.errors import BadInput
+from burnish.git.objects import read_objects
+from burnish.wiring import people
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is put before a person who decides, and whether the branch is still there."""
+
+    shown: Shown
+    tip: str | None
+
+    @property
+    def stale(self) -> bool:
+        """What was judged is not what is on the branch now."""
+        return bool(self.shown.commit) and self.tip != self.shown.commit
+
+
+def change_of(app: App, task_id: int, *, since_review: bool) -> Change:
+    """Base to the newest commit; or only what came after the last review of an earlier cycle."""
+    task = app.store.task(app.key, task_id)
+    workspace = app.code.workspace(task)
+    head = workspace.head() if task.branch else None
+    if head is None or not task.base:
+        raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
+    old = last_reviewed(app, task) if since_review else None
+    return workspace.changes(old or app.code.base_of(task).tree, head.tree)
+
+
+def last_reviewed(app: App, task: Task) -> str | None:
+    """The tree of the last review before the newest cycle."""
+    reviews = (p for p in app.store.history(app.key, task.id).phases if is_review(p.phase) and p.cycle < task.cycle)
+    trees = [str(p.result["tree"]) for p in reviews if p.state == "finished" and p.result.get("tree")]
+    return trees[-1] if trees else None
+
+
+def texts(app: App, blobs: Sequence[str]) -> dict[str, str]:
+    """What the blobs hold; a submodule's commit, and what is gone, is left out."""
+    wanted = [blob for blob in dict.fromkeys(blobs) if blob.strip("0")]
+    found = zip(wanted, read_objects(app.repo, wanted), strict=True) if wanted else ()
+    return {blob: known[1].decode("utf-8", "replace") for blob, known in found if known and known[0] == "blob"}
+
+
+def standing(app: App, task_id: int) -> Standing:
+    shown = people.what_waits(app, task_id)
+    return Standing(shown, app.code.workspace(shown.task).tip() if shown.task.branch else None)
