@@ -196,3 +196,21 @@ def in_objects(lab: Lab, secret: str) -> bool:
     shas = [line.split(" ")[1] for line in listed.splitlines() if not line.startswith("tree")]
     assert shas
     return any(secret in lab.repo.git("cat-file", "-p", sha) for sha in shas)
+
+
+def test_files_left_out_because_of_their_names_are_named_wherever_a_person_looks(tmp_path: Path) -> None:
+    writes = 'pathlib.Path(".env").write_text("a=b\\n"); pathlib.Path("mine.log").write_text("x\\n")\n'
+    lab = Lab.make(tmp_path, author=writes, judge='print(verdict("approved"))')
+    lab.repo.commit({".gitignore": "*.log\n.env.local\n"})
+    lab.add()
+    lab.burnish("run", code=1)
+    told = "Left out because of its name: .env. Rename it"
+    task = lab.show(1)
+    assert task["reason"] == "no_changes" and f"nothing that may be committed. {told}" in task["note"]
+    assert ".env" in lab.burnish("inbox").out
+
+    lab.agent("robot", f'{writes}pathlib.Path(".env.local").write_text("")\napp.write_text(app.read_text() + "# x\\n")')
+    assert f"Implementation complete. {told}" in lab.burnish("retry", "1").err
+    shown = " ".join(lab.burnish("show", "1").out.split())
+    assert lab.task()["status"] == "verified" and f"note: {told}" in shown and ".env.local" not in shown
+    assert f"ready to be merged. {told}" in " ".join(lab.burnish("inbox").out.split())

@@ -8,6 +8,7 @@ from typing import Any
 
 from burnish.cli.paint import mark
 from burnish.cli.text import count, one_line, short_title
+from burnish.core.commit import left_out_words
 from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -56,6 +57,8 @@ def _words(event: Recorded) -> str | None:
             return f"Running review: {one_line(step)}…" if step else STARTS.get(name)
         case "phase.finished":
             warned = data.get("warnings") or ()
+            if phase in ENDS and data.get("left_out"):
+                return f"{ENDS[phase]}. {_short(left_out_words(data['left_out']))}"
             return f"Note: {_short(warned[0])}" if phase == "check" and warned else ENDS.get(phase)
         case "phase.failed":
             why = data.get("what") or data.get("error")

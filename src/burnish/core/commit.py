@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -22,3 +22,13 @@ class Commit:
     parents: tuple[str, ...] = ()
     message: str = ""
     trailers: Mapping[str, str] = field(default_factory=dict)
+
+
+def left_out_words(names: Sequence[str]) -> str:
+    """For people: what never comes into a commit because of its name, and what to do."""
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
+    whose, it = ("its name", "it") if len(names) == 1 else ("their names", "them")
+    return (
+        f"Left out because of {whose}: {shown}. "
+        f"Rename {it} or commit {it} on the branch by hand to have {it} in the change, else add {it} to .gitignore."
+    )

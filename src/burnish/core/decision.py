@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from burnish.core.commit import left_out_words
 from burnish.core.finding import Category, Finding, Severity, blocks
 from burnish.core.review import Compliance, Panel, Ruling, RulingState, Verdict
 from burnish.core.status import Reason
@@ -55,6 +56,8 @@ class Round:
     tree: str = ""
     # the work phase of this cycle changed nothing
     unchanged: bool = False
+    # ... or nothing but these, which never come into git because of their names
+    left_out: tuple[str, ...] = ()
     # ... but disputed these findings instead, for the first time
     disputed: tuple[str, ...] = ()
     # ... or these, which a review had upheld before
@@ -70,9 +73,11 @@ def after_work(now: Round) -> Decision | None:
         return None
     if now.disputed_again:
         return _disagree(now.disputed_again)
+    but = f" {left_out_words(now.left_out)}" if now.left_out else ""
     if now.cycle == 1:
-        return Escalate(Reason.NO_CHANGES, "The agent changed nothing.")
-    why = f"The agent was asked to fix the findings, but changed nothing and disputed none (cycle {now.cycle})."
+        what = "nothing that may be committed" if but else "nothing"
+        return Escalate(Reason.NO_CHANGES, f"The agent changed {what}.{but}")
+    why = f"The agent was asked to fix the findings, but changed nothing and disputed none (cycle {now.cycle}).{but}"
     return Escalate(Reason.STALLED, why, tuple(sorted(now.earlier_blockers[-1] if now.earlier_blockers else ())))
 
 

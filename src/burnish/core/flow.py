@@ -169,6 +169,7 @@ def standing(history: History, policy: Policy, cycle: int) -> Round:
         earlier_trees=tuple(str(w.result["tree"]) for w in works if w and w.result.get("changed")),
         tree=str(work.result.get("tree", "")) if work and own else "",
         unchanged=bool(work and not work.result.get("changed", True)),
+        left_out=tuple(work.result.get("left_out", ())) if work else (),
         disputed=tuple(id for id in disputed if disputes.get(id, 0) < 2),
         disputed_again=tuple(id for id in disputed if disputes.get(id, 0) >= 2),
     )

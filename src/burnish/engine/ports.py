@@ -116,6 +116,9 @@ class Code(Protocol):
         """Keep the branch's tip, and whatever lies in the workspace, and let both go."""
 
     def rescue(self, task: Task, label: str) -> str | None: ...
+    def left_out(self, workspace: Workspace) -> list[str]:
+        """Files in it that never come into git because of their names (`.env`, keys)."""
+
     def author(self) -> tuple[str, str]: ...
     def context_files(self, workspace: Workspace, base: Base) -> tuple[tuple[str, str], ...]:
         """AGENTS.md and its like, from the base, never from the change."""

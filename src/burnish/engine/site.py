@@ -36,6 +36,10 @@ LOCK_FILES = [
 ]
 
 
+# Names of files that `workspace.setup` made and that never come into git; nobody is told of them as left out.
+LAID_BY_SETUP = "laid-by-setup"
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where one task is worked on."""
@@ -194,6 +198,8 @@ def set_up(deps: Deps, task: Task, site: Site) -> None:
     deps.progress.note(f"Task {task.id}: setting up the workspace…")
     run_setup_in(deps, task, site, site.workspace.path, "setup")
     site.workspace.tidy()
+    if deps.desk.stamp(task, LAID_BY_SETUP) is None:
+        deps.desk.stamp(task, LAID_BY_SETUP, "\0".join(deps.code.left_out(site.workspace)))
     deps.desk.stamp(task, "setup", mark)
 
 

@@ -13,7 +13,7 @@ from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
-from burnish.engine.site import Site, isolation_env
+from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
 from burnish.engine.telling import disputes_in, work_prompt
 from burnish.errors import PhaseFailed, SecretFound
 
@@ -232,6 +232,7 @@ def _finish(
         "tokens": reply.tokens,
         "session": reply.session,
         "disputes": [d.finding.id for d in disputes],
+        "left_out": left_out(deps, site, task),
     }
     deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
@@ -242,6 +243,14 @@ def _finish(
         events.append(moved(task, Status.CODE_REVIEW, cycle=step.cycle))
     deps.record(task, *events)
     deps.fail_at("work-finished")
+
+
+def left_out(deps: Deps, site: Site, task: Task) -> list[str]:
+    """What the agent wrote that never comes into git because of its name; what setup laid there is not the agent's."""
+    if task.spec.type is TaskType.PLAN:
+        return []
+    known = (deps.desk.stamp(task, LAID_BY_SETUP) or "").split("\0")
+    return [name for name in deps.code.left_out(site.workspace) if name not in known]
 
 
 def record_failure(

@@ -15,6 +15,7 @@ from burnish.git.files import disk_errors, read_plain
 from burnish.git.project import SECRETS, Project
 from burnish.git.reading import read_files
 from burnish.git.staging import Dirt
+from burnish.git.taking import is_secret
 
 LONGEST = 8 * 1024 * 1024
 
@@ -97,6 +98,10 @@ def left_out_by_name(project: Project, index: Path, root: Path, but: Collection[
     listed = project.git("ls-files", "-z", "-o", "--exclude-per-directory=.gitignore", index=index, work_tree=root)
     known = {os.fsencode(name.strip("/")) for name in but}
     paths = [file for path in listed.stdout.split(b"\0") if path for file in _files(root, path) if file not in known]
+    # most have none, and then nobody need be asked whose list it is on
+    paths = [path for path in paths if is_secret(os.fsdecode(path))]
+    if not paths:
+        return []
     # "./" keeps a name like ":(top)" from being read as more than a name.
     asked = b"".join(b"./" + path + b"\0" for path in paths)
     args = ("check-ignore", "-z", "-v", "--stdin", "--no-index")

@@ -25,7 +25,7 @@ class Saved:
     @property
     def told(self) -> str:
         """For people: what was never committed because of its name, and where it is now."""
-        names = ", ".join(map(repr, self.names[:5])) + (f" and {len(self.names) - 5} more" if len(self.names) > 5 else "")
+        names = ", ".join(map(repr, self.names[:5])) + (f" and {len(self.names) - 5} more" if self.names[5:] else "")
         return f"Never committed because of the name, copies are in {self.withheld}: {names}" if self.withheld else ""
 
 

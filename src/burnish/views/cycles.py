@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from burnish.core.commit import left_out_words
 from burnish.core.history import DecisionRecord, PhaseRecord, is_review
 
 # what a journal's result tells about who did it, and what went wrong
@@ -38,10 +39,15 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "summary": review.get("summary"),
         "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
-        "warnings": check.get("warnings") or [],
+        "warnings": [*_left_out(standing), *(check.get("warnings") or ())],
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,
     }
+
+
+def _left_out(standing: Sequence[Any]) -> list[str]:
+    names = _last(standing, "left_out").get("left_out")
+    return [left_out_words(names)] if names else []
 
 
 def _verdict(review: dict[str, Any], decisions: list[DecisionRecord]) -> dict[str, Any]:

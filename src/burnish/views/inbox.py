@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from burnish.core.commit import left_out_words
 from burnish.core.finding import State, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
@@ -74,7 +75,7 @@ def _of_project(store: Store, project: str, today: str, alive: Callable[[str], b
         elif task.status is Status.CODE_REVIEW:
             yield from _in_review(store, task, alive)
         else:
-            yield _at_rest(store, task)
+            yield _with_left_out(store, _at_rest(store, task))
 
 
 def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
@@ -114,6 +115,16 @@ def _at_rest(store: Store, task: Task) -> Entry:
     finding = _worst(store, task) if "{finding}" in command else ""
     why = f"{task.reason}: {task.note}" if task.note else str(task.reason)
     return Entry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))
+
+
+def _with_left_out(store: Store, entry: Entry) -> Entry:
+    """Whoever takes or mends it must know what is not in it; what stopped for that says so itself."""
+    task = entry.task
+    worked = [p for p in store.phases(task.project, task.id, task.run) if p.phase in ("implement", "improve")]
+    names = worked[-1].result.get("left_out") if worked else None
+    if not names or task.reason is Reason.NO_CHANGES:
+        return entry
+    return replace(entry, why=f"{entry.why}. {left_out_words(names)}")
 
 
 def _when(task: Task, command: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from burnish.errors import BadInput
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
+from burnish.git.leaks import left_out_by_name
 from burnish.git.merge import merge_base
 from burnish.git.project import Project
 from burnish.git.putaway import Saved, put_away
@@ -139,6 +141,11 @@ class GitCode:
     def rescue(self, task: Task, label: str) -> str | None:
         workspace = self.workspace(task)
         return workspace.rescue(label) if workspace.exists() else None
+
+    def left_out(self, workspace: ports.Workspace) -> list[str]:
+        assert isinstance(workspace, Workspace)
+        found = left_out_by_name(self.project, workspace.index, workspace.path, self.copies)
+        return sorted(map(os.fsdecode, found))
 
     def files(self, commit: str) -> list[str]:
         if commit not in self._files:
