@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,17 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from burnish import __version__
+from burnish.plain import clean_text
 from burnish.web.pages.filters import FILTERS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def _as_it_looks(value: Any) -> Any:
+    """Text from anywhere, without what turns or hides it; half letters, which no page can hold, become `?`."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return clean_text(value).encode("utf-8", "replace").decode()
 
 
 @cache
@@ -24,9 +33,12 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_as_it_looks,
     )
     found.filters.update(FILTERS)
     found.globals["version"] = __version__
+    # what is under way counts on by the server's clock
+    found.globals["now"] = lambda: datetime.now(UTC).isoformat(timespec="milliseconds")
     return found
 
 
