@@ -43,7 +43,10 @@ def loaded(repo: UserRepo, *argv: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("argv", [("status", "--json"), ("status",), ("list", "--json"), ("events", "--json")])
+@pytest.mark.parametrize(
+    "argv",
+    [("status", "--json"), ("status",), ("list", "--json"), ("events", "--json"), ("stats",), ("cost", "--json")],
+)
 def test_a_reading_command_loads_nothing_heavy(argv: tuple[str, ...], user_repo: UserRepo) -> None:
     modules = loaded(user_repo, *argv)
     assert {name.partition(".")[0] for name in modules} & HEAVY == set()

@@ -53,6 +53,8 @@ VERBS = {
     "pr": "burnish.cli.pr:pr",
     "log": "burnish.cli.log:log",
     "events": "burnish.cli.log:events",
+    "stats": "burnish.cli.stats:stats",
+    "cost": "burnish.cli.cost:cost",
     "serve": "burnish.cli.serve:serve",
     "clean": "burnish.cli.clean:clean",
     "rebuild": "burnish.cli.rebuild:rebuild",

@@ -18,6 +18,7 @@ from burnish.core.task import Task
 from burnish.engine.guarding import absorb_breach
 from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
 from burnish.engine.ledger_events import finding_events
+from burnish.engine.metering import asking
 from burnish.engine.ports import Deps, Inspection, Snapshot
 from burnish.engine.record_review import keep_heard, keep_review, with_earlier
 from burnish.engine.site import Site
@@ -105,9 +106,7 @@ def _hearing(
         files=snapshot.path,
         task=task.id,
         call=lambda name: deps.desk.call(task, subject.cycle, "review", attempt, f"{step}@{name}" if step else name),
-        ask=lambda request: deps.agents(task.id).call(
-            request, on_output=lambda line: deps.progress.output(task.id, line)
-        ),
+        ask=asking(deps, site.policy, task),
         now=deps.now,
         program=lambda seat: deps.program(_inspection(deps, site.policy, task, subject, snapshot, seat)),
     )
@@ -204,6 +203,8 @@ def voice_data(voice: Voice) -> dict[str, Any]:
         "summary": read.summary if read else (voice.reading.why if isinstance(voice.reading, Unreadable) else ""),
         "raw_sha256": voice.raw_sha256,
         "raw_path": voice.raw_path,
+        "cost_usd": voice.cost_usd,
+        "tokens": voice.tokens,
     }
 
 

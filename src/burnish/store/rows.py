@@ -47,7 +47,7 @@ def heads(spec: Mapping[str, Any]) -> str:
     return to_json({key: value for key, value in spec.items() if key not in _LONG})
 
 
-def _whole(read: Callable[P, T]) -> Callable[P, T]:
+def whole(read: Callable[P, T]) -> Callable[P, T]:
     """A row that cannot be read is a damaged database, not our mistake, and never an approval."""
 
     @wraps(read)
@@ -71,7 +71,7 @@ def spec_of(text: str) -> Spec:
     return Spec(**data)
 
 
-@_whole
+@whole
 def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
     return Task(
         project=row["project"],
@@ -105,7 +105,7 @@ def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
     )
 
 
-@_whole
+@whole
 def event_of(row: sqlite3.Row) -> Recorded:
     return Recorded(
         row["id"],
@@ -119,7 +119,7 @@ def event_of(row: sqlite3.Row) -> Recorded:
     )
 
 
-@_whole
+@whole
 def phase_of(row: sqlite3.Row) -> PhaseRecord:
     return PhaseRecord(
         run=row["run"],
@@ -137,17 +137,17 @@ def phase_of(row: sqlite3.Row) -> PhaseRecord:
     )
 
 
-@_whole
+@whole
 def decision_of(row: sqlite3.Row) -> DecisionRecord:
     return DecisionRecord(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
 
 
-@_whole
+@whole
 def finding_of(row: sqlite3.Row) -> Finding:
     return decode(Finding, json.loads(row["data"]))
 
 
-@_whole
+@whole
 def approval_of(row: sqlite3.Row) -> Approval:
     """Believed only if the event that gave it says the same."""
     approval = Approval(
@@ -168,7 +168,7 @@ def approval_of(row: sqlite3.Row) -> Approval:
     return approval
 
 
-@_whole
+@whole
 def project_of(row: sqlite3.Row) -> ProjectRow:
     info = json.loads(row["info"])
     return ProjectRow(row["key"], Path(info["root"]), Path(info["common_dir"]), info["name"], row["created_at"])

@@ -24,6 +24,7 @@ from burnish.store.sql import Params
 
 if TYPE_CHECKING:
     from burnish.core.check import CheckReport
+    from burnish.store.tally import Tally
 
 
 def _utc_now() -> datetime:
@@ -213,6 +214,13 @@ class Store:
         """Dollars, as far as they are known, and tokens of all tasks so far, removed ones too."""
         row = self._db.all("tasks_spent", {"project": project})[0]
         return float(row["usd"]), int(row["tokens"])
+
+    def tally(self, projects: Sequence[str], *, since: str = "") -> Tally:
+        """What statistics are made of."""
+        # here and not above: reading commands start without it
+        from burnish.store.tally import tally
+
+        return tally(self._db, projects, since)
 
     # baselines: a cache by tree and command, shared by many tasks
 

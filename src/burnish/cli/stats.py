@@ -1,0 +1,152 @@
+"""burnish stats"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.session import AsJson, open_reader
+from burnish.cli.tables import LONGEST_NAME, bars, efforts, share, short, table
+from burnish.cli.text import count, cut, duration, money, one_line
+
+if TYPE_CHECKING:
+    from burnish.views.effort import Effort
+    from burnish.views.stats import StatsView
+
+NOTHING = 'Nothing has been run yet, so there is nothing to count: burnish add "…", then burnish run.'
+NOT_LATELY = "Nothing has been run since {}."
+
+Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, help="Today and the days before it.")]
+Everywhere = Annotated[bool, typer.Option("--all", help="Of every project.")]
+
+
+def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
+    """Count how tasks ended, what reviews found, who was right, and what it cost."""
+    from burnish.views.stats import stats_json
+
+    view = look(days, everywhere)
+    if as_json:
+        say_json(stats_json(view))
+        return
+    for line in page(view, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        say(line)
+
+
+def look(days: int | None, everywhere: bool) -> StatsView:
+    from datetime import UTC, datetime
+
+    from burnish.views.stats import stats as count_all
+
+    if everywhere:
+        from burnish.wiring.reader import open_store
+
+        _, store = open_store()
+        keys = [row.key for row in store.projects()]
+    else:
+        reader = open_reader()
+        store, keys = reader.store, [reader.project.key] if reader.project else []
+    return count_all(store, keys, now=datetime.now(UTC), days=days)
+
+
+def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
+    if view.empty:
+        yield NOT_LATELY.format(view.since) if view.since else NOTHING
+        return
+    # lines of a table are easier to follow when they are not wider than a page
+    room = min(room, 100)
+    yield _summary(view, colour)
+    yield from _cycles(view, room, colour)
+    yield from _verdicts(view, room, colour)
+    yield from _findings(view, room, colour)
+    yield from _reviewers(view, room, colour)
+    yield ""
+    yield from efforts("Cost and time", view.agents, room=room, colour=colour)
+    yield f"  {spent(view.total)}"
+
+
+def spent(total: Effort) -> str:
+    cost = money(total.cost_usd) or "no price known"
+    open_ = f" ({count(total.unpriced, 'phase')} without a price)" if total.unpriced and total.cost_usd else ""
+    return f"{cost}{open_} · {duration(total.seconds)} · {short(total.tokens)} tokens"
+
+
+def _summary(view: StatsView, colour: bool) -> str:
+    tasks = view.tasks
+    since = f" since {view.since}" if view.since else ""
+    parts = [f"{tasks.approved} approved", f"{tasks.stopped} stopped"]
+    left = tasks.total - tasks.approved - tasks.stopped
+    parts += [f"{left} open"] if left else []
+    rate = "" if tasks.success_rate is None else f" · success {share(tasks.success_rate)}"
+    return paint(f"{count(tasks.total, 'task')}{since}: {', '.join(parts)}{rate}", "bold", on=colour)
+
+
+def _cycles(view: StatsView, room: int, colour: bool) -> Iterator[str]:
+    cycles = view.cycles
+    if not cycles.each:
+        return
+    yield ""
+    yield _head(f"Cycles to approval (mean {cycles.average:.1f}, median {cycles.middle:g})", colour)
+    rows = []
+    for cycle in range(1, cycles.most + 1):
+        own, people = cycles.by_burnish.get(cycle, 0), cycles.by_person.get(cycle, 0)
+        rows.append((str(cycle), own + people, f"({people} by a person)" if people else ""))
+    yield from bars(rows, room=room, colour=colour)
+
+
+def _verdicts(view: StatsView, room: int, colour: bool) -> Iterator[str]:
+    rows = [(word.replace("_", " "), number, "") for word, number in view.verdicts.items() if number]
+    if rows:
+        yield ""
+        yield _head("Reviews", colour)
+        yield from bars(rows, room=room, colour=colour)
+
+
+def _findings(view: StatsView, room: int, colour: bool) -> Iterator[str]:
+    if not view.categories:
+        return
+    yield ""
+    yield _head(f"Findings ({_fate(view)})", colour)
+    rows = []
+    for name, found in sorted(view.categories.items(), key=lambda pair: -pair[1].all):
+        words = [f"{n} {s}" for n, s in ((found.error, "error"), (found.warning, "warning"), (found.info, "info")) if n]
+        rows.append((name, found.all, ", ".join(words)))
+    yield from bars(rows, room=room, colour=colour)
+
+
+def _fate(view: StatsView) -> str:
+    fate = view.fate
+    words = (
+        ("resolved", fate.resolved),
+        ("waived", fate.waived),
+        ("withdrawn", fate.withdrawn),
+        ("open", fate.open),
+    )
+    return ", ".join(f"{number} {word}" for word, number in words if number)
+
+
+def _reviewers(view: StatsView, room: int, colour: bool) -> Iterator[str]:
+    if not view.reviewers:
+        return
+    head = ("Reviewer", "approved", "findings", "resolved", "waived", "withdrawn", "precision")
+    rows = [
+        (
+            cut(one_line(r.name), LONGEST_NAME),
+            f"{r.verdicts.get('approved', 0)}/{r.reviews}" if r.reviews else "",
+            str(r.found.all),
+            str(r.fate.resolved),
+            str(r.fate.waived),
+            str(r.fate.withdrawn),
+            share(r.fate.precision),
+        )
+        for r in view.reviewers
+    ]
+    yield ""
+    yield from table(head, rows, room=room, colour=colour)
+
+
+def _head(text: str, colour: bool) -> str:
+    return paint(f"  {text}", "dim", on=colour)

@@ -1,0 +1,141 @@
+"""Everything that is counted, of many tasks at once: four queries, however many tasks there are."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.core.finding import Category, Severity, State
+from burnish.core.status import Status
+from burnish.store.database import Database
+from burnish.store.rows import whole
+
+Of = tuple[str, int]
+# how the ledger begins the note of a finding that its reviewer took back
+WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    of: Of
+    title: str
+    status: Status
+    agent: str
+    cost_usd: float | None
+    tokens: int
+    removed: bool
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    of: Of
+    run: int
+    cycle: int
+    phase: str
+    state: str
+    started_at: str
+    finished_at: str | None
+    cost_usd: float | None
+    tokens: int
+    # empty for checks, for gates, and for what began before the time that is looked at
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    of: Of
+    run: int
+    cycle: int
+    action: str
+    by: str
+    ts: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    of: Of
+    run: int
+    category: Category
+    severity: Severity
+    state: State
+    # its reviewer took it back: it never was a problem
+    withdrawn: bool
+    first_cycle: int
+    reviewers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    tasks: tuple[TaskRow, ...]
+    phases: tuple[PhaseRow, ...]
+    decisions: tuple[DecisionRow, ...]
+    findings: tuple[FindingRow, ...]
+
+
+def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
+    """All of the projects, removed tasks too: they were paid for. `since` only spares the reading of old results."""
+    where = {"projects": list(projects), "since": since}
+    with db.reading():
+        return Tally(
+            tuple(_task(row) for row in db.all("tally_tasks", where)),
+            tuple(_phase(row) for row in db.all("tally_phases", where)),
+            tuple(_decision(row) for row in db.all("tally_decisions", where)),
+            tuple(_finding(row) for row in db.all("tally_findings", where)),
+        )
+
+
+@whole
+def _task(row: sqlite3.Row) -> TaskRow:
+    return TaskRow(
+        (row["project"], row["id"]),
+        str(json.loads(row["head"])["title"]),
+        Status(row["status"]),
+        row["agent"] or "",
+        row["cost_usd"],
+        row["tokens"],
+        bool(row["removed"]),
+        row["updated_at"],
+    )
+
+
+@whole
+def _phase(row: sqlite3.Row) -> PhaseRow:
+    return PhaseRow(
+        (row["project"], row["task"]),
+        row["run"],
+        row["cycle"],
+        row["phase"],
+        row["state"],
+        row["started_at"],
+        row["finished_at"],
+        row["cost_usd"],
+        row["tokens"],
+        json.loads(row["result"]),
+    )
+
+
+@whole
+def _decision(row: sqlite3.Row) -> DecisionRow:
+    of = (row["project"], row["task"])
+    return DecisionRow(of, row["run"], row["cycle"], row["action"], row["by_whom"], row["ts"])
+
+
+@whole
+def _finding(row: sqlite3.Row) -> FindingRow:
+    # by hand and not by the codec: there may be thousands
+    data = json.loads(row["data"])
+    remark, state = data["remark"], State(data["state"])
+    return FindingRow(
+        (row["project"], row["task"]),
+        row["run"],
+        Category(remark["category"]),
+        Severity(remark["severity"]),
+        state,
+        state is State.RESOLVED and str(data["note"]).startswith(WITHDRAWN),
+        data["first_cycle"],
+        tuple(data["reviewers"]) or ((remark["source"],) if remark["source"] else ()),
+    )

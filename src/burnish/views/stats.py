@@ -1,0 +1,265 @@
+"""Statistics: how tasks end, what reviews find, what it costs, and how that changes with time."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from statistics import mean, median
+from typing import Any
+
+from burnish.core.status import Status
+from burnish.store import Store
+from burnish.store.tally import DecisionRow, TaskRow
+from burnish.views import effort, judged
+from burnish.views.effort import Effort, Line, Paid, effort_json
+from burnish.views.judged import Fate, Reviewer, Severities
+
+APPROVED = (Status.VERIFIED, Status.COMPLETED)
+STOPPED = (Status.BLOCKED, Status.FAILED)
+# As many bars as a person can tell apart.
+MOST_DAYS, MOST_WEEKS = 31, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How the tasks stand that something happened to."""
+
+    by_status: dict[str, int]
+
+    @property
+    def approved(self) -> int:
+        return sum(self.by_status.get(status.value, 0) for status in APPROVED)
+
+    @property
+    def stopped(self) -> int:
+        return sum(self.by_status.get(status.value, 0) for status in STOPPED)
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_status.values())
+
+    @property
+    def success_rate(self) -> float | None:
+        """Of those that came to an end; None: none has."""
+        ended = self.approved + self.stopped
+        return self.approved / ended if ended else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """Runs that were accepted, by the cycle it happened in."""
+
+    by_burnish: dict[int, int]
+    by_person: dict[int, int]
+
+    @property
+    def each(self) -> list[int]:
+        both = Counter(self.by_burnish) + Counter(self.by_person)
+        return sorted(both.elements())
+
+    @property
+    def average(self) -> float | None:
+        return mean(self.each) if self.each else None
+
+    @property
+    def middle(self) -> float | None:
+        return median(self.each) if self.each else None
+
+    @property
+    def most(self) -> int:
+        return max(self.each, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A day, a week or a month."""
+
+    start: str
+    accepted: int = 0
+    stopped: int = 0
+    verdicts: tuple[tuple[str, int], ...] = ()
+    effort: Effort = field(default_factory=Effort)
+
+
+@dataclass(frozen=True, slots=True)
+class StatsView:
+    projects: tuple[str, ...]
+    # the first day that is looked at; "": everything
+    since: str
+    tasks: Outcomes
+    cycles: Cycles
+    verdicts: dict[str, int]
+    categories: dict[str, Severities]
+    fate: Fate
+    reviewers: tuple[Reviewer, ...]
+    agents: tuple[Line, ...]
+    phases: tuple[Line, ...]
+    dearest: tuple[Line, ...]
+    total: Effort
+    # day, week or month
+    step: str
+    over_time: tuple[Stretch, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not self.total.calls and not self.cycles.each
+
+
+def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | None = None) -> StatsView:
+    """`days`: today and those before it; None: all there is."""
+    since = (now.astimezone(UTC).date() - timedelta(days=days - 1)).isoformat() if days else ""
+    tally = store.tally(projects, since=since)
+    phases = effort.paid(tally, since)
+    held = judged.reviews(phase for phase, _ in phases)
+    findings = judged.findings_in(tally, since)
+    ended = _last_words(tally.decisions, since)
+    step, over_time = _over_time(phases, ended, since, now.astimezone(UTC).date())
+    return StatsView(
+        projects=tuple(projects),
+        since=since,
+        tasks=_outcomes(tally.tasks, since),
+        cycles=_cycles(ended),
+        verdicts=judged.verdicts(held),
+        categories=judged.by_category(findings),
+        fate=judged.fate(findings),
+        reviewers=judged.reviewers(held, findings),
+        agents=effort.by_agent(phases, tally),
+        phases=effort.by_phase(phases),
+        dearest=effort.by_task(phases, tally),
+        total=effort.total(one for _, one in phases),
+        step=step,
+        over_time=over_time,
+    )
+
+
+def _outcomes(tasks: Iterable[TaskRow], since: str) -> Outcomes:
+    found = Counter(task.status for task in tasks if not task.removed and task.updated_at >= since)
+    return Outcomes({status.value: found[status] for status in Status if found[status]})
+
+
+def _last_words(decisions: Iterable[DecisionRow], since: str) -> list[DecisionRow]:
+    """The last decision of each run, where that was in time."""
+    last = {(d.of, d.run): d for d in decisions}
+    return [decision for decision in last.values() if decision.ts >= since]
+
+
+def _cycles(ended: Iterable[DecisionRow]) -> Cycles:
+    accepted = [d for d in ended if d.action == "accept"]
+    own = Counter(d.cycle for d in accepted if d.by == "burnish")
+    people = Counter(d.cycle for d in accepted if d.by != "burnish")
+    return Cycles(dict(sorted(own.items())), dict(sorted(people.items())))
+
+
+# over time
+
+
+def _over_time(
+    phases: Sequence[Paid], ended: Sequence[DecisionRow], since: str, today: date
+) -> tuple[str, tuple[Stretch, ...]]:
+    """Without a gap from the first day that something happened on, or that was asked for, until today."""
+    moments = [phase.started_at[:10] for phase, _ in phases] + [d.ts[:10] for d in ended]
+    if not moments:
+        return "day", ()
+    first = min(today, date.fromisoformat(since or min(moments)))
+    step = _step((today - first).days + 1)
+    starts = _starts(first, today, step)
+    # what a wrong clock put into the future happened today
+    place = {day: starts[bisect(starts, day) - 1] for day in set(moments)}
+    paid: dict[str, list[Paid]] = {}
+    for one in phases:
+        paid.setdefault(place[one[0].started_at[:10]], []).append(one)
+    ends = Counter((place[d.ts[:10]], d.action) for d in ended)
+    return step, tuple(
+        Stretch(
+            start,
+            accepted=ends[start, "accept"],
+            stopped=ends[start, "escalate"],
+            verdicts=tuple((w, n) for w, n in _said(paid.get(start, ())).items() if n),
+            effort=effort.total(one for _, one in paid.get(start, ())),
+        )
+        for start in starts
+    )
+
+
+def _said(phases: Iterable[Paid]) -> dict[str, int]:
+    return judged.verdicts(judged.reviews(phase for phase, _ in phases))
+
+
+def _step(days: int) -> str:
+    if days <= MOST_DAYS:
+        return "day"
+    return "week" if days <= MOST_WEEKS * 7 else "month"
+
+
+def _start(day: date, step: str) -> date:
+    if step == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if step == "month" else day
+
+
+def _starts(first: date, last: date, step: str) -> list[str]:
+    found, day = [], _start(first, step)
+    while day <= last:
+        found.append(day.isoformat())
+        day = _start(day + timedelta(days={"day": 1, "week": 7, "month": 31}[step]), step)
+    return found
+
+
+# for programs
+
+
+def stats_json(view: StatsView) -> dict[str, Any]:
+    return {
+        "projects": list(view.projects),
+        "since": view.since or None,
+        "tasks": {
+            "total": view.tasks.total,
+            "approved": view.tasks.approved,
+            "stopped": view.tasks.stopped,
+            "success_rate": _rounded(view.tasks.success_rate),
+            "by_status": view.tasks.by_status,
+        },
+        "cycles_to_approval": {
+            "by_burnish": {str(cycle): count for cycle, count in view.cycles.by_burnish.items()},
+            "by_person": {str(cycle): count for cycle, count in view.cycles.by_person.items()},
+            "mean": _rounded(view.cycles.average),
+            "median": view.cycles.middle,
+        },
+        "verdicts": view.verdicts,
+        "findings": {
+            **asdict(view.fate),
+            "precision": _rounded(view.fate.precision),
+            "by_category": {name: asdict(count) for name, count in view.categories.items()},
+        },
+        "reviewers": [reviewer.as_json() for reviewer in view.reviewers],
+        **cost_json(view),
+    }
+
+
+def cost_json(view: StatsView) -> dict[str, Any]:
+    return {
+        "projects": list(view.projects),
+        "since": view.since or None,
+        "total": effort_json(view.total),
+        "by_agent": [line.as_json("agent", "model") for line in view.agents],
+        "by_phase": [line.as_json("phase", "detail") for line in view.phases],
+        "by_task": [line.as_json("task", "title") for line in view.dearest],
+        "over_time": {"step": view.step, "each": [_stretch_json(one) for one in view.over_time]},
+    }
+
+
+def _stretch_json(one: Stretch) -> dict[str, Any]:
+    return {
+        "start": one.start,
+        "accepted": one.accepted,
+        "stopped": one.stopped,
+        "verdicts": dict(one.verdicts),
+        **effort_json(one.effort),
+    }
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)
