@@ -33,11 +33,30 @@ print(json.dumps(result))
 """
 
 
-def put_on_path(lab: Lab, settings: str) -> None:
+# The same, but it writes half of the work and then spends a quarter of a dollar, and 10,000 tokens, ten times a second.
+# Only in the phase that is named; it says what it spends as Claude Code does, message by message.
+SPENDER = """
+import json, os, pathlib, time
+if os.environ["BURNISH_PHASE"] == SPENDS_IN:
+    if SPENDS_IN != "review":
+        pathlib.Path("half.py").write_text("half = 1\\n")
+    for number in range(100):
+        said = {"id": f"m{number}", "model": "claude-opus-4-5", "content": [], "usage": {"output_tokens": 10_000}}
+        for _ in range(2):
+            print(json.dumps({"type": "assistant", "message": said}), flush=True)
+        time.sleep(0.1)
+"""
+
+
+def spender(phase: str) -> str:
+    return f"SPENDS_IN = {phase!r}{SPENDER}{PROGRAM}"
+
+
+def put_on_path(lab: Lab, settings: str, text: str = PROGRAM) -> None:
     """As `claude`, with these settings and no checks."""
     program = lab.root / "bin" / "claude"
-    program.parent.mkdir()
-    program.write_text(f"#!{sys.executable} -IS\n{PROGRAM}")
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!{sys.executable} -IS\n{text}")
     program.chmod(0o755)
     lab.env["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     lab.repo.commit({"burnish.yaml": f"{settings}\nchecks: {{test: null, lint: null}}\n"}, "settings")

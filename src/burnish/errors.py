@@ -42,3 +42,10 @@ class SecretFound(PhaseFailed):
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__("SECRET", what, hint=hint)
+
+
+class OverBudget(PhaseFailed):
+    """An agent was ended because a budget was reached while it worked."""
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__("BUDGET", what, hint=hint)

@@ -39,7 +39,7 @@ class AcpAgent:
         return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=request.prompt)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        result = next(reversed(list(json_lines(done.stdout))), None)
+        result = next((said for said in reversed(list(json_lines(done.stdout))) if "so_far" not in said), None)
         if result is None:
             return silent("The agent", done, login=_LOGIN)
         text = words(result.get("text"))

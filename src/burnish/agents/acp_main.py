@@ -67,6 +67,8 @@ class Listener:
                 tell(update.kind or "tool", update.title)
             case "usage_update" if update.cost and update.cost.currency == "USD":
                 self.cost = update.cost.amount
+                # whoever pays may want to stop before the end
+                print(json.dumps({"so_far": {"cost": self.cost}}), flush=True)
 
     @property
     def text(self) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
 from burnish.agents.env import agent_environment
 from burnish.agents.logins import login_of
+from burnish.agents.meter import Beyond
 from burnish.agents.program import located
 from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
@@ -72,6 +73,7 @@ class Runner:
         *,
         on_output: OnOutput | None = None,
         lock_file: Path | None = None,
+        beyond: Beyond | None = None,
     ) -> AgentReply:
         """What the agent said, from an earlier call that was cut off after it had ended if there is one."""
         with _as_phase_failures():

@@ -35,6 +35,18 @@ class AgentRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """What agents have used so far, as far as they tell. None: in dollars, nobody knows."""
+
+    usd: float | None = None
+    tokens: int = 0
+
+    def __add__(self, other: Use) -> Use:
+        known = [usd for usd in (self.usd, other.usd) if usd is not None]
+        return Use(sum(known) if known else None, self.tokens + other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
 class AgentReply:
     """What the agent said at the end. Never empty."""
 

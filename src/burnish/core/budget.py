@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from burnish.core.agent import Use
 from burnish.core.policy import Policy
 from burnish.core.task import Task
 
@@ -21,6 +22,10 @@ class Limit:
     spent: float
     most: float
     tokens: bool = False
+
+    def more(self, use: Use) -> Limit:
+        """With what is being used at this moment."""
+        return replace(self, spent=self.spent + (use.tokens if self.tokens else use.usd or 0.0))
 
     @property
     def reached(self) -> bool:
@@ -46,5 +51,5 @@ def task_limits(task: Task, policy: Policy) -> tuple[Limit, ...]:
 
 
 def overspent(limits: Iterable[Limit]) -> str | None:
-    """Why no further phase may be paid for, or None."""
+    """Why nothing more may be paid for, or None."""
     return next((limit.words for limit in limits if limit.reached), None)

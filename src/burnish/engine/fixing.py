@@ -13,6 +13,7 @@ from burnish.core.history import REVIEW_FIX, History
 from burnish.core.review import Voice
 from burnish.core.task import Task
 from burnish.engine.hearing import Heard, Hearing, hear_all
+from burnish.engine.metering import asking
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.reviewing import conclude, started, voice_data
 from burnish.engine.site import Site
@@ -69,9 +70,7 @@ def _hearing(deps: Deps, site: Site, history: History, step: DoReview, attempt: 
         files=site.workspace.path,
         task=task.id,
         call=lambda name: _call(deps, task, step, attempt, name),
-        ask=lambda request: deps.agents(task.id).call(
-            request, on_output=lambda line: deps.progress.output(task.id, line)
-        ),
+        ask=asking(deps, site.policy, task),
         now=deps.now,
         read_only=False,
     )

@@ -17,7 +17,7 @@ from burnish.core.review import Panel, Review, Unreadable, Verdict, Voice
 from burnish.engine.joining import added, joined
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
-from burnish.errors import PhaseFailed
+from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract, strict
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
 from burnish.review.packing import batches, passes
@@ -92,6 +92,10 @@ def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
         with ThreadPoolExecutor(len(seats)) as threads:
             answers = list(threads.map(hear, seats))
     failures = [a for a in answers if isinstance(a, PhaseFailed)]
+    for failure in failures:
+        # it was not the reviewer that failed: the others may not go on without it, but a person may pay for it
+        if isinstance(failure, OverBudget):
+            raise failure
     if failures and (len(failures) == len(answers) or hearing.policy.quorum == "all"):
         raise failures[0]
     return tuple(

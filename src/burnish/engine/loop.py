@@ -19,9 +19,9 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
 from burnish.engine.site import Site, on_base, prepare, set_up
-from burnish.engine.spending import too_dear
+from burnish.engine.spending import stop_for_money, too_dear
 from burnish.engine.work import committed, record_failure, save_leftovers, work
-from burnish.errors import BurnishError, PhaseFailed, SecretFound
+from burnish.errors import BurnishError, OverBudget, PhaseFailed, SecretFound
 
 # The same failure this often on the same commit: more of the same will not help.
 BREAKER = 3
@@ -133,6 +133,8 @@ def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
     task = deps.book.task(history.task.id)
     if error.code == ErrorCode.INTERRUPTED:
         return task
+    if isinstance(error, OverBudget) and task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
+        return stop_for_money(deps, task, step.cycle, error.what)
     return _fail(deps, task, error)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.approval import Approval
 from burnish.core.budget import Limit
 from burnish.core.change import Change
@@ -124,8 +124,18 @@ class Code(Protocol):
         """AGENTS.md and its like, from the base, never from the change."""
 
 
+# Asked while an agent works, with its name and what it has used: why it must stop, if it must.
+Beyond = Callable[[str, Use], str | None]
+
+
 class Agents(Protocol):
-    def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply: ...
+    def call(
+        self,
+        request: AgentRequest,
+        *,
+        on_output: Callable[[str], None] | None = None,
+        beyond: Beyond | None = None,
+    ) -> AgentReply: ...
 
 
 Reads = Callable[[Sequence[str]], Mapping[str, bytes | None]]
@@ -204,6 +214,41 @@ def _nothing_is_added(spec: Spec) -> Task:
     raise NotImplementedError("nobody handed in a way to add tasks")
 
 
+class Purse(Protocol):
+    """What this run has spent, and what it may spend."""
+
+    def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
+        """Budgets beyond the task's own: of this run, and of the agents named."""
+
+    def using(self, task: int, call: str, agent: str, use: Use) -> Use:
+        """A call at work has used so much; gives back what all of the task's have that are not on record."""
+
+    def unfinished(self, task: int) -> Use:
+        """What calls of the task have used that came to no good end."""
+
+    def settled(self, task: int) -> None:
+        """All that the task has cost is on record."""
+
+
+class NoPurse:
+    """Where nobody counts."""
+
+    def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
+        return ()
+
+    def using(self, task: int, call: str, agent: str, use: Use) -> Use:
+        return use
+
+    def unfinished(self, task: int) -> Use:
+        return Use()
+
+    def settled(self, task: int) -> None:
+        pass
+
+
+NO_PURSE = NoPurse()
+
+
 class Progress(Protocol):
     """Whoever watches: the terminal, the board."""
 
@@ -245,8 +290,7 @@ class Deps:
     stopping: Callable[[int], bool]
     # kill -9 at a named place, for the tests that prove that nothing is lost
     fail_at: Callable[[str], None]
-    # budgets beyond the task's own: of this run, and of the agents named
-    limits: Callable[[Sequence[str]], tuple[Limit, ...]] = lambda agents: ()
+    purse: Purse = NO_PURSE
     # budgets that a person was warned of in this run, and on which task
     warned: dict[str, int] = field(default_factory=dict)
     add: Callable[[Spec], Task] = _nothing_is_added
@@ -263,6 +307,8 @@ class Deps:
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""
         recorded = self.book.record(task.id, *events)
+        if any(event.type in ("phase.finished", "phase.failed") for event in events):
+            self.purse.settled(task.id)
         fresh = self.book.task(task.id)
         for event in recorded:
             self.progress.event(fresh, event)

@@ -11,6 +11,7 @@ from burnish.core.flow import DoReview, Work
 from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
+from burnish.engine.metering import asking
 from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
@@ -139,7 +140,7 @@ def _ask(
         env=isolation_env(site.policy, task, agent),
         session=session,
     )
-    return deps.agents(task.id).call(request, on_output=lambda line: deps.progress.output(task.id, line))
+    return asking(deps, site.policy, task)(request)
 
 
 def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -> Commit | None:
@@ -263,9 +264,12 @@ def record_failure(
     rescue = save_leftovers(deps, site, task, cycle, phase) if working else None
     if rescue:
         site.workspace.put_right(site.head().sha, base=site.base)
+    used = deps.purse.unfinished(task.id)
     data = {
         "phase": phase,
         "attempt": attempt,
+        "cost_usd": used.usd,
+        "tokens": used.tokens,
         "error": str(error.code),
         "what": error.what,
         "hint": error.hint,

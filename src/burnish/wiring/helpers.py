@@ -19,7 +19,7 @@ from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
 from burnish.core.status import ErrorCode
-from burnish.engine.ports import Reads
+from burnish.engine.ports import Beyond, Reads
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
@@ -57,20 +57,26 @@ class TaskAgents:
     secrets: Secrets = field(default_factory=discretion.from_here)
     confinement: Confinement = OPEN
     # hears what each answer cost, and who gave it
-    paid: Callable[[str, AgentReply], None] = lambda agent, reply: None
+    paid: Callable[[AgentRequest, AgentReply], None] = lambda request, reply: None
 
-    def call(self, request: AgentRequest, *, on_output: Callable[[str], None] | None = None) -> AgentReply:
+    def call(
+        self,
+        request: AgentRequest,
+        *,
+        on_output: Callable[[str], None] | None = None,
+        beyond: Beyond | None = None,
+    ) -> AgentReply:
         """Neither the agent nor those who hear of it see a secret; what is kept is redacted when it is over."""
         self.confinement.insist()
         asked = replace(request, prompt=self.secrets.redact(request.prompt))
         tell = discretion.discreet(self.secrets, on_output) if on_output else None
         try:
-            reply = self.runner.call(asked, on_output=tell, lock_file=self.lock_file)
+            reply = self.runner.call(asked, on_output=tell, lock_file=self.lock_file, beyond=beyond)
         except PhaseFailed as failed:
             raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
         finally:
             discretion.redact_folder(request.call_dir, self.secrets)
-        self.paid(request.agent, reply)
+        self.paid(request, reply)
         return discretion.clean_reply(self.secrets, reply)
 
 

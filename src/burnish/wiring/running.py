@@ -203,7 +203,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         runner=runner,
         stopping=lambda task_id: stops.of(task_id).requested,
         fail_at=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
-        limits=purse.limits,
+        purse=purse,
         add=app.add,
         program=programs(app.repo, agents, stops.everything, shut),
         person=Person(app.person, "gate"),

@@ -1,0 +1,55 @@
+"""While an agent works: what it has used, and whether it may go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.budget import Limit, overspent, task_limits
+from burnish.core.event import Event
+from burnish.core.policy import Policy
+from burnish.core.task import Task
+from burnish.engine.ports import Deps
+
+Ask = Callable[[AgentRequest], AgentReply]
+
+
+def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
+    """The way to the task's agents; one that goes past a budget while it works is ended (`OverBudget`)."""
+
+    def ask(request: AgentRequest) -> AgentReply:
+        def beyond(agent: str, use: Use) -> str | None:
+            running = deps.purse.using(task.id, str(request.call_dir), agent, use)
+            fresh = deps.book.task(task.id)
+            limits = (*(limit.more(running) for limit in task_limits(fresh, policy)), *deps.purse.limits([agent]))
+            why = overspent(limits)
+            if not why:
+                warn(deps, fresh, request.cycle, limits)
+            return why
+
+        return deps.agents(task.id).call(
+            request, on_output=lambda line: deps.progress.output(task.id, line), beyond=beyond
+        )
+
+    return ask
+
+
+def warn(deps: Deps, task: Task, cycle: int, limits: Iterable[Limit]) -> None:
+    """A person hears of a budget before it is gone."""
+    for limit in limits:
+        if limit.near and not _was_told(deps, task, limit):
+            data = {"why": limit.words, "budget": limit.name}
+            deps.record(task, Event("budget.warned", data, run=task.run, cycle=cycle))
+
+
+def _was_told(deps: Deps, task: Task, limit: Limit) -> bool:
+    """Once for each task's own budget, whoever runs it; once in a run for what the run shares."""
+    if not limit.name.startswith("budget.task_"):
+        # one call that no other thread can come between
+        return deps.warned.setdefault(limit.name, task.id) != task.id or _on_record(deps, task, limit)
+    return _on_record(deps, task, limit)
+
+
+def _on_record(deps: Deps, task: Task, limit: Limit) -> bool:
+    warned = (e for e in deps.book.events(task.id) if e.type == "budget.warned" and e.run == task.run)
+    return any(event.data.get("budget") == limit.name for event in warned)
