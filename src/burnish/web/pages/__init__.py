@@ -6,6 +6,9 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import home
+    from burnish.web.pages import board, home
 
-    return (home.router,)
+    return (
+        home.router,
+        board.router,
+    )

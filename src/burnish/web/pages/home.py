@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from burnish.views.board import Holders
+from burnish.views.projects import project_lines
 from burnish.web.pages.rendering import page
 from burnish.web.parts import HouseDep
 
@@ -16,4 +20,5 @@ def home(request: Request, house: HouseDep) -> Response:
     rows = house.projects()
     if len(rows) == 1:
         return RedirectResponse(f"/p/{rows[0].key}", 303)
-    return page(request, "projects.html.j2", title="Projects", rows=rows)
+    holders = Holders.of(house.store, house.alive, os.getpid())
+    return page(request, "projects.html.j2", title="Projects", lines=project_lines(house.store, rows, holders))

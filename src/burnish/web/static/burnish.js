@@ -82,51 +82,123 @@ document.addEventListener("input", (event) => {
   event.target.closest("form")?.setAttribute("data-touched", "");
 });
 
-/** Listen to a project's events; `heard` gets each one, in order, none left out across reconnects. */
-export function listen(project, since, heard) {
+/**
+ * Listen to a project's events; `heard` gets each one, in order, none left out across reconnects.
+ * `again` is called when the line is back after a cut: what is no event (who runs here) may have changed.
+ */
+export function listen(project, since, heard, again = () => {}) {
+  const line = document.getElementById("line");
   let seen = since;
   let pause = 250;
-  const line = document.getElementById("line");
-  const say = (state, text) => {
+  let cuts = 0;
+  function say(state, text) {
     if (!line) return;
     line.dataset.state = state;
     line.textContent = text;
-  };
+  }
   function open() {
     const socket = new WebSocket(`ws://${location.host}/ws?project=${encodeURIComponent(project)}&since=${seen}`);
+    let last = Date.now();
+    // a laptop that slept holds a dead line: the server's heart beats every 20 seconds
+    const watch = setInterval(() => Date.now() - last > 50000 && socket.close(), 10000);
     socket.onmessage = (message) => {
+      last = Date.now();
       const told = JSON.parse(message.data);
       if (told.hello) {
+        if (cuts) again();
         pause = 250;
+        cuts = 0;
         say("live", "live");
       }
       if (typeof told.id !== "number" || told.id <= seen) return;
       seen = told.id;
       heard(told);
     };
-    socket.onclose = () => {
-      say("cut", "reconnecting…");
+    socket.onclose = async () => {
+      clearInterval(watch);
+      cuts += 1;
+      say("cut", (await signedOut(cuts)) ? "signed out: open the address of burnish serve again" : "reconnecting…");
       setTimeout(open, pause);
-      pause = Math.min(pause * 2, 5000);
+      pause = Math.min(pause * 2, 4000);
     };
   }
   open();
 }
 
-/** Gather calls that come in a burst, and answer them together. */
-export function gathered(work, wait = 60) {
+async function signedOut(cuts) {
+  if (cuts < 3) return false;
+  try {
+    return (await fetch("/api/v1/projects", { headers: { Accept: "application/json" } })).status === 401;
+  } catch {
+    return false;
+  }
+}
+
+/** Gather calls that come in a burst, and answer them together: at once when it is quiet, seldom in a storm. */
+export function gathered(work, { first = 25, storm = 350 } = {}) {
   let waiting = new Set();
-  let timer = null;
+  let busy = false;
+  let notBefore = 0;
+  function plan() {
+    if (busy || !waiting.size) return;
+    busy = true;
+    setTimeout(flush, Math.max(first, notBefore - performance.now()));
+  }
+  async function flush() {
+    const items = [...waiting];
+    waiting = new Set();
+    try {
+      await work(items);
+    } finally {
+      busy = false;
+      notBefore = performance.now() + (items.length > 8 ? storm : 60);
+      plan();
+    }
+  }
   return (item) => {
     waiting.add(item);
-    timer ??= setTimeout(async () => {
-      const items = [...waiting];
-      waiting = new Set();
-      timer = null;
-      await work(items);
-    }, wait);
+    plan();
   };
 }
+
+/** Ask before something that is not undone by a click; `note` asks for words as well. Null = no. */
+export function sure(title, words = "", { yes = "Yes", note = null, danger = false } = {}) {
+  const box = document.createElement("dialog");
+  const form = make("form", { className: "form", method: "dialog" });
+  const field = note === null ? null : make("textarea", { name: "note", placeholder: note, rows: 3 });
+  const buttons = make("div", { className: "row" });
+  buttons.append(
+    make("button", { className: "right", value: "", textContent: "Not now", formNoValidate: true }),
+    make("button", { className: danger ? "danger" : "first", value: "yes", textContent: yes }),
+  );
+  form.append(make("h2", { textContent: title }), make("p", { className: "quiet", textContent: words }));
+  if (field) form.append(field);
+  form.append(buttons);
+  box.append(form);
+  document.body.append(box);
+  box.showModal();
+  (field ?? buttons.lastElementChild).focus();
+  return new Promise((resolve) => {
+    box.addEventListener("close", () => {
+      box.remove();
+      resolve(box.returnValue === "yes" ? (field?.value ?? "") : null);
+    });
+  });
+}
+
+export function make(name, properties = {}) {
+  return Object.assign(document.createElement(name), properties);
+}
+
+// a button that closes its dialog without an answer, and a click beside it
+document.addEventListener("click", (event) => {
+  const dialog = event.target.closest?.("dialog[open]");
+  if (!dialog) return;
+  const box = dialog.getBoundingClientRect();
+  const beside = event.target === dialog && event.detail > 0 &&
+    (event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom);
+  if (event.target.closest("[data-close]") || (beside && !busy(dialog))) dialog.close("");
+});
 
 function age(seconds) {
   if (seconds >= 86400) return `${Math.floor(seconds / 86400)} d ago`;
@@ -135,12 +207,37 @@ function age(seconds) {
   return "just now";
 }
 
+/** `12s`, `1m12s`, `2h05m`: as the terminal says it. */
+export function elapsed(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < 60) return `${whole}s`;
+  const two = (number) => String(number).padStart(2, "0");
+  if (whole < 3600) return `${Math.floor(whole / 60)}m${two(whole % 60)}s`;
+  return `${Math.floor(whole / 3600)}h${two(Math.floor((whole % 3600) / 60))}m`;
+}
+
+// the clock of the server, which may be another machine's
+const ahead = Date.parse(document.body.dataset.now || "") - Date.now() || 0;
+
+/** Let what is under way count on: `<time data-since="…">`. */
+export function tick() {
+  for (const one of document.querySelectorAll("time[data-since]")) {
+    const words = elapsed((Date.now() + ahead - Date.parse(one.dataset.since)) / 1000);
+    if (one.textContent !== words) one.textContent = words;
+  }
+}
+tick();
+setInterval(tick, 1000);
+
 setInterval(() => {
   for (const one of document.querySelectorAll("time[data-ago]")) {
     const words = age((Date.now() - Date.parse(one.dateTime)) / 1000);
     if (one.textContent !== words) one.textContent = words;
   }
 }, 15000);
+
+// a style attribute is not allowed here, and a width must come from somewhere
+for (const one of document.querySelectorAll("[data-grow]")) one.style.flexGrow = one.dataset.grow;
 
 document.getElementById("project-choice")?.addEventListener("change", (event) => {
   const rest = location.pathname.replace(/^\/p\/[^/]+/, "").replace(/^\/t\/.*/, "");

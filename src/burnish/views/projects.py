@@ -1,0 +1,36 @@
+"""Every project in a line: how many tasks stand where, and what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.store import ProjectRow, Store
+from burnish.views.board import ORDER, Head, Holders, cards_of
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLine:
+    key: str
+    name: str
+    root: str
+    # in the order of the board, those that are empty left out
+    counts: tuple[tuple[Status, int], ...]
+    head: Head
+    # when something last happened
+    updated_at: str
+
+
+def project_lines(store: Store, projects: Iterable[ProjectRow], holders: Holders) -> list[ProjectLine]:
+    """What needs a person comes first, then what is at work, then by name."""
+    known = [_line(row, store.tasks(row.key, brief=True), holders) for row in projects]
+    return sorted(known, key=lambda one: (not one.head.needs_me, not one.head.running, one.name.casefold(), one.key))
+
+
+def _line(row: ProjectRow, tasks: list[Task], holders: Holders) -> ProjectLine:
+    head = Head.of(tasks, cards_of(tasks, holders))
+    counts = tuple((status, count) for status in ORDER if (count := head.summary.counts.get(status, 0)))
+    newest = max((task.updated_at for task in tasks), default=row.created_at)
+    return ProjectLine(row.key, row.name, str(row.root), counts, head, newest)

@@ -1,0 +1,124 @@
+"""The board of one project: the page, its cards again when they changed, and the form for a task."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
+from burnish.errors import BadInput, BurnishError
+from burnish.views.board import Head, Holders, board, cards_of, near
+from burnish.views.moves import ACTS, refuse_move
+from burnish.views.picking import unmet_among
+from burnish.web.pages.rendering import fragment, page
+from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
+from burnish.wiring.house import House
+
+router = APIRouter(prefix="/p/{project}", include_in_schema=False)
+
+MOST_IDS = 2000
+Text = Annotated[str, Query(max_length=500)]
+Ids = Annotated[str, Query(max_length=MOST_IDS * 8)]
+
+
+@router.get("")
+def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
+    # before the data: what happens in between is told again, and nothing is missed
+    since = house.store.last_event(project.key)
+    view = board(house.store, project.key, _holders(house))
+    return page(
+        request, "board.html.j2", title=project.name, here="board", project=project, view=view, since=since, acts=_ACTS
+    )
+
+
+@router.get("/cards")
+def cards(house: HouseDep, project: ProjectDep, ids: Ids = "", around: bool = False) -> Response:
+    """Some cards as they are now, and the head; `around` brings what depends on them. One that is gone is left out."""
+    wanted = _numbers(ids)
+    tasks, holders = house.store.tasks(project.key, brief=True), _holders(house)
+    every = {card.id: card for card in cards_of(tasks, holders)}
+    chosen = near(tasks, wanted) if around else wanted
+    return fragment(
+        "board_cards.html.j2",
+        head=Head.of(tasks, tuple(every.values())),
+        cards=[every[id] for id in sorted(chosen) if id in every],
+        project=project,
+        notices=[notice for notice in house.notices() if notice.project in (project.key, "")][-5:],
+    )
+
+
+@router.get("/why")
+def why(house: HouseDep, project: ProjectDep, task: int, to: Status) -> dict[str, bool]:
+    """May a person move it there? Refused in the words of the table of moves, if not."""
+    tasks = house.store.tasks(project.key, brief=True)
+    found = next((one for one in tasks if one.id == task), None) or house.store.task(project.key, task)
+    unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
+    running = _holders(house).standing(found) in ("here", "elsewhere")
+    refuse_move(found, to, unmet=unmet, running=running)
+    return {"legal": True}
+
+
+@router.get("/found")
+def found(house: HouseDep, project: ProjectDep, q: Text = "") -> dict[str, list[int]]:
+    """The tasks in whose words all of these are, the long texts too, which the cards do not carry."""
+    words = q.casefold().split()
+    return {"ids": [task.id for task in house.store.tasks(project.key) if _says(task, words)]}
+
+
+@router.get("/form")
+def add_form(house: HouseDep, project: ProjectDep) -> Response:
+    return _form(house, project.key, None)
+
+
+@router.get("/form/{task}")
+def edit_form(house: HouseDep, project: ProjectDep, task: TaskNumber) -> Response:
+    return _form(house, project.key, house.store.task(project.key, task))
+
+
+def _form(house: House, key: str, task: Task | None) -> Response:
+    others = [one for one in house.store.tasks(key, brief=True) if task is None or one.id != task.id]
+    return fragment(
+        "board_form.html.j2",
+        task=task,
+        others=others,
+        agents=_agents(house, key),
+        types=[kind.value for kind in TaskType],
+    )
+
+
+def _agents(house: House, key: str) -> list[str]:
+    try:
+        return sorted(house.open(key).agent_settings())
+    except BurnishError:
+        # settings that cannot be read are said when something is run; a task can be written down all the same
+        return []
+
+
+def _holders(house: House) -> Holders:
+    return Holders.of(house.store, house.alive, os.getpid())
+
+
+def _says(task: Task, words: list[str]) -> bool:
+    spec = task.spec
+    items = (item.text for item in spec.checklist)
+    whole = "\n".join(
+        (str(task.id), spec.title, spec.description, spec.scope, spec.plan, *spec.criteria, *items, task.note)
+    )
+    text = whole.casefold()
+    return all(word in text for word in words)
+
+
+def _numbers(text: str) -> set[int]:
+    parts = [part for part in text.split(",") if part]
+    if len(parts) > MOST_IDS or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise BadInput("These are no task ids.", hint="Write numbers with commas between them, e.g. ids=3,5")
+    return {int(part) for part in parts}
+
+
+_ACTS: dict[str, dict[str, Any]] = {
+    name: {"label": a.label, "method": a.method, "path": a.path, "body": dict(a.body), "ask": a.ask, "words": a.words}
+    for name, a in ACTS.items()
+}

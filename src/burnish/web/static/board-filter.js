@@ -1,0 +1,106 @@
+// Search and filters: which cards are shown. They live in the address, so that a reload keeps them.
+
+const search = document.getElementById("search");
+const agent = document.getElementById("by-agent");
+const status = document.getElementById("by-status");
+const chips = [...document.querySelectorAll(".chip")];
+// ids in whose long texts the words were found, by the server
+let inText = new Set();
+let timer = null;
+
+const words = () => search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+
+function wanted() {
+  const flags = chips.filter((chip) => chip.getAttribute("aria-pressed") === "true").map((chip) => chip.dataset.flag);
+  return { words: words(), flags, agent: agent.value, any: Boolean(search.value.trim() || flags.length || agent.value) };
+}
+
+function fits(card, want) {
+  if (want.agent && card.dataset.agent !== want.agent) return false;
+  const flags = card.dataset.flags.split(" ");
+  if (!want.flags.every((flag) => flags.includes(flag))) return false;
+  if (!want.words.length || inText.has(Number(card.dataset.id))) return true;
+  const text = `${card.dataset.id} ${card.querySelector(".title").textContent.toLowerCase()}`;
+  return want.words.every((word) => text.includes(word));
+}
+
+/** Hide what does not fit, count what does. Reads first, then writes: the layout is made once. */
+export function filter(lists) {
+  const want = wanted();
+  let shown = 0;
+  let all = 0;
+  for (const [name, list] of lists) {
+    const cards = list.children;
+    let visible = 0;
+    for (const card of cards) {
+      const hidden = want.any && !fits(card, want);
+      if (card.hidden !== hidden) card.hidden = hidden;
+      if (!hidden) visible += 1;
+    }
+    mark(list.parentElement, name, visible, cards.length);
+    all += cards.length;
+    if (!status.value || status.value === name) shown += visible;
+  }
+  document.getElementById("no-match").hidden = shown > 0 || all === 0 || !(want.any || status.value);
+  document.getElementById("board").classList.toggle("one", Boolean(status.value));
+}
+
+function mark(column, name, visible, total) {
+  const words = visible === total ? String(total) : `${visible}/${total}`;
+  const tab = document.querySelector(`.tabs [data-status="${name}"] .count`);
+  const count = column.querySelector(".count");
+  if (count.textContent !== words) count.textContent = tab.textContent = words;
+  column.toggleAttribute("data-empty", visible === 0);
+  column.classList.toggle("folded", visible === 0 && (name === "failed" || name === "cancelled") && !status.value);
+  column.hidden = Boolean(status.value) && status.value !== name;
+}
+
+function again() {
+  const here = new URL(location.href);
+  const put = (key, value) => (value ? here.searchParams.set(key, value) : here.searchParams.delete(key));
+  put("q", search.value.trim());
+  put("agent", agent.value);
+  put("status", status.value);
+  put("only", chips.filter((c) => c.getAttribute("aria-pressed") === "true").map((c) => c.dataset.flag).join(" "));
+  history.replaceState(null, "", here);
+  document.dispatchEvent(new Event("filtered"));
+}
+
+async function askServer() {
+  const text = search.value.trim();
+  const found = text ? await fetch(`/p/${document.body.dataset.project}/found?q=${encodeURIComponent(text)}`) : null;
+  if (text !== search.value.trim()) return;
+  inText = new Set(found?.ok ? (await found.json()).ids : []);
+  document.dispatchEvent(new Event("filtered"));
+}
+
+search.addEventListener("input", () => {
+  inText = new Set();
+  clearTimeout(timer);
+  timer = setTimeout(askServer, 150);
+  again();
+});
+agent.addEventListener("change", again);
+status.addEventListener("change", again);
+for (const chip of chips) {
+  chip.addEventListener("click", () => {
+    chip.setAttribute("aria-pressed", String(chip.getAttribute("aria-pressed") !== "true"));
+    again();
+  });
+}
+
+export function clear() {
+  search.value = agent.value = status.value = "";
+  inText = new Set();
+  for (const chip of chips) chip.setAttribute("aria-pressed", "false");
+  again();
+}
+document.getElementById("clear").addEventListener("click", clear);
+
+const given = new URL(location.href).searchParams;
+search.value = given.get("q") ?? "";
+agent.value = given.get("agent") ?? "";
+status.value = given.get("status") ?? "";
+const only = (given.get("only") ?? "").split(" ");
+for (const chip of chips) chip.setAttribute("aria-pressed", String(only.includes(chip.dataset.flag)));
+if (search.value) askServer();

@@ -1,0 +1,117 @@
+// Adding, editing, running all: forms become JSON for the API, and what it refuses is said beside the button.
+import { api, attempt, fragment, toast } from "./burnish.js";
+
+const dialog = document.getElementById("form");
+const runDialog = document.getElementById("run-form");
+let project, look;
+
+export function startForms(given) {
+  ({ project, look } = given);
+  document.getElementById("add").addEventListener("click", () => open(""));
+  document.querySelector("[data-add]").addEventListener("click", () => open(""));
+  document.addEventListener("edit-task", (event) => open(`/${event.detail}`));
+  document.getElementById("run-all").addEventListener("click", () => {
+    runDialog.returnValue = "";
+    runDialog.showModal();
+  });
+  runDialog.addEventListener("close", runAll);
+  dialog.addEventListener("submit", send);
+  dialog.addEventListener("change", (event) => event.target.name === "type" && fold());
+}
+
+async function open(which) {
+  if (dialog.open) return;
+  await attempt(async () => {
+    dialog.innerHTML = await fragment(`/p/${project}/form${which}`);
+    if (!dialog.open) dialog.showModal();
+    dialog.querySelector("[name=title]").focus();
+  });
+}
+
+/** Fields that belong to some kinds of task only. */
+function fold() {
+  const kind = dialog.querySelector("[name=type]").value;
+  for (const one of dialog.querySelectorAll("[data-only]")) one.hidden = !one.dataset.only.split(" ").includes(kind);
+}
+
+const READ = {
+  lines: (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean),
+  ids: (field) => field.value.split(/[\s,]+/).filter(Boolean),
+  id: (field) => field.value.trim() || null,
+  number: (field) => (field.value.trim() === "" ? null : Number(field.value)),
+  word: (field) => field.value.trim() || null,
+  choice: (field) => (field.value === "" ? null : field.value === "true"),
+  yes: (field) => field.checked,
+};
+
+const changed = (field) =>
+  field.type === "checkbox"
+    ? field.checked !== field.defaultChecked
+    : field.tagName === "SELECT"
+      ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+      : field.value !== field.defaultValue;
+
+/** Only what a person has changed: the rest stays as the server has it. */
+function values(form) {
+  const found = {};
+  for (const field of form.elements) {
+    if (!field.name || field.name === "tick" || field.closest("[hidden]") || !changed(field)) continue;
+    found[field.name] = (READ[field.dataset.as] ?? ((one) => one.value))(field);
+  }
+  const ticks = [...form.querySelectorAll("[name=tick]")].filter(changed);
+  const numbers = (done) => ticks.filter((box) => box.checked === done).map((box) => Number(box.value));
+  if (ticks.length) Object.assign(found, { tick: numbers(true), untick: numbers(false) });
+  return found;
+}
+
+async function send(event) {
+  event.preventDefault();
+  const form = event.target;
+  const id = form.dataset.task;
+  const wanted = values(form);
+  const button = form.querySelector("button.first");
+  if (id && !Object.keys(wanted).length) return dialog.close();
+  if (!form.elements.title.value.trim()) return trouble(form, { message: "The title is empty.", hint: "Say what is to be done." });
+  button.disabled = true;
+  try {
+    const path = `/projects/${project}/tasks`;
+    const task = id ? await api("PATCH", `${path}/${id}`, wanted) : await api("POST", path, wanted);
+    const start = form.querySelector("#start-now")?.checked;
+    dialog.close();
+    look(task.id);
+    if (start) await attempt(() => api("POST", `${path}/${task.id}/run`, {}));
+    else if (!id) toast(`Task ${task.id} is in the backlog.`);
+    shown(task.id);
+  } catch (error) {
+    trouble(form, error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function trouble(form, error) {
+  const place = form.querySelector(".trouble");
+  place.textContent = `${error.message} ${error.hint ?? ""}`;
+  place.hidden = false;
+  place.scrollIntoView({ block: "nearest" });
+}
+
+/** The new card gets the focus as soon as it is there. */
+function shown(id, tries = 20) {
+  const card = document.getElementById(`t${id}`);
+  if (card) card.focus();
+  else if (tries) setTimeout(() => shown(id, tries - 1), 100);
+}
+
+async function runAll() {
+  if (runDialog.returnValue !== "go") return;
+  const form = runDialog.querySelector("form");
+  const wanted = { all: true, jobs: Number(form.jobs.value) || 1 };
+  if (form.budget.value) wanted.budget = Number(form.budget.value);
+  if (form.hitl.checked) wanted.hitl = true;
+  await attempt(async () => {
+    const { planned } = await api("POST", `/projects/${project}/run`, wanted);
+    toast(planned.length === 1 ? "1 task starts." : `${planned.length} tasks start, ${wanted.jobs} at once.`);
+    look(...planned);
+  });
+}

@@ -1,0 +1,115 @@
+// The board without a mouse: one card at a time is in the tab order, arrows and h j k l go to the others.
+import { clear } from "./board-filter.js";
+
+const STEPS = { ArrowLeft: "left", h: "left", ArrowRight: "right", l: "right", ArrowUp: "up", k: "up", ArrowDown: "down", j: "down" };
+let board, lists;
+
+export function startKeys(given) {
+  ({ board, lists } = given);
+  const first = board.querySelector(".card");
+  if (first) first.tabIndex = 0;
+  board.addEventListener("focusin", (event) => {
+    const card = event.target.closest(".card");
+    if (!card || card.tabIndex === 0) return;
+    for (const one of board.querySelectorAll('.card[tabindex="0"]')) one.tabIndex = -1;
+    card.tabIndex = 0;
+  });
+  document.addEventListener("keydown", pressed);
+  document.getElementById("keys-button").addEventListener("click", help);
+  document.getElementById("search").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      clear();
+      event.target.blur();
+    }
+    if (event.key === "Enter" || event.key === "ArrowDown") {
+      event.preventDefault();
+      visible()[0]?.focus();
+    }
+  });
+  startTabs();
+}
+
+const help = () => document.getElementById("keys").showModal();
+const visible = () => [...board.querySelectorAll(".column:not([hidden]) .card:not([hidden])")];
+const cardsOf = (list) => [...list.children].filter((card) => !card.hidden);
+
+function pressed(event) {
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const card = document.activeElement?.closest?.(".card");
+  const keys = {
+    "/": () => document.getElementById("search").focus(),
+    n: () => document.getElementById("add").click(),
+    "?": help,
+    Enter: () => card && event.target === card && (location.href = card.querySelector(".title").href),
+    m: () => card && document.dispatchEvent(new CustomEvent("card-menu", { detail: card })),
+    e: () => card && document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id })),
+    Escape: () => card?.blur(),
+  };
+  const step = STEPS[event.key];
+  const action = step ? () => walk(card, step) : keys[event.key];
+  // Enter on a button or link is theirs
+  if (!action || (event.key === "Enter" && event.target !== card)) return;
+  event.preventDefault();
+  action();
+}
+
+function walk(card, step) {
+  const next = card ? neighbour(card, step) : (board.querySelector('.card[tabindex="0"]:not([hidden])') ?? visible()[0]);
+  if (!next) return;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function neighbour(card, step) {
+  const own = cardsOf(card.parentElement);
+  if (step === "up" || step === "down") return own[own.indexOf(card) + (step === "up" ? -1 : 1)];
+  const columns = [...lists.values()].filter((list) => !list.parentElement.hidden);
+  const by = step === "left" ? -1 : 1;
+  const height = card.getBoundingClientRect().top;
+  for (let at = columns.indexOf(card.parentElement) + by; columns[at]; at += by) {
+    const cards = cardsOf(columns[at]);
+    // the one beside it; those far away are not measured
+    if (cards.length) return nearest(cards.slice(0, 200), height);
+  }
+  return undefined;
+}
+
+function nearest(cards, height) {
+  const away = (card) => Math.abs(card.getBoundingClientRect().top - height);
+  return cards.reduce((best, card) => (away(card) < away(best) ? card : best));
+}
+
+// the bar of columns on small screens
+
+function startTabs() {
+  const tabs = [...document.querySelectorAll(".tabs a")];
+  const columns = [...board.querySelectorAll(".column")];
+  const mark = () => {
+    const left = board.getBoundingClientRect().left + 40;
+    const first = columns.find((column) => !column.hidden && column.getBoundingClientRect().right > left);
+    for (const tab of tabs) {
+      const here = tab.dataset.status === first?.dataset.status;
+      if (here === tab.hasAttribute("aria-current")) continue;
+      here ? tab.setAttribute("aria-current", "true") : tab.removeAttribute("aria-current");
+      if (here && tab.offsetParent) tab.parentElement.scrollTo({ left: tab.offsetLeft - 60 });
+    }
+  };
+  for (const tab of tabs) {
+    tab.addEventListener("click", (event) => {
+      event.preventDefault();
+      const column = document.getElementById(`c-${tab.dataset.status}`);
+      column.scrollIntoView({ inline: "start", block: "nearest", behavior: "smooth" });
+    });
+  }
+  let planned = false;
+  board.addEventListener("scroll", () => {
+    if (planned) return;
+    planned = true;
+    requestAnimationFrame(() => {
+      planned = false;
+      mark();
+    });
+  });
+  mark();
+}

@@ -1,0 +1,209 @@
+// Moving a card: by hand (drag), by menu (m or ⋯). The card says which moves are legal; the server has the last word.
+import { Problem, api, attempt, make, sure, toast } from "./burnish.js";
+
+const menu = document.getElementById("menu");
+let board, project, acts, look, hold;
+
+export function startMoves(given) {
+  ({ board, project, acts, look, hold } = given);
+  board.addEventListener("dragstart", pick);
+  board.addEventListener("dragover", over);
+  board.addEventListener("dragleave", (event) => event.target.closest(".column")?.classList.remove("under"));
+  board.addEventListener("drop", drop);
+  board.addEventListener("dragend", letGo);
+  board.addEventListener("click", (event) => {
+    const more = event.target.closest(".more");
+    const tie = event.target.closest(".tie");
+    if (more) openMenu(more.closest(".card"));
+    if (tie) go(event, tie.dataset.to);
+  });
+  for (const kind of ["mouseover", "focusin"]) board.addEventListener(kind, (event) => related(event.target.closest(".card")));
+  board.addEventListener("mouseleave", () => related(null));
+  document.addEventListener("card-menu", (event) => openMenu(event.detail));
+}
+
+const movesOf = (card) => new Map(card.dataset.moves.trim().split(/\s+/).filter(Boolean).map((one) => one.split(":")));
+const name = (status) => document.querySelector(`#h-${status} .name`).textContent;
+
+// drag
+
+function pick(event) {
+  const card = event.target.closest(".card");
+  if (!card) return;
+  event.dataTransfer.setData("text/plain", card.querySelector(".title").textContent);
+  event.dataTransfer.effectAllowed = "move";
+  hold(card.dataset.id);
+  const legal = movesOf(card);
+  // after the browser has taken its picture of the card
+  requestAnimationFrame(() => {
+    card.classList.add("held");
+    board.classList.add("dragging");
+    for (const column of board.querySelectorAll(".column")) {
+      const to = column.dataset.status;
+      const own = to === card.dataset.status;
+      column.classList.add(own ? "own" : legal.has(to) ? "legal" : "illegal");
+      column.querySelector(".drop-here").textContent = own ? "" : legal.has(to) ? acts[legal.get(to)].label : "Not from here";
+    }
+  });
+}
+
+function over(event) {
+  const column = event.target.closest(".column");
+  if (!column || !board.classList.contains("dragging")) return;
+  // illegal places take the card as well: to say why not
+  event.preventDefault();
+  event.dataTransfer.dropEffect = "move";
+  column.classList.add("under");
+}
+
+async function drop(event) {
+  const column = event.target.closest(".column");
+  const card = board.querySelector(".card.held");
+  if (!column || !card) return;
+  event.preventDefault();
+  await moveTo(card, column.dataset.status);
+}
+
+function letGo() {
+  board.classList.remove("dragging");
+  board.querySelector(".card.held")?.classList.remove("held");
+  for (const column of board.querySelectorAll(".column")) column.classList.remove("own", "legal", "illegal", "under");
+  hold(null);
+}
+
+async function moveTo(card, to) {
+  if (to === card.dataset.status) return;
+  const act = movesOf(card).get(to);
+  if (act) await perform(card, act);
+  else await attempt(() => why(card.dataset.id, to));
+}
+
+/** The server's reason, from the table of moves. */
+async function why(id, to) {
+  const answer = await fetch(`/p/${project}/why?task=${id}&to=${to}`, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new Problem(await answer.json());
+  // it has become legal meanwhile
+  look(id);
+}
+
+// acts
+
+async function perform(card, which) {
+  const act = acts[which];
+  const id = card.dataset.id;
+  const title = card.querySelector(".title").textContent;
+  if (act.ask.startsWith("page")) {
+    location.href = `/p/${project}/t/${id}${act.ask.slice(4)}`;
+    return;
+  }
+  const more = await asked(act, id, title, card);
+  if (more === null) return;
+  card.classList.add("waiting");
+  const done = await attempt(() => api(act.method, `/projects/${project}/tasks/${id}${act.path}`, body(act, more)));
+  card.classList.remove("waiting");
+  if (done) look(id);
+  // a run that ends at once may have nothing to say but a sentence
+  if (done) setTimeout(() => look(id), 1500);
+}
+
+const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body, ...more });
+
+async function asked(act, id, title, card) {
+  if (act.ask === "merge") return howToMerge(id, title, card);
+  if (!act.ask) return {};
+  const danger = act.ask === "sure";
+  const words = await sure(`${act.label} task ${id}?`, `${title}. ${act.words}`, {
+    yes: act.label,
+    danger,
+    note: act.ask === "note" ? "What should be different? (may be left empty)" : null,
+  });
+  if (words === null) return null;
+  return act.ask === "note" ? { note: words } : {};
+}
+
+function howToMerge(id, title, card) {
+  const dialog = document.getElementById("merge-form");
+  dialog.querySelector("h2").textContent = `Merge task ${id}: ${title}`;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener(
+      "close",
+      () => {
+        const how = new FormData(dialog.querySelector("form")).get("how");
+        resolve(dialog.returnValue === "go" ? { commit: card.dataset.commit, how } : null);
+      },
+      { once: true },
+    );
+  });
+}
+
+// menu
+
+function openMenu(card) {
+  const entries = [];
+  for (const [to, act] of movesOf(card)) entries.push(entry(acts[act].label, `→ ${name(to)}`, () => perform(cardNow(card), act)));
+  const rest = card.dataset.others.split(" ").filter(Boolean);
+  const others = rest.map((act) => entry(acts[act].label, "", () => perform(cardNow(card), act), act === "remove"));
+  others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
+  others.unshift(entry("Open", "", () => (location.href = card.querySelector(".title").href)));
+  const head = make("p", { className: "quiet", textContent: `Task ${card.dataset.id}` });
+  menu.replaceChildren(head, ...entries, ...(entries.length ? [make("hr")] : []), ...others);
+  menu.showModal();
+  place(card.querySelector(".more"));
+  menu.querySelector("button").focus();
+  const back = () => cardNow(card)?.isConnected && !document.querySelector("dialog[open]") && cardNow(card).focus();
+  menu.addEventListener("close", back, { once: true });
+}
+
+// it may have been replaced since the menu was opened
+const cardNow = (card) => document.getElementById(card.id) ?? card;
+
+function entry(label, where, action, danger = false) {
+  const button = make("button", { type: "button", className: danger ? "plain danger" : "plain" });
+  button.setAttribute("role", "menuitem");
+  button.append(make("span", { textContent: label }), make("span", { className: "quiet", textContent: where }));
+  button.addEventListener("click", () => {
+    menu.close();
+    action();
+  });
+  return button;
+}
+
+/** Under its button, and inside of the window. */
+function place(anchor) {
+  const at = anchor.getBoundingClientRect();
+  const box = menu.getBoundingClientRect();
+  const left = Math.min(Math.max(8, at.right - box.width), innerWidth - box.width - 8);
+  const top = at.bottom + box.height + 8 > innerHeight ? Math.max(8, at.top - box.height) : at.bottom;
+  menu.style.left = `${left}px`;
+  menu.style.top = `${top}px`;
+}
+
+menu.addEventListener("keydown", (event) => {
+  const buttons = [...menu.querySelectorAll("button")];
+  const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+  if (step === undefined) return;
+  event.preventDefault();
+  buttons[(buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length].focus();
+});
+
+// dependencies
+
+let shown = null;
+
+function related(card) {
+  if (card === shown) return;
+  for (const one of board.querySelectorAll(".card.needed, .card.waits")) one.classList.remove("needed", "waits");
+  shown = card;
+  for (const id of (card?.dataset.needs ?? "").split(" ")) document.getElementById(`t${id}`)?.classList.add("needed");
+  for (const id of (card?.dataset.blocks ?? "").split(" ")) document.getElementById(`t${id}`)?.classList.add("waits");
+}
+
+function go(event, id) {
+  event.preventDefault();
+  const card = document.getElementById(`t${id}`);
+  if (!card) return toast(`Task ${id} is not on the board any more.`);
+  card.scrollIntoView({ block: "nearest", inline: "center", behavior: "smooth" });
+  card.focus({ preventScroll: true });
+}
