@@ -70,17 +70,3 @@ def test_the_branch_of_a_task_can_be_reviewed_once_more_by_a_review_task(tmp_pat
     lab.burnish("run", "2")
     assert lab.task(2)["status"] == "completed"
     assert (lab.calls()[-1]["phase"], "div_1" in lab.calls()[-1]["prompt"]) == ("review", True)
-
-
-def test_an_improve_task_continues_another_branch_with_its_last_review(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
-    lab.add("Add division", "--max-cycles", "1")
-    lab.burnish("run", code=1)
-    lab.agent("judge", APPROVE)
-    lab.add("Mend it", "-t", "improve", "--of", "1", "-a")
-    lab.burnish("run", "2")
-    task = lab.task(2)
-    assert (task["status"], task["base"]) == ("verified", lab.task(1)["commit"])
-    prompt = next(c["prompt"] for c in lab.calls() if c["task"] == "2")
-    assert "The last review of task 1" in prompt and "Zero is not handled" in prompt
-    assert lab.text(task["branch"]).count("# implement 1") == 2

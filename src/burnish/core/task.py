@@ -91,6 +91,13 @@ class Task:
     @property
     def name(self) -> str:
         """`29-add-login`: the directory and branch name. It stays when the title is edited later."""
+        if (
+            self.spec.type is TaskType.IMPROVE
+            and self.spec.of
+            and not (self.branch or "").startswith(f"burnish/{self.id}-")
+        ):
+            # its branch is another task's, or will be: only the directory is its own
+            return f"{self.id}-continues-{self.spec.of}"
         return self.branch.removeprefix("burnish/") if self.branch else f"{self.id}-{slug(self.spec.title)}"
 
 

@@ -43,12 +43,12 @@ def retry(book: Book, task_id: int, *, by: str) -> Task:
 
 def review_again(book: Book, task_id: int, *, by: str) -> Task:
     """A person asks for a review of what is on the branch now; the checks that come before it are run anew."""
+    book.refuse_if_held(task_id)
     history = book.history(task_id)
     task = history.task
     if task.status not in (Status.CODE_REVIEW, Status.BLOCKED, Status.VERIFIED) or not _reached_review(history):
         why = f"is {task.status}" if task.base else "has not been worked on"
         raise Refused(f"Task {task.id} {why}: there is nothing to review.", hint=_instead(task))
-    refuse_if_held(book, task)
     why = "a person asked for another review"
     events = [_again(task, history.cycle, by, ["check", "review"], why)]
     if task.status is Status.VERIFIED:
@@ -145,7 +145,7 @@ def cancel(book: Book, code: Code, task_id: int) -> Task:
 def remove(book: Book, code: Code, task_id: int) -> Task:
     """Out of every list; its events stay, its unsaved work is rescued."""
     task = book.task(task_id)
-    refuse_if_held(book, task)
+    book.refuse_if_held(task.id)
     dependents = [t.id for t in book.tasks() if task.id in t.spec.depends_on and t.status is Status.BACKLOG]
     if dependents:
         names = ", ".join(map(str, dependents))
@@ -163,11 +163,6 @@ def _held(book: Book, task: Task) -> bool:
     return task.runner is not None and not book.is_dead(task.runner)
 
 
-def refuse_if_held(book: Book, task: Task) -> None:
-    if task.status in RUNNING and _held(book, task):
-        raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
-
-
 def put_back(book: Book, task_id: int) -> Task:
     task = book.task(task_id)
     book.record(task_id, moved(task, Status.BACKLOG))
@@ -183,7 +178,7 @@ def done(
     steps: list[Event] = []
     if task.status is not Status.VERIFIED:
         road = road_to_verified(task)
-        refuse_if_held(book, task)
+        book.refuse_if_held(task.id)
         if grounds is None:
             needed = needs_grounds(task, f"burnish done {task.id}")
             raise Refused(needed.what, hint=needed.hint)

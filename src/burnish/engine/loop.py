@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
 from burnish.core.history import History
@@ -13,6 +13,7 @@ from burnish.core.task import Task
 from burnish.engine.actions import judge_anew, rebased, void_stale
 from burnish.engine.asking import asked
 from burnish.engine.checking import check
+from burnish.engine.continuing import alone_on_branch, void_others
 from burnish.engine.deciding import settle
 from burnish.engine.fixing import review_and_fix
 from burnish.engine.moves import moved
@@ -29,6 +30,18 @@ BREAKER = 3
 
 def run_task(deps: Deps, task: Task) -> Task:
     """Steps until there is none; the caller holds the claim."""
+    with ExitStack() as branch:
+        try:
+            branch.enter_context(alone_on_branch(deps, task))
+        except BurnishError:
+            if not deps.stopping(task.id):
+                raise
+            # stopped while it waited: nothing was begun
+            return deps.book.task(task.id)
+        return _steps(deps, task)
+
+
+def _steps(deps: Deps, task: Task) -> Task:
     try:
         with disk_trouble():
             task, site = prepare(deps, task, deps.policy_for(task))
@@ -102,6 +115,7 @@ def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
     match step:
         case Work():
             work(deps, site, history, step)
+            void_others(deps, history.task)
         case Check():
             # again if the work changed a lock file
             set_up(deps, history.task, site)

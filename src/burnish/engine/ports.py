@@ -46,6 +46,11 @@ class Book(Protocol):
 
     def archived(self, task_id: int, event_id: int) -> None: ...
     def unarchived(self) -> list[int]: ...
+    def refuse_if_held(self, task_id: int) -> None:
+        """Refused, with who works on it and since when; a dead runner holds nothing."""
+
+    def unclaimed(self) -> Book:
+        """The same, for what is to be said of a task that this runner does not hold."""
 
 
 class Workspace(Protocol):

@@ -13,7 +13,7 @@ from burnish.core.stored import last_blockers_gone
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.moves import moved
 from burnish.engine.ports import Book
-from burnish.errors import BadInput, Refused
+from burnish.errors import BadInput
 
 # Stopped for what findings say. Of other reasons (unreadable, rejected, budget) no waiver is an answer.
 OVER_FINDINGS = frozenset({Reason.MAX_CYCLES, Reason.STALLED, Reason.GUARD, Reason.NEEDS_DISCUSSION})
@@ -24,7 +24,7 @@ def waive(book: Book, task_id: int, finding_id: str, waiver: Waiver, *, block_on
     """A person lives with it. Was it the last thing in the way, the task is decided anew by the next run."""
     if not waiver.reason.strip():
         raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
-    history = _at_rest(book, task_id, finding_id)
+    history = _at_rest(book, task_id)
     update = ledger.waive(history.findings, finding_id, waiver)
     book.record(task_id, *_told(history, update), *_let_go_on(history, update, waiver, block_on))
     return _one(update, finding_id)
@@ -32,7 +32,7 @@ def waive(book: Book, task_id: int, finding_id: str, waiver: Waiver, *, block_on
 
 def reopen(book: Book, task_id: int, finding_id: str, *, by: str, reason: str, block_on: Severity) -> Finding:
     """A person says that it is not settled. An approval that rested on it is void."""
-    history = _at_rest(book, task_id, finding_id)
+    history = _at_rest(book, task_id)
     note = f"reopened by {by}" + (f": {reason.strip()}" if reason.strip() else "")
     update = ledger.reopen(history.findings, finding_id, note, history.cycle)
     book.record(task_id, *_told(history, update), *_void(history, update, block_on))
@@ -49,15 +49,10 @@ def expire(book: Book, task_id: int, today: str, *, block_on: Severity) -> tuple
     return ()
 
 
-def _at_rest(book: Book, task_id: int, finding_id: str) -> History:
+def _at_rest(book: Book, task_id: int) -> History:
     """While a runner is at work, its own word on the finding would be lost, or ours."""
-    history = book.history(task_id)
-    if _is_held(book, history):
-        raise Refused(
-            f"Task {task_id} is being run: {finding_id} may change at any moment.",
-            hint=f"Wait until it stops (`burnish status`), or stop it: burnish cancel {task_id}",
-        )
-    return history
+    book.refuse_if_held(task_id)
+    return book.history(task_id)
 
 
 def _is_held(book: Book, history: History) -> bool:

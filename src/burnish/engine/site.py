@@ -12,6 +12,7 @@ from burnish.core.event import Event
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
+from burnish.engine.continuing import continued, tip_to_continue
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps, Workspace
 from burnish.errors import PhaseFailed
@@ -116,11 +117,13 @@ def _make(workspace: Workspace, base: Base) -> set[str]:
 
 def begin(deps: Deps, task: Task, policy: Policy) -> Task:
     """A new run: where it starts is decided and written down before anything is made."""
-    tips = unmerged_tips(deps, task)
+    other = continued(deps.book, task)
     if task.spec.type is TaskType.REVIEW:
         base: Base | None = under_review(deps, task, policy)[0]
+    elif other:
+        base = tip_to_continue(deps, task, other)
     else:
-        base = deps.code.base(task.spec.base_ref or policy.base_ref, tips)
+        base = deps.code.base(task.spec.base_ref or policy.base_ref, unmerged_tips(deps, task))
     if base is None:
         names = ", ".join(str(i) for i in task.spec.depends_on)
         raise PhaseFailed(
@@ -133,7 +136,7 @@ def begin(deps: Deps, task: Task, policy: Policy) -> Task:
         "run.started",
         {
             "run": number,
-            "branch": f"burnish/{task.name}",
+            "branch": (other and other.branch) or f"burnish/{task.name}",
             "target": base.target,
             "base": base.commit,
             "max_cycles": policy.max_cycles,
@@ -181,7 +184,7 @@ def under_review(deps: Deps, task: Task, policy: Policy) -> tuple[Base, Base]:
 def unmerged_tips(deps: Deps, task: Task) -> list[str]:
     """Commits of the tasks this one builds on; a plan has none."""
     tips = []
-    for number in (*task.spec.depends_on, *([task.spec.of] if task.spec.of else [])):
+    for number in task.spec.depends_on:
         other = deps.book.task(number)
         if other.branch and other.commit and other.status is not Status.COMPLETED:
             tips.append(other.commit)

@@ -30,14 +30,22 @@ class Workspace:
     """Where one task is worked on. `name` is the task's, e.g. `29-add-login`."""
 
     def __init__(
-        self, project: Project, path: Path, name: str, *, author: Author = NOBODY, secrets: Secrets = NO_SECRETS
+        self,
+        project: Project,
+        path: Path,
+        name: str,
+        *,
+        branch: str | None = None,
+        author: Author = NOBODY,
+        secrets: Secrets = NO_SECRETS,
     ) -> None:
         self.project = project
         self.path = path.absolute()
         self.name = name
         self.author = author
         self.secrets = secrets
-        self.branch = f"burnish/{name}"
+        # another's, where two tasks work on one
+        self.branch = branch or f"burnish/{name}"
         self.ref = f"refs/heads/{self.branch}"
         self.index = project.own / "index" / name
         self._state_file = project.own / "index" / f"{name}.json"

@@ -20,6 +20,7 @@ from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import Status, check_move
 from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
+from burnish.engine.continuing import refuse_if_branch_held
 from burnish.engine.ports import Gate, Progress
 from burnish.errors import BadInput
 from burnish.git.artifacts import read_artifact
@@ -156,14 +157,12 @@ class App:
     def retry(self, task_id: int, *, restart: bool) -> Task:
         refuse_inside_phase()
         if restart:
+            refuse_if_branch_held(self.book, self.store.task(self.key, task_id))
             return actions.restart(self.book, self.code, task_id)
         return actions.retry(self.book, task_id, by=self.person)
 
     def review_again(self, task_id: int) -> Task:
-        from burnish.wiring.holding import refuse_if_held
-
         refuse_inside_phase()
-        refuse_if_held(self, task_id)
         return actions.review_again(self.book, task_id, by=self.person)
 
     # what a person rules on findings

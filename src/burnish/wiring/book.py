@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from burnish.core.approval import Approval
 from burnish.core.check import CheckReport
@@ -15,6 +15,7 @@ from burnish.core.task import Task
 from burnish.engine.moves import with_finish
 from burnish.store import Store
 from burnish.wiring.discretion import clean_event, from_here
+from burnish.wiring.holding import refuse_if_held
 
 
 def _nobody_is_dead(runner: str) -> bool:
@@ -65,6 +66,12 @@ class StoreBook:
     def release(self, task_id: int) -> None:
         if self.runner:
             self.store.release(self.project, task_id, self.runner)
+
+    def refuse_if_held(self, task_id: int) -> None:
+        refuse_if_held(self.store, self.project, task_id, self.is_dead)
+
+    def unclaimed(self) -> StoreBook:
+        return replace(self, runner=None)
 
     def archived(self, task_id: int, event_id: int) -> None:
         self.store.mark_archived(self.project, task_id, event_id)

@@ -122,7 +122,8 @@ def _clean(app: App, weight: Weight) -> Cleaned:
         with _held(app, weight.task):
             path = _place(app, "workspaces", weight.name)
             author, secrets = app.code.author(), app.code.secrets
-            workspace = Workspace(app.repo, path, weight.name, author=author, secrets=secrets)
+            branch = weight.task.branch if weight.task else None
+            workspace = Workspace(app.repo, path, weight.name, branch=branch, author=author, secrets=secrets)
             kept = put_away(workspace, "clean", copies=app.config.workspace.copies)
             _tell_withheld(kept)
             remove_tree(_place(app, "snapshots", weight.name))

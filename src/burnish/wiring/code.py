@@ -54,7 +54,9 @@ class GitCode:
         return self.who
 
     def workspace(self, task: Task) -> Workspace:
-        return Workspace(self.project, self.path(task), task.name, author=self.who, secrets=self.secrets)
+        return Workspace(
+            self.project, self.path(task), task.name, branch=task.branch, author=self.who, secrets=self.secrets
+        )
 
     def path(self, task: Task) -> Path:
         return self.home / "workspaces" / self.key / task.name
@@ -135,7 +137,9 @@ class GitCode:
         if head is None:
             return aside
         kept = keep(self.project, f"{task.name}-run-{task.run}", head.sha)
-        delete_ref(self.project, workspace.ref, head.sha)
+        if task.branch == f"burnish/{task.name}":
+            # a branch that it only continued stays its owner's
+            delete_ref(self.project, workspace.ref, head.sha)
         return replace(aside, branch=kept)
 
     def rescue(self, task: Task, label: str) -> str | None:

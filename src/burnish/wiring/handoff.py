@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from burnish.core.dirty import classify
 from burnish.core.policy import ReviewerSpec
 from burnish.core.task import Task
-from burnish.engine import actions, outside
+from burnish.engine import outside
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.engine.subject import subject_of
@@ -67,7 +67,7 @@ def hand_off(app: App, task_id: int, *, force: bool) -> Handed:
     deps = deps_for(app, RunRequest(), Nobody(), Stops(), "")
     history = app.book.history(task_id)
     task = history.task
-    actions.refuse_if_held(app.book, task)
+    app.book.refuse_if_held(task_id)
     site = site_of(app, deps, task)
     head = outside.refuse_unreviewable(history, site.workspace.head(), site.base.tree)
     assert isinstance(site.workspace, Workspace) and isinstance(deps.desk, HomeDesk)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from burnish.core.flow import RUNNING
 from burnish.errors import Refused
-from burnish.proc.identity import is_dead
-
-if TYPE_CHECKING:
-    from burnish.wiring.app import App
+from burnish.store import Store
 
 
-def refuse_if_held(app: App, number: int) -> None:
+def refuse_if_held(store: Store, project: str, number: int, is_dead: Callable[[str], bool]) -> None:
     """A lock is broken by proof of death alone, never by age."""
-    task = app.store.task(app.key, number)
-    holder = app.store.holder(app.key, number)
-    if not holder or task.status not in RUNNING or is_dead(app.locks, str(holder["runner"])):
+    task = store.task(project, number)
+    holder = store.holder(project, number)
+    if not holder or task.status not in RUNNING or is_dead(str(holder["runner"])):
         return
     raise Refused(
         f"Task {number} is being run by {holder.get('user')}@{holder.get('host')}, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -118,10 +119,19 @@ def check_dependencies(app: App, task: Task, target: Target) -> None:
     for other in _built_on(app, task):
         if other.status is Status.COMPLETED or _is_in(app, other, target):
             continue
+        on_it = "continues the branch of" if other.branch == task.branch else "is built on"
+        first = f"Merge that one first: burnish merge {other.id}"
+        if other.status is not Status.VERIFIED:
+            # nothing of a task is merged on the approval of another
+            first = f"Have that one judged as it is now: burnish review {other.id}. Then: burnish merge {other.id}"
         raise Refused(
-            f"Task {task.id} is built on task {other.id} ({other.spec.title}), which is {other.status} and not merged.",
-            hint=f"Merge that one first: burnish merge {other.id}",
+            f"Task {task.id} {on_it} task {other.id} ({_short(other)}), which is {other.status} and not merged.",
+            hint=first,
         )
+
+
+def _short(task: Task) -> str:
+    return textwrap.shorten(task.spec.title, 60, placeholder="…")
 
 
 def _built_on(app: App, task: Task) -> list[Task]:

@@ -10,6 +10,7 @@ from burnish.core.event import Event
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.archive import archive
+from burnish.engine.continuing import sharing
 from burnish.engine.moves import moved
 from burnish.engine.ports import Progress
 from burnish.errors import BadInput, BurnishError, Refused
@@ -231,8 +232,13 @@ def _afterwards(app: App, landed: Landed, request: MergeRequest, progress: Progr
     task = landed.task
     deps = deps_for(app, RunRequest(), progress, Stops(), "")
     archive(deps, app.code.workspace(task), task, task.cycle)
-    if request.delete_branch:
-        _delete_branch(app, landed)
+    if not request.delete_branch:
+        return
+    others = [other for other in sharing(app.book, task) if other.status is not Status.COMPLETED]
+    if others:
+        progress.note(f"{task.branch} stays: task {others[0].id} works on it too.")
+        return
+    _delete_branch(app, landed)
 
 
 def _delete_branch(app: App, landed: Landed) -> None:

@@ -13,7 +13,7 @@ from burnish.core.finding import Severity
 from burnish.core.history import History
 from burnish.core.review import Review, Unreadable, Verdict
 from burnish.core.task import Task
-from burnish.engine import actions, outside
+from burnish.engine import outside
 from burnish.engine.ports import Deps, Progress
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject, subject_of
@@ -73,7 +73,7 @@ def bring_review(app: App, task_id: int, offered: Offered, progress: Progress) -
 
 def _checked(app: App, deps: Deps, task_id: int, offered: Offered) -> tuple[Site, outside.Brought, Commit]:
     history = app.book.history(task_id)
-    actions.refuse_if_held(app.book, history.task)
+    app.book.refuse_if_held(task_id)
     site = site_of(app, deps, history.task)
     head = outside.refuse_unreviewable(history, site.workspace.head(), site.base.tree)
     kind = kind_of(offered)

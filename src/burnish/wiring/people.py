@@ -15,7 +15,6 @@ from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp
 from burnish.errors import Refused
 from burnish.wiring.helpers import Stops
-from burnish.wiring.holding import refuse_if_held
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
@@ -30,7 +29,7 @@ ACCEPTING = (Choice.APPROVE, Choice.SKIP)
 def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
     """`burnish decide`; the web and the terminal's interface do the same."""
     refuse_inside_phase()
-    refuse_if_held(app, task_id)
+    app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
     policy, person = app.policy(task), Person(app.person, via)
     judged = app.store.approval(app.key, task_id)
@@ -45,7 +44,7 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
 
 def override(app: App, task_id: int, grounds: Grounds, *, commit: str = "", via: str = "cli") -> Task:
     refuse_inside_phase()
-    refuse_if_held(app, task_id)
+    app.book.refuse_if_held(task_id)
     policy, person = app.policy(app.store.task(app.key, task_id)), Person(app.person, via)
     overriding.override(app.book, app.code, task_id, policy, grounds, person, commit=commit, follow_up=follow_up(app))
     return _kept(app, task_id)
@@ -54,7 +53,7 @@ def override(app: App, task_id: int, grounds: Grounds, *, commit: str = "", via:
 def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli") -> Task:
     """The order alone; the run that follows carries it out."""
     refuse_inside_phase()
-    refuse_if_held(app, task_id)
+    app.book.refuse_if_held(task_id)
     then = REVIEW_TOO if review else WORK_ALONE
     return people.improve(app.book, task_id, note, Person(app.person, via), then=then)
 
@@ -62,7 +61,7 @@ def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli"
 def check_override(app: App, task_id: int, *, commit: str = "") -> Shown:
     """Before anybody is asked why: may it be overridden at all? What it is that would be accepted."""
     refuse_inside_phase()
-    refuse_if_held(app, task_id)
+    app.book.refuse_if_held(task_id)
     history = app.store.history(app.key, task_id)
     overriding.road_to_verified(history.task)
     overriding.check_seen(app.code, history, commit)
@@ -74,7 +73,7 @@ def done(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", v
     refuse_inside_phase()
     if commit:
         overriding.check_seen(app.code, app.store.history(app.key, task_id), commit)
-    refuse_if_held(app, task_id)
+    app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
     actions.void_stale(app.book, app.code, task, app.policy(task).judge)
     actions.done(app.book, task_id, person=Person(app.person, via), grounds=grounds, follow_up=follow_up(app))
@@ -83,7 +82,7 @@ def done(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", v
 
 def done_overrides(app: App, task_id: int) -> bool:
     """Would `done` go against a review? Refused at once where it is not legal at all."""
-    refuse_if_held(app, task_id)
+    app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
     if task.status is Status.VERIFIED:
         return False

@@ -22,6 +22,7 @@ from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
 from burnish.engine.asking import asked
+from burnish.engine.continuing import refuse_if_branch_held
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
@@ -33,7 +34,6 @@ from burnish.wiring.confining import confinement
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
-from burnish.wiring.holding import refuse_if_held
 from burnish.wiring.notifying import notifying
 from burnish.wiring.people import follow_up
 from burnish.wiring.programs import programs
@@ -125,7 +125,7 @@ def _check_ids(app: App, request: RunRequest) -> None:
     """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
     tasks = [app.store.task(app.key, number) for number in request.ids]
     for task in tasks:
-        refuse_if_held(app, task.id)
+        refuse_if_branch_held(app.book, task)
         if task.status is Status.CANCELLED:
             raise Refused(f"Task {task.id} is cancelled.", hint=f"Put it back and run it: burnish retry {task.id}")
     # only now, when nothing is refused any more, does anything change

@@ -1,0 +1,75 @@
+"""A branch that two tasks work on: `improve --of ID` continues the other's, one of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from burnish.core.commit import Base
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
+from burnish.engine.actions import void_stale
+from burnish.engine.ports import Book, Deps
+from burnish.errors import Refused
+
+
+def continued(book: Book, task: Task) -> Task | None:
+    """The task whose branch this one goes on with; what is merged already is not gone on with, but begun from."""
+    if task.spec.type is not TaskType.IMPROVE or task.spec.of is None:
+        return None
+    other = book.task(task.spec.of)
+    works = other.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
+    return other if works and other.status is not Status.COMPLETED else None
+
+
+def sharing(book: Book, task: Task) -> list[Task]:
+    """The other tasks that work on its branch, or whose branch it is about to work on."""
+    branch = branch_of(book, task)
+    return [other for other in book.tasks() if other.id != task.id and other.branch == branch]
+
+
+def branch_of(book: Book, task: Task) -> str:
+    """The branch of the run that is under way, else of the one that would begin now."""
+    if task.branch and task.status is not Status.BACKLOG:
+        return task.branch
+    other = continued(book, task)
+    return (other.branch if other else None) or f"burnish/{task.name}"
+
+
+def tip_to_continue(deps: Deps, task: Task, other: Task) -> Base:
+    """The other's branch as it is now."""
+    head = deps.code.workspace(other).head() if other.branch else None
+    start = deps.code.base(head.sha, ()) if head else None
+    if start is None:
+        raise Refused(
+            f"Task {task.id} continues the branch of task {other.id}, which has none ({other.status}).",
+            hint=f"Run that one first: burnish run {other.id}. Then: burnish run {task.id}",
+        )
+    return replace(start, target=other.target)
+
+
+def refuse_if_branch_held(book: Book, task: Task) -> None:
+    """It, and every task that works on the same branch, must be at rest."""
+    for one in (task, *sharing(book, task)):
+        book.refuse_if_held(one.id)
+
+
+@contextmanager
+def alone_on_branch(deps: Deps, task: Task) -> Iterator[None]:
+    """Two tasks never work on one branch at the same time; the second waits for the first."""
+    for other in sharing(deps.book, task):
+        if other.runner and not deps.book.is_dead(other.runner):
+            deps.progress.note(f"Task {task.id} waits for task {other.id}: both work on {other.branch}.")
+    with deps.desk.lock(branch_of(deps.book, task)):
+        yield
+
+
+def void_others(deps: Deps, task: Task) -> None:
+    """The branch may have moved: what was approved on it for another task is approved no longer."""
+    for other in sharing(deps.book, task):
+        with suppress(Refused):
+            # moved on by somebody else meanwhile: whoever did it has looked at the branch
+            why = void_stale(deps.book.unclaimed(), deps.code, other, deps.policy_for(other).judge)
+            if why:
+                deps.progress.note(f"Task {other.id} is no longer approved: {why}.")
