@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -52,7 +52,7 @@ def clean(
     going = cleaning.chosen(app, weights, numbers, all_completed=all_completed)
     done = [] if dry_run else cleaning.clean(app, going)
     if as_json:
-        say_json(_json(weights, going, done))
+        say_json(cleaning.told(weights, going, done))
     elif ids or all_completed:
         _say_done(going, done, dry_run=dry_run)
     else:
@@ -81,11 +81,11 @@ def _say_weights(weights: list[Weight]) -> None:
     say(f"{pad('TASK', room)} {'STATUS':16} {'WORKSPACE':>9} {'SNAPSHOT':>9} {'CALLS':>9}")
     for weight in weights:
         parts = (weight.workspace, weight.snapshot, weight.calls)
-        say(f"{pad(_name(weight, room), room)} {_status(weight):16} " + " ".join(f"{size(part):>9}" for part in parts))
+        say(f"{pad(_name(weight, room), room)} {weight.status:16} " + " ".join(f"{size(part):>9}" for part in parts))
     total = sum(weight.removable for weight in weights)
     say("")
     say(f"Workspaces and snapshots: {size(total)}.")
-    if any(weight.removable and _status(weight) in ("completed", "cancelled", "removed") for weight in weights):
+    if any(weight.removable and weight.status in ("completed", "cancelled", "removed") for weight in weights):
         tell("Take away what is over: burnish clean --all-completed")
 
 
@@ -111,10 +111,6 @@ def _name(weight: Weight, room: int = 44) -> str:
     return cut(title, room)
 
 
-def _status(weight: Weight) -> str:
-    return weight.task.status.value if weight.task else "removed"
-
-
 def size(number: int) -> str:
     """`0`, `812 kB`, `1.4 GB`"""
     if number < 1000:
@@ -125,17 +121,3 @@ def size(number: int) -> str:
         if value < 999.5 or unit == "TB":
             break
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
-
-
-def _json(weights: list[Weight], going: list[Weight], done: list[Cleaned]) -> dict[str, Any]:
-    def plain(weight: Weight) -> dict[str, Any]:
-        parts = {"workspace": weight.workspace, "snapshot": weight.snapshot, "calls": weight.calls}
-        number = str(weight.task.id) if weight.task else None
-        return {"id": number, "name": weight.name, "status": _status(weight), "bytes": parts}
-
-    return {
-        "tasks": [plain(weight) for weight in weights],
-        "chosen": [weight.name for weight in going],
-        "removed": [{"name": one.weight.name, "rescue": one.rescue} for one in done if not one.error],
-        "left": [{"name": one.weight.name, "why": one.error.what} for one in done if one.error],
-    }

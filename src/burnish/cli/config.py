@@ -54,7 +54,7 @@ def config(
 
 def _show(values: list[Value], as_json: bool) -> None:
     if as_json:
-        say_json({"settings": [{"key": one.key, "value": plain(one.value), "origin": one.origin} for one in values]})
+        say_json({"settings": [one.as_json() for one in values]})
         return
     with paged():
         for line in table(values, room=columns(sys.stdout), colour=coloured(sys.stdout)):
@@ -82,16 +82,9 @@ def written(value: Any) -> str:
     """A value on one line, as it would stand in the file."""
     if isinstance(value, str):
         return one_line(value) if value and value == value.strip() else json.dumps(value)
+    from burnish.wiring.explain import plain
+
     return one_line(json.dumps(plain(value), ensure_ascii=False))
-
-
-def plain(value: Any) -> Any:
-    """Only what JSON knows."""
-    if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _paths(as_json: bool) -> None:

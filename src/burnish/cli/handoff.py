@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -49,7 +49,7 @@ def handoff(
         _tell_dirt(dirty.blocking, dirty.benign, forced=False)
         raise
     if as_json:
-        say_json(_json(handed))
+        say_json(handed.as_json())
         return 0
     _tell_dirt(handed.blocking, handed.benign, forced=True)
     say(clean(handed.prompt).rstrip("\n"))
@@ -77,21 +77,6 @@ def _where(handed: Handed) -> list[str]:
         f"  write to  {handed.file}",
         f"  then      burnish review {number} --from {handed.file}",
     ]
-
-
-def _json(handed: Handed) -> dict[str, Any]:
-    return {
-        "id": str(handed.task.id),
-        "status": handed.task.status.value,
-        "cycle": handed.cycle,
-        "commit": handed.commit,
-        "number": handed.number,
-        "checkout": str(handed.checkout),
-        "file": str(handed.file),
-        "prompt": handed.prompt,
-        "blocking": list(handed.blocking),
-        "benign": list(handed.benign),
-    }
 
 
 def take_review(

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -47,7 +47,7 @@ def log(
     app = open_app()
     _check_phase(phase, {file.phase for file in app.logs(number)})
     if as_json:
-        say_json({"logs": [_log_json(file) for file in _files(app, number, phase)]})
+        say_json({"logs": [file.as_json() for file in _files(app, number, phase)]})
         return
     from burnish.cli.pager import paged
     from burnish.core.secrets import LineFilter as Filter
@@ -81,19 +81,6 @@ def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
         for file in app.logs(number)
         if (phase is None or file.phase == phase) and (SESSION.verbose or not file.kind.endswith("prompt"))
     ]
-
-
-def _log_json(file: LogFile) -> dict[str, Any]:
-    size = file.path.stat().st_size if file.path.exists() else 0
-    return {
-        "run": file.run,
-        "cycle": file.cycle,
-        "phase": file.phase,
-        "attempt": file.attempt,
-        "kind": file.kind,
-        "path": str(file.path),
-        "bytes": size,
-    }
 
 
 def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:

@@ -30,8 +30,7 @@ def pr(
 
     pull = open_pull(open_app(), task_id(task), draft=draft, into=into)
     if as_json:
-        facts = {"id": str(pull.task.id), "url": pull.url, "branch": pull.branch, "base": pull.base}
-        say_json({**facts, "remote": pull.remote, "updated": pull.updated})
+        say_json(pull.as_json())
     else:
         what = "was there already and says now what is so now" if pull.updated else "is open"
         say(f"{mark('✓')} The pull request of task {pull.task.id} {what}: {clean(pull.url) or pull.branch}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -44,7 +44,7 @@ def projects(
         raise BadInput(f"{action!r} cannot be done to projects.", hint="It is `burnish projects [forget NAME]`.")
     found = known()
     if as_json:
-        say_json({"projects": [_json(one) for one in found]})
+        say_json({"projects": [one.as_json() for one in found]})
     elif not found:
         say(NONE)
     else:
@@ -92,12 +92,6 @@ def ago(moment: str, now: datetime) -> str:
 
 def _report(one: Known, as_json: bool) -> None:
     if as_json:
-        say_json(_json(one))
+        say_json(one.as_json())
     else:
         say(f"Forgot {one_line(one.name)} ({one_line(str(one.root))}). Its events and branches are kept.")
-
-
-def _json(one: Known) -> dict[str, Any]:
-    keys = ("key", "name", "tasks", "running")
-    more = {"root": str(one.root), "there": one.there, "last_activity": one.last}
-    return {**{key: getattr(one, key) for key in keys}, **more}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,7 +30,7 @@ def rebuild(
     from burnish.wiring.rebuilding import rebuild as bring_back
 
     done = bring_back(open_app(), from_ref=from_ref)
-    say_json(_json(done)) if as_json else _say(done)
+    say_json(done.as_json()) if as_json else _say(done)
     return 1 if done.damaged else 0
 
 
@@ -41,11 +41,3 @@ def _say(done: Rebuilt) -> None:
     for where, why in done.damaged:
         tell(f"{mark('!')} damaged: {clean(where)}: {clean(why)}")
     say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} were there already.")
-
-
-def _json(done: Rebuilt) -> dict[str, Any]:
-    restored = [
-        {"id": str(one.task), "status": one.status, "source": one.source, "note": one.note} for one in done.restored
-    ]
-    damaged = [{"file": where, "why": why} for where, why in done.damaged]
-    return {"restored": restored, "present": [str(number) for number in done.present], "damaged": damaged}

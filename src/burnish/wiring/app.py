@@ -22,7 +22,7 @@ from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
 from burnish.engine.continuing import refuse_if_branch_held
 from burnish.engine.ports import Gate, Progress
-from burnish.errors import BadInput
+from burnish.errors import BadInput, NotFound
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.project import Project, discover, open_project
@@ -59,6 +59,10 @@ class App:
         assert project
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
         return cls(home, store, project, repo, config, flags)
+
+    def reopened(self) -> App:
+        """The same project with its settings read anew."""
+        return App.open(self.repo.root, flags=self.flags, store=self.store)
 
     @property
     def key(self) -> str:
@@ -223,8 +227,14 @@ class App:
             return kept.read_bytes()
         found = read_artifact(self.repo, f"refs/burnish/artifacts/{task.name}", f"{task.name}/{Path(name).name}")
         if found is None:
-            raise BadInput(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
+            raise NotFound(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
         return found
+
+    def artifacts(self, task_id: int) -> list[tuple[str, int]]:
+        """The files of the audit trail that the home has, by name, with their sizes."""
+        folder = self.task_folder(self.store.task(self.key, task_id)) / "artifacts"
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        return [(file.name, file.stat().st_size) for file in files if file.is_file() and not file.name.startswith(".")]
 
     def logs(self, task_id: int) -> list[LogFile]:
         from burnish.wiring.logs import find_logs

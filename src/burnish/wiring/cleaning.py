@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.flow import RUNNING
 from burnish.core.status import Status
@@ -46,6 +46,15 @@ class Weight:
     def removable(self) -> int:
         return self.workspace + self.snapshot
 
+    @property
+    def status(self) -> str:
+        return self.task.status.value if self.task else "removed"
+
+    def as_json(self) -> dict[str, Any]:
+        parts = {"workspace": self.workspace, "snapshot": self.snapshot, "calls": self.calls}
+        number = str(self.task.id) if self.task else None
+        return {"id": number, "name": self.name, "status": self.status, "bytes": parts}
+
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
@@ -61,6 +70,16 @@ class Rescue:
     ref: str
     commit: str
     subject: str
+
+
+def told(weights: list[Weight], going: list[Weight], done: list[Cleaned]) -> dict[str, Any]:
+    """What there is, what was chosen and what came of it, for programs."""
+    return {
+        "tasks": [weight.as_json() for weight in weights],
+        "chosen": [weight.name for weight in going],
+        "removed": [{"name": one.weight.name, "rescue": one.rescue} for one in done if not one.error],
+        "left": [{"name": one.weight.name, "why": one.error.what} for one in done if one.error],
+    }
 
 
 def weigh(app: App) -> list[Weight]:

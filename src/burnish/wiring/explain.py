@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +24,9 @@ class Value:
     value: Any
     origin: str
 
+    def as_json(self, hide: Callable[[str], str] = str) -> dict[str, Any]:
+        return {"key": self.key, "value": plain(self.value, hide), "origin": self.origin}
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -31,6 +35,15 @@ class Source:
     name: str
     path: str
     used: bool
+
+
+def plain(value: Any, hide: Callable[[str], str] = str) -> Any:
+    """Only what JSON knows; each text goes through `hide`."""
+    if isinstance(value, dict):
+        return {str(key): plain(one, hide) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one, hide) for one in value]
+    return value if value is None or isinstance(value, int | float | bool) else hide(str(value))
 
 
 def root_of(start: Path) -> Path | None:

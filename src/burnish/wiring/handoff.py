@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.dirty import classify
 from burnish.core.policy import ReviewerSpec
@@ -46,6 +46,20 @@ class Handed:
     file: Path
     blocking: tuple[str, ...]
     benign: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": str(self.task.id),
+            "status": self.task.status.value,
+            "cycle": self.cycle,
+            "commit": self.commit,
+            "number": self.number,
+            "checkout": str(self.checkout),
+            "file": str(self.file),
+            "prompt": self.prompt,
+            "blocking": list(self.blocking),
+            "benign": list(self.benign),
+        }
 
 
 class Dirty(Refused):

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.core.secrets import LineFilter, Secrets
+from burnish.plain import clean_text
 from burnish.wiring.requests import LogFile
+
+AT_ONCE = 64 * 1024
+# so far before a chunk the beginning of a private key is looked for
+BEFORE = 8 * 1024
+# a line without an end counts as whole when nothing has come for so many seconds
+RESTING = 1.0
 
 _CALL = re.compile(r"run-(\d+)-cycle-(\d+)-(implement|improve|review)-(\d+)(?:-(.+))?")
 _OUTPUT = re.compile(r"run-(\d+)-cycle-(\d+)-(.+)")
@@ -15,6 +26,33 @@ def find_logs(folder: Path) -> list[LogFile]:
     """Oldest first."""
     found = [*_calls(folder / "calls"), *_outputs(folder / "outputs")]
     return sorted(found, key=lambda f: (f.run, f.cycle, f.path.stat().st_mtime))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some of a log: `next` is where to go on; at `size` everything that there is so far has been read."""
+
+    text: str
+    offset: int
+    next: int
+    size: int
+
+
+def read_chunk(file: Path, offset: int, secrets: Secrets) -> Chunk:
+    """Whole lines from a place on. What a running phase prints is redacted on the disk only when it is over."""
+    start = max(0, offset - BEFORE)
+    with file.open("rb") as log:
+        size = os.fstat(log.fileno()).st_size
+        log.seek(start)
+        before, data = log.read(offset - start), log.read(AT_ONCE)
+    at_rest = offset + len(data) == size and time.time() - file.stat().st_mtime > RESTING
+    whole = data if at_rest else data[: data.rfind(b"\n") + 1] or (data if len(data) == AT_ONCE else b"")
+    shown = LineFilter(secrets)
+    for line in before.decode(errors="replace").splitlines():
+        shown(line)
+    lines = [shown(line) for line in whole.decode(errors="replace").split("\n")]
+    text = clean_text("\n".join(line for line in lines if line is not None))
+    return Chunk(text, offset, min(offset, size) + len(whole), size)
 
 
 def _calls(folder: Path) -> list[LogFile]:

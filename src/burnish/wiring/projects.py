@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
@@ -29,6 +30,11 @@ class Known:
     running: int
     # of its newest task, else when it became known
     last: str
+
+    def as_json(self) -> dict[str, Any]:
+        keys = ("key", "name", "tasks", "running")
+        more = {"root": str(self.root), "there": self.there, "last_activity": self.last}
+        return {**{key: getattr(self, key) for key in keys}, **more}
 
 
 def known() -> list[Known]:

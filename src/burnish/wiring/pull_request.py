@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
@@ -31,6 +31,10 @@ class Pull:
     remote: str
     # it was there, and says now what is so now
     updated: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        facts = {"url": self.url, "branch": self.branch, "base": self.base, "remote": self.remote}
+        return {"id": str(self.task.id), **facts, "updated": self.updated}
 
 
 def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> Pull:

@@ -50,6 +50,13 @@ class Rebuilt:
     # what could not be read, by name, and why
     damaged: list[tuple[str, str]] = field(default_factory=list)
 
+    def as_json(self) -> dict[str, Any]:
+        restored = [
+            {"id": str(one.task), "status": one.status, "source": one.source, "note": one.note} for one in self.restored
+        ]
+        damaged = [{"file": where, "why": why} for where, why in self.damaged]
+        return {"restored": restored, "present": [str(number) for number in self.present], "damaged": damaged}
+
 
 def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
     """Bring back every task that is missing; nothing that is there is touched."""

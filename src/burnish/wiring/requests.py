@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from burnish.core.task import Task
 
@@ -18,6 +19,18 @@ class LogFile:
     attempt: int
     kind: str
     path: Path
+
+    @property
+    def name(self) -> str:
+        """One word by which it can be asked for: from the call or output folder on."""
+        parts = self.path.parts
+        start = max(n for n, part in enumerate(parts) if part in ("calls", "outputs"))
+        return ":".join(parts[start:])
+
+    def as_json(self) -> dict[str, Any]:
+        size = self.path.stat().st_size if self.path.exists() else 0
+        facts = {"phase": self.phase, "attempt": self.attempt, "kind": self.kind}
+        return {"name": self.name, "run": self.run, "cycle": self.cycle, **facts, "path": str(self.path), "bytes": size}
 
 
 @dataclass(frozen=True, slots=True)

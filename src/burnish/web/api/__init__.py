@@ -6,6 +6,19 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.api import decisions, findings, merges, runs, tasks
+    from burnish.web.api import (
+        code_review,
+        decisions,
+        everything,
+        findings,
+        merges,
+        outside,
+        project,
+        prompts,
+        runs,
+        tasks,
+        trail,
+    )
 
-    return tuple(noun.router for noun in (tasks, runs, decisions, findings, merges))
+    nouns = (tasks, runs, decisions, findings, merges, outside, trail, project, prompts, everything, code_review)
+    return tuple(noun.router for noun in nouns)

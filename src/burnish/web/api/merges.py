@@ -72,6 +72,4 @@ def merge_verified(app: AppDep, said: Annotated[MergeAll, FromBody()] = MergeAll
 @router.post("/tasks/{task}/pr", response_model=PullOut)
 def pull_request(app: AppDep, task: TaskNumber, said: Annotated[Pull, FromBody()] = Pull()) -> dict[str, Any]:  # noqa: B008
     """As `burnish pr`: push the branch and open a pull request, by the user's own git and gh."""
-    pull = open_pull(app, task, draft=said.draft, into=said.into or None)
-    facts = {"url": pull.url, "branch": pull.branch, "base": pull.base, "remote": pull.remote}
-    return {"id": str(pull.task.id), **facts, "updated": pull.updated}
+    return open_pull(app, task, draft=said.draft, into=said.into or None).as_json()

@@ -1,0 +1,80 @@
+"""automaker's way to ask for a review (S3 §5.1): by paths, which must be ones that we know."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from burnish.core.task import Task
+from burnish.errors import NotFound
+from burnish.web.api.answers import Answer
+from burnish.web.api.shapes import Body, Line, example
+from burnish.web.parts import HouseDep
+from burnish.web.problems import PROBLEMS
+from burnish.wiring.app import App
+from burnish.wiring.house import House
+from burnish.wiring.one_review import FAILED, review_once
+
+router = APIRouter(prefix="/api/code-review", tags=["automaker"], responses=PROBLEMS)
+
+_FEATURE = re.compile(r"(?:feature-|[Tt])?0*([1-9][0-9]{0,8})", re.ASCII)
+
+
+class Wanted(Body):
+    model_config = example(
+        projectPath="/path/to/project",
+        featureId="29",
+        iterationNumber=1,
+        worktreePath="/path/to/workspaces/29-refuse-empty-passwords",
+    )
+
+    projectPath: Line
+    """The checkout of a project that burnish knows."""
+    featureId: Line
+    """The task: `29`, `T29` or `feature-29`."""
+    iterationNumber: Annotated[int, Field(ge=1, le=1_000_000)]
+    """The cycle that the task is in."""
+    worktreePath: Line | None = None
+    """The task's workspace, as `burnish path` prints it."""
+
+
+class ReviewedOut(Answer):
+    success: bool
+    featureId: str
+    iterationNumber: int
+    status: Literal["approved", "rejected", "failed"]
+
+
+@router.post("/generate-review", response_model=ReviewedOut)
+def generate_review(house: HouseDep, wanted: Wanted) -> dict[str, Any]:
+    """Review a task that is in `code_review`; answers when it is done. Events tell of it meanwhile."""
+    app = _project(house, wanted.projectPath)
+    task = _task(app, wanted.featureId)
+    if wanted.worktreePath is not None and _real(wanted.worktreePath) != _real(app.code.path(task)):
+        raise NotFound("This is not the workspace of that task.", hint=f"`burnish path {task.id}` tells where it is.")
+    status = review_once(app, task.id, wanted.iterationNumber)
+    facts = {"featureId": wanted.featureId, "iterationNumber": wanted.iterationNumber}
+    return {"success": status != FAILED, **facts, "status": status}
+
+
+def _project(house: House, path: str) -> App:
+    found = [row for row in house.projects() if Path(path).is_absolute() and _real(row.root) == _real(path)]
+    if not found:
+        raise NotFound("No project of burnish lies there.", hint="`burnish projects` lists them.")
+    return house.open(found[0].key)
+
+
+def _task(app: App, feature: str) -> Task:
+    number = _FEATURE.fullmatch(feature.strip())
+    if number is None:
+        raise NotFound("There is no such task.", hint="A task is a number, e.g. 29.")
+    return app.store.task(app.key, int(number[1]))
+
+
+def _real(path: Path | str) -> str:
+    return os.path.realpath(path)

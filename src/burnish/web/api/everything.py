@@ -1,0 +1,94 @@
+"""Every project at once, and the server itself."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from burnish import __version__
+from burnish.views.inbox import inbox as look
+from burnish.views.picking import pick, search
+from burnish.views.task import task_json
+from burnish.web.api.answers import Answer, TasksOut
+from burnish.web.api.project import InboxOut
+from burnish.web.api.shapes import Limit, Offset
+from burnish.web.parts import HouseDep, ProjectDep
+from burnish.web.problems import PROBLEMS
+from burnish.wiring.projects import forget, known
+
+router = APIRouter(prefix="/api/v1", tags=["server"], responses=PROBLEMS)
+
+
+class ProjectOut(Answer):
+    key: str
+    """What stands for the project in every path."""
+    name: str
+    root: str
+    there: bool
+    """False where the checkout was moved or removed."""
+    tasks: int
+    running: int
+    last_activity: str
+
+
+class ProjectsOut(Answer):
+    projects: list[ProjectOut]
+
+
+class NoticeOut(Answer):
+    at: str
+    project: str
+    text: str
+
+
+class ServerOut(Answer):
+    version: str
+    running: dict[str, int]
+    """How many runs of this server are under way, by project."""
+    notices: list[NoticeOut]
+    """What runs had to say to whoever watches, oldest first."""
+
+
+@router.get("/projects", response_model=ProjectsOut)
+def projects() -> dict[str, Any]:
+    """As `burnish projects --json`, the most recently used first."""
+    return {"projects": [one.as_json() for one in known()]}
+
+
+@router.delete("/projects/{project}", response_model=ProjectOut)
+def forget_project(project: ProjectDep) -> dict[str, Any]:
+    """As `burnish projects forget`: its events and branches stay."""
+    return forget(project.key).as_json()
+
+
+@router.get("/tasks", response_model=TasksOut)
+def tasks(
+    house: HouseDep,
+    status: Annotated[list[str] | None, Query(description="Only these; may be repeated.")] = None,
+    q: Annotated[str, Query(max_length=200, description="Words of the title, or a number.")] = "",
+    limit: Limit = 1000,
+    offset: Offset = 0,
+) -> dict[str, Any]:
+    """The tasks of every project."""
+    keys = {row.key for row in house.projects()}
+    everything = [task for task in house.store.tasks(brief=True) if task.project in keys]
+    found = search(pick(everything, statuses=status or [], ready=False, blocked=False, agent=None), q)
+    return {"tasks": [task_json(task) for task in found[offset : offset + limit]], "total": len(found)}
+
+
+@router.get("/inbox", response_model=InboxOut)
+def inbox(house: HouseDep) -> dict[str, Any]:
+    """As `burnish inbox --all --json`."""
+    keys = [row.key for row in house.projects()]
+    found = look(house.store, keys, today=date.today().isoformat(), alive=house.alive)
+    return {"inbox": [entry.as_json() for entry in found]}
+
+
+@router.get("/server", response_model=ServerOut)
+def server(house: HouseDep) -> dict[str, Any]:
+    """Who answers here, and what it runs."""
+    running = {row.key: house.runs.running(row.key) for row in house.projects()}
+    notices = [{"at": one.at, "project": one.project, "text": one.text} for one in house.notices()]
+    return {"version": __version__, "running": running, "notices": notices}

@@ -1,0 +1,173 @@
+"""One project as a whole: what happened, who is needed, settings, tidying up."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi import Body as FromBody
+from pydantic import Field
+
+from burnish.errors import Refused
+from burnish.views.inbox import inbox as look
+from burnish.views.task import event_json
+from burnish.web.api.answers import Answer, EventsOut
+from burnish.web.api.shapes import Body, Limit, TaskRef, example
+from burnish.web.parts import AppDep, HouseDep, ProjectDep, Via
+from burnish.web.problems import PROBLEMS
+from burnish.wiring import cleaning, explain
+from burnish.wiring.doctor import can_run, examine
+from burnish.wiring.rebuilding import rebuild as bring_back
+
+router = APIRouter(prefix="/api/v1/projects/{project}", tags=["project"], responses=PROBLEMS)
+
+
+class EntryOut(Answer):
+    """One thing that waits for a person, and the command that answers it."""
+
+    id: str
+    project: str
+    title: str
+    status: str
+    kind: str
+    reason: str | None
+    why: str
+    since: str
+    command: str
+
+
+class InboxOut(Answer):
+    inbox: list[EntryOut]
+
+
+class SettingOut(Answer):
+    key: str
+    value: Any
+    origin: str
+
+
+class SourceOut(Answer):
+    name: str
+    path: str
+    used: bool
+
+
+class ConfigOut(Answer):
+    settings: list[SettingOut]
+    sources: list[SourceOut]
+
+
+class SignOut(Answer):
+    group: str
+    name: str
+    state: str
+    what: str
+    remedy: str
+
+
+class DoctorOut(Answer):
+    can_run: bool
+    signs: list[SignOut]
+
+
+class Clean(Body):
+    """Without `ids`: completed and cancelled tasks, and what removed ones left."""
+
+    model_config = example(dry_run=True)
+
+    ids: Annotated[tuple[TaskRef, ...], Field(max_length=1000)] = ()
+    dry_run: bool = False
+
+
+class WeightOut(Answer):
+    id: str | None
+    name: str
+    status: str
+    bytes: dict[str, int]
+
+
+class CleanOut(Answer):
+    tasks: list[WeightOut]
+    chosen: list[str]
+    removed: list[dict[str, Any]]
+    left: list[dict[str, Any]]
+
+
+class Rebuild(Body):
+    model_config = example(from_ref=False)
+
+    from_ref: bool = False
+    """Only from refs/burnish/artifacts/, not from the copies in the home."""
+
+
+class RebuildOut(Answer):
+    restored: list[dict[str, Any]]
+    present: list[str]
+    damaged: list[dict[str, Any]]
+
+
+@router.get("/events", response_model=EventsOut)
+def events(
+    house: HouseDep,
+    project: ProjectDep,
+    since: Annotated[int, Query(ge=0, le=2**62, description="Only what came after this event.")] = 0,
+    task: Annotated[int | None, Query(ge=1, le=2**31, description="Only of this task.")] = None,
+    limit: Limit = 1000,
+) -> dict[str, Any]:
+    """As `burnish events --json`, in pages: ask again with the last id as `since`."""
+    last = house.store.last_event(project.key)
+    found = house.store.events(project.key, task=task, since=since, limit=limit)
+    return {"events": [event_json(event) for event in found], "last": last}
+
+
+@router.get("/inbox", response_model=InboxOut)
+def inbox(house: HouseDep, project: ProjectDep) -> dict[str, Any]:
+    """As `burnish inbox --json`."""
+    found = look(house.store, [project.key], today=date.today().isoformat(), alive=house.alive)
+    return {"inbox": [entry.as_json() for entry in found]}
+
+
+@router.get("/config", response_model=ConfigOut)
+def config(app: AppDep) -> dict[str, Any]:
+    """As `burnish config`: each setting and where it came from."""
+    hide = app.book.secrets.redact
+    values = [one.as_json(hide) for one in explain.values(app.repo.root, None)]
+    sources = [{"name": one.name, "path": one.path, "used": one.used} for one in explain.sources(app.repo.root)]
+    return {"settings": values, "sources": sources}
+
+
+@router.get("/doctor", response_model=DoctorOut)
+def doctor(
+    house: HouseDep, project: ProjectDep, via: Via, probe: Annotated[bool, Query(description="Ask each agent.")] = False
+) -> dict[str, Any]:
+    """As `burnish doctor`: what is missing or weak. `probe` costs money, so only programs with the token may."""
+    signs = examine(project.root, encoding="utf-8")
+    if probe:
+        if via != "api":
+            raise Refused("A page may look, and a probe calls agents.", hint="Type it: burnish doctor --probe")
+        from burnish.wiring.probe import probe_signs
+
+        signs += probe_signs(project.root)
+    keys = ("group", "name", "state", "what", "remedy")
+    return {"can_run": can_run(signs), "signs": [{key: getattr(sign, key) for key in keys} for sign in signs]}
+
+
+@router.get("/clean", response_model=CleanOut)
+def weights(app: AppDep) -> dict[str, Any]:
+    """As `burnish clean`: what the workspaces weigh."""
+    return cleaning.told(cleaning.weigh(app), [], [])
+
+
+@router.post("/clean", response_model=CleanOut)
+def clean(app: AppDep, said: Annotated[Clean, FromBody()] = Clean()) -> dict[str, Any]:  # noqa: B008
+    """As `burnish clean TASK…` or `--all-completed`: unsaved work is kept first."""
+    found = cleaning.weigh(app)
+    going = cleaning.chosen(app, found, said.ids, all_completed=not said.ids)
+    return cleaning.told(found, going, [] if said.dry_run else cleaning.clean(app, going))
+
+
+@router.post("/rebuild", response_model=RebuildOut)
+def rebuild(app: AppDep, said: Annotated[Rebuild, FromBody()] = Rebuild()) -> dict[str, Any]:  # noqa: B008
+    """As `burnish rebuild`: tasks that the database lost, from their artifacts and commits."""
+    return bring_back(app, from_ref=said.from_ref).as_json()

@@ -1,0 +1,136 @@
+"""What a task left behind: its change, its files, what agents were told and what they printed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import PlainTextResponse
+
+from burnish.errors import NotFound
+from burnish.web.api.answers import Answer
+from burnish.web.parts import AppDep, TaskNumber
+from burnish.web.problems import PROBLEMS
+from burnish.wiring.app import App
+from burnish.wiring.logs import read_chunk
+from burnish.wiring.requests import LogFile
+
+router = APIRouter(prefix="/api/v1/projects/{project}/tasks/{task}", tags=["trail"], responses=PROBLEMS)
+
+FileName = Annotated[str, Path(max_length=300, description="As the list names it.")]
+TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+
+
+class PathOut(Answer):
+    id: str
+    path: str
+
+
+class LogOut(Answer):
+    name: str
+    run: int
+    cycle: int
+    phase: str
+    attempt: int
+    kind: str
+    path: str
+    bytes: int
+
+
+class LogsOut(Answer):
+    logs: list[LogOut]
+
+
+class ChunkOut(Answer):
+    """Whole lines; ask again from `next`. At `size` you have everything so far."""
+
+    text: str
+    offset: int
+    next: int
+    size: int
+
+
+class ArtifactOut(Answer):
+    name: str
+    bytes: int
+    ref: str
+
+
+class ArtifactsOut(Answer):
+    artifacts: list[ArtifactOut]
+
+
+class SentOut(Answer):
+    run: int
+    cycle: int
+    phase: str
+    attempt: int
+    kind: str
+    text: str
+
+
+class PromptsOut(Answer):
+    id: str
+    prompts: list[SentOut]
+
+
+@router.get("/diff", response_class=PlainTextResponse, responses=TEXT)
+def diff(
+    app: AppDep, task: TaskNumber, since_review: Annotated[bool, Query(description="Only what came after it.")] = False
+) -> PlainTextResponse:
+    """As `burnish diff`: base to the newest commit."""
+    return PlainTextResponse(app.diff(task, since_review=since_review))
+
+
+@router.get("/path", response_model=PathOut)
+def path(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """As `burnish path`: where the workspace is."""
+    return {"id": str(task), "path": str(app.path(task))}
+
+
+@router.get("/logs", response_model=LogsOut)
+def logs(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """As `burnish log --json`, oldest first."""
+    return {"logs": [file.as_json() for file in app.logs(task)]}
+
+
+@router.get("/logs/{name}", response_model=ChunkOut)
+def log(app: AppDep, task: TaskNumber, name: FileName, offset: Annotated[int, Query(ge=0, le=2**62)] = 0) -> Any:
+    """As `burnish log`, from a place on."""
+    return read_chunk(_log(app, task, name).path, offset, app.book.secrets)
+
+
+@router.get("/artifacts", response_model=ArtifactsOut)
+def artifacts(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """The files of the audit trail."""
+    found = [
+        {"name": name, "bytes": size, "ref": f"review-cycle://{task}/{name}"} for name, size in app.artifacts(task)
+    ]
+    return {"artifacts": found}
+
+
+@router.get("/artifacts/{name}", response_class=PlainTextResponse, responses=TEXT)
+def artifact(app: AppDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
+    """As `burnish show review-cycle://TASK/NAME`."""
+    return PlainTextResponse(app.artifact(task, name))
+
+
+@router.get("/prompts", response_model=PromptsOut)
+def prompts(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+    """What agents were told, word for word, oldest first."""
+    sent = [file for file in app.logs(task) if file.kind.endswith("prompt")]
+    return {"id": str(task), "prompts": [_sent(app, file) for file in sent]}
+
+
+def _sent(app: App, file: LogFile) -> dict[str, Any]:
+    text = app.book.secrets.redact(file.path.read_bytes().decode("utf-8", "replace"))
+    facts = {"run": file.run, "cycle": file.cycle, "phase": file.phase, "attempt": file.attempt, "kind": file.kind}
+    return {**facts, "text": text}
+
+
+def _log(app: App, task: int, name: str) -> LogFile:
+    """By its name in the list: nothing of what was asked for becomes a path."""
+    found = next((file for file in app.logs(task) if file.name == name), None)
+    if found is None:
+        raise NotFound(f"Task {task} has no log {name!r}.", hint="`burnish log` shows what there is.")
+    return found

@@ -1,0 +1,60 @@
+"""One review as a step of its own, whatever comes after it: what another program asks for over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from burnish.core.event import Recorded
+from burnish.core.review import Verdict
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.errors import Refused
+from burnish.wiring.helpers import Stops
+from burnish.wiring.requests import RunRequest
+from burnish.wiring.running import run
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+APPROVED, REJECTED, FAILED = "approved", "rejected", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class _UntilDecided:
+    """Lets the run go on up to the decision: who improves then, and when, is not ours to say."""
+
+    stops: Stops
+    task: int
+
+    def event(self, task: Task, event: Recorded) -> None:
+        if task.id == self.task and event.type == "decision.made":
+            self.stops.of(self.task).request()
+
+    def output(self, task_id: int, line: str) -> None:
+        return
+
+    def note(self, text: str) -> None:
+        return
+
+
+def review_once(app: App, task_id: int, cycle: int) -> str:
+    """Review a task that stands in `code_review`, in this cycle; `approved`, `rejected` or `failed`."""
+    task = app.store.task(app.key, task_id)
+    if task.status is not Status.CODE_REVIEW:
+        raise Refused(f"Task {task_id} is {task.status}, not in code_review.", hint="Ask when its work is done.")
+    if cycle != task.cycle:
+        raise Refused(f"Task {task_id} is in cycle {task.cycle}, not in {cycle}.", hint="Ask for the one it is in.")
+    app.review_again(task_id)
+    since, stops = app.store.last_event(app.key), Stops()
+    run(app, RunRequest(ids=(task_id,)), _UntilDecided(stops, task_id), stops=stops)
+    return _came_to(app.store.events(app.key, task=task_id, since=since))
+
+
+def _came_to(events: list[Recorded]) -> str:
+    """By the review where there was one; checks that fail before it are a no as well."""
+    said = [event for event in events if event.type == "review.completed"]
+    if said:
+        verdict = said[-1].data.get("verdict")
+        return FAILED if verdict is None else APPROVED if verdict == Verdict.APPROVED else REJECTED
+    return REJECTED if any(event.type == "review.rejected" for event in events) else FAILED
