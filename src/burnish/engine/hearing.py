@@ -22,6 +22,7 @@ from burnish.review import contract, strict
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
 from burnish.review.packing import batches, passes
 from burnish.review.panel import combine
+from burnish.review.slash import through
 
 MOST_FILES = 200
 _SCHEMA = json.dumps(contract.json_schema())
@@ -216,6 +217,9 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
         criteria=context.judged,
         tag=hashlib.sha256(call.number().encode()).hexdigest()[:8],
     )
+    if (command := hearing.subject.prompts.get("command:parse")) is not None:
+        form = contract.ask(call.number(), prior_ids=context.open_ids, criteria=context.judged)
+        prompt = through(command, prompt, last=form)
     spec, policy = seat.spec, hearing.policy
     if policy.parse_agent:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)

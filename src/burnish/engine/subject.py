@@ -59,6 +59,7 @@ class Subject:
             system=self.prompts.get("review.system"),
             template=self.prompts.get("review.template"),
             reviewer_prompt=self.prompts.get(f"reviewer:{reviewer.prompt}") if reviewer.prompt else None,
+            command=self.prompts.get("command:review"),
             categories=reviewer.categories,
             reads_files=reviewer.reads_files,
         )

@@ -16,6 +16,7 @@ from burnish.review.contract import Expect, ask, preface
 from burnish.review.fence import cut_text
 from burnish.review.names import unquoted
 from burnish.review.packing import Packed, pack
+from burnish.review.slash import through
 from burnish.review.templates import render
 
 SWITCHES = frozenset(
@@ -58,6 +59,8 @@ class ReviewContext:
     part: tuple[int, int] = (1, 1)
     # review.may_fix: what it mends is committed, checked and reviewed again
     may_edit: bool = False
+    # the text of a slash command that the whole is put into
+    command: str | None = None
     # random; marks what is data
     tag: str = ""
 
@@ -101,6 +104,8 @@ def build_review_prompt(context: ReviewContext) -> ReviewPrompt:
     if output not in said:
         parts.append(output)
     text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
+    if context.command is not None:
+        text = through(context.command, text, last=output)
     return ReviewPrompt(text, packed.shown, packed.not_shown, packed.covered_by_summary)
 
 

@@ -9,6 +9,7 @@ from burnish.config.settings import Config
 from burnish.errors import BadInput
 from burnish.review import context, fix_prompt, implement_prompt
 from burnish.review.templates import check, shipped
+from burnish.wiring.slash import commands
 
 NAMES = ("review.system", "review.template", "fix.template", "implement.template")
 SHIPPED, USER, PROJECT, REVIEWER = "shipped", "user", "project", "reviewer"
@@ -83,9 +84,10 @@ def refuse_unknown(prompt: Prompt) -> None:
 
 
 def own_prompts(config: Config, root: Path, user_folder: Path) -> dict[str, str]:
-    """Name → text of every prompt that is not the shipped one; reviewers' files as `reviewer:<path>`."""
+    """Name → text of every prompt that is not the shipped one; also `reviewer:<path>` and `command:<role>`."""
     prompts = [in_force(name, config, root, user_folder) for name in NAMES]
     own = [p for p in prompts if p.path] + reviewers_own(config, root)
     for prompt in own:
         refuse_unknown(prompt)
-    return {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}
+    texts = {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}
+    return texts | commands(config, root)

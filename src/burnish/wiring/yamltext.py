@@ -31,7 +31,7 @@ def settings_text(decided: Sequence[Decided], *, slash: bool = False) -> str:
     if not any(one.key == ("checks", "test") for one in decided):
         lines += ["# checks:", "#   test: ./run-tests                # no test command was found: write yours here"]
     if slash:
-        lines += ["# review:", "#   slash_command: /review-task      # put it before the prompt of each review"]
+        lines += ["# review:", "#   slash_command: /review-task      # each review goes through it"]
     return HEAD + "\n".join(lines) + "\n"
 
 
