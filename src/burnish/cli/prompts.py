@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from burnish.wiring import App
     from burnish.wiring.prompts import Prompt
 
-ACTIONS = ("list", "show", "edit", "reset", "render")
+ACTIONS = ("list", "show", "edit", "reset", "on", "off", "render")
 
 
 def prompts(
-    action: Annotated[str, typer.Argument(metavar="[list|show|edit|reset|render]", help="What to do.")] = "list",
+    action: Annotated[str, typer.Argument(metavar="[list|show|edit|reset|on|off|render]", help="What to do.")] = "list",
     what: Annotated[
         str | None, typer.Argument(metavar="NAME|TASK", help="A prompt; with render: a task.", show_default=False)
     ] = None,
@@ -49,6 +49,8 @@ def prompts(
     elif action == "edit":
         refuse_inside_phase()
         _edit(_named(what, action), everywhere, as_json)
+    elif action in ("on", "off"):
+        _switch(_named(what, action), action == "on", everywhere, as_json)
     else:
         refuse_inside_phase()
         _reset(None if everything else _named(what, action), everywhere, as_json)
@@ -115,15 +117,11 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
 
 
 def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
+    from burnish.wiring.prompt_desk import Where, reset
     from burnish.wiring.prompts import NAMES
 
     app = open_app()
-    removed = []
-    for one in [name] if name else NAMES:
-        file = _file(app, one, everywhere)
-        if file.is_file():
-            file.unlink()
-            removed.append((one, file))
+    removed = reset(app, [name] if name else NAMES, Where.GLOBAL if everywhere else Where.PROJECT)
     if as_json:
         say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed]})
         return
@@ -134,6 +132,18 @@ def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
         which = "of your own" if everywhere else "of this project"
         other = "" if everywhere else " (`--global` takes away your own)"
         say(f"There is no prompt {which} to take away{other}.")
+
+
+def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
+    from burnish.wiring.prompt_desk import Where, switch
+
+    file = switch(open_app(), name, on, Where.GLOBAL if everywhere else Where.PROJECT)
+    now = _in_force(open_app(), name)
+    if as_json:
+        say_json({**_plain(now), "settings": str(file)})
+        return
+    say(f"{name}: prompts.{name}.enabled is {str(on).lower()} in {clean(str(file))}")
+    say(f"In force now: {clean(str(now.path or 'as it came with burnish'))}")
 
 
 def _render(task: str | None, name: str | None, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,11 +84,18 @@ def refuse_unknown(prompt: Prompt) -> None:
         check(prompt.text, variables(prompt.name), whose=f"{prompt.name} ({prompt.path})", name=prompt.name)
 
 
-def own_prompts(config: Config, root: Path, user_folder: Path) -> dict[str, str]:
-    """Name → text of every prompt that is not the shipped one; also `reviewer:<path>` and `command:<role>`."""
-    prompts = [in_force(name, config, root, user_folder) for name in NAMES]
+def own_prompts(
+    config: Config, root: Path, user_folder: Path, *, instead: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Name → text of every prompt that is not the shipped one; reviewers' files as `reviewer:<path>`, slash
+    commands as `command:<role>`.
+
+    `instead`: texts that are tried out in the place of those that are kept.
+    """
+    tried = instead or {}
+    prompts = [in_force(name, config, root, user_folder) for name in NAMES if name not in tried]
     own = [p for p in prompts if p.path] + reviewers_own(config, root)
     for prompt in own:
         refuse_unknown(prompt)
     texts = {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}
-    return texts | commands(config, root)
+    return texts | commands(config, root) | dict(tried)

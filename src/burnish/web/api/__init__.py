@@ -16,9 +16,23 @@ def routers() -> tuple[APIRouter, ...]:
         project,
         prompts,
         runs,
+        stats,
         tasks,
         trail,
     )
 
-    nouns = (tasks, runs, decisions, findings, merges, outside, trail, project, prompts, everything, code_review)
+    nouns = (
+        tasks,
+        runs,
+        decisions,
+        findings,
+        merges,
+        outside,
+        trail,
+        project,
+        prompts,
+        stats,
+        everything,
+        code_review,
+    )
     return tuple(noun.router for noun in nouns)

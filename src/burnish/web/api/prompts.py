@@ -2,53 +2,106 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Path, Query
+from fastapi import Body as FromBody
 
+from burnish.web.api.answers import Answer
+from burnish.web.api.shapes import Body, Line, TaskRef, Text, example
 from burnish.web.parts import AppDep, HouseDep, ProjectKey
+from burnish.web.problems import PROBLEMS
 from burnish.wiring import prompt_desk
 from burnish.wiring.prompt_desk import Kept, Own, Where
 from burnish.wiring.prompts import NAMES, known
 
-router = APIRouter(prefix="/api/v1/projects/{project}/prompts", tags=["prompts"])
+router = APIRouter(prefix="/api/v1/projects/{project}/prompts", tags=["prompts"], responses=PROBLEMS)
 
+Name = Annotated[str, Path(description=f"One of {', '.join(NAMES)}.", max_length=100, examples=list(NAMES))]
 Scope = Annotated[Where, Query(description="Of this project, or the user's own for all projects.")]
 
 
-class NewText(BaseModel):
+class NewText(Body):
     """What is left out stays as it is."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = example(text="Look for races first.", where="project", enabled=True)
 
-    text: str | None = Field(default=None, description="The prompt; {{ variables }} are filled in.")
+    text: Text | None = None
+    """The prompt; {{ variables }} are filled in."""
     where: Where = Where.PROJECT
-    enabled: bool | None = Field(default=None, description="False: the shipped text is used, this one is kept.")
-    seen: str | None = Field(default=None, description="`seen` of the text that was read; refused if it changed since.")
+    enabled: bool | None = None
+    """False: the shipped text is used, and this one is kept."""
+    seen: Line | None = None
+    """`seen` of the text that was read; refused with 409 if it has changed since."""
 
 
-class Scoped(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Scoped(Body):
+    model_config = example(where="project")
 
     where: Where = Where.PROJECT
 
 
-class Trial(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Trial(Body):
+    model_config = example(task="1", text="Look for races first.")
 
-    task: Annotated[int, Field(ge=1, le=2**31)]
-    text: str | None = Field(default=None, description="Left out: the text that is in force.")
+    task: TaskRef
+    text: Text | None = None
+    """Left out: the text that is in force."""
 
 
-@router.get("")
+class PlaceOut(Answer):
+    path: str
+    text: str | None
+    """None: there is no text of the user's own here."""
+    seen: str
+
+
+class PromptOut(Answer):
+    name: str
+    origin: str
+    """Whose text is in force: `shipped`, `user` or `project`."""
+    path: str | None
+    switched_off: bool
+    switched_at: str | None
+    text: str
+    default: str
+    problem: str | None
+    variables: dict[str, str]
+    places: dict[str, PlaceOut]
+
+
+class PromptsOut(Answer):
+    prompts: list[PromptOut]
+
+
+class GoneOut(Answer):
+    name: str
+    path: str
+
+
+class ResetOut(Answer):
+    removed: list[GoneOut]
+
+
+class SentOut(Answer):
+    to: str
+    text: str
+
+
+class TrialOut(Answer):
+    id: str
+    prompts: list[SentOut]
+
+
+@router.get("", response_model=PromptsOut)
 def prompts(app: AppDep) -> dict[str, Any]:
     """As `burnish prompts --json`, with the texts."""
     return {"prompts": [_json(one) for one in prompt_desk.all_kept(app)]}
 
 
-@router.get("/{name}")
-def prompt(app: AppDep, name: str, where: Annotated[Where | None, Query()] = None) -> dict[str, Any]:
+@router.get("/{name}", response_model=PromptOut)
+def prompt(app: AppDep, name: Name, where: Annotated[Where | None, Query()] = None) -> dict[str, Any]:
     """The text in force; with `where`, the one of that place, or the default where there is none."""
     found = prompt_desk.kept(app, known(name))
     told = _json(found)
@@ -58,36 +111,37 @@ def prompt(app: AppDep, name: str, where: Annotated[Where | None, Query()] = Non
     return told
 
 
-@router.put("/{name}")
-def save(house: HouseDep, project: ProjectKey, app: AppDep, name: str, body: NewText) -> dict[str, Any]:
+@router.put("/{name}", response_model=PromptOut)
+def save(house: HouseDep, project: ProjectKey, app: AppDep, name: Name, said: NewText) -> dict[str, Any]:
     """Write it, switch it, or both. It counts for every review that starts later."""
-    if body.text is not None:
-        prompt_desk.save(app, name, body.text, body.where, seen=body.seen)
-    if body.enabled is not None:
-        prompt_desk.switch(app, name, body.enabled, body.where)
+    if said.text is not None:
+        prompt_desk.save(app, name, said.text, said.where, seen=said.seen)
+    if said.enabled is not None:
+        prompt_desk.switch(app, name, said.enabled, said.where)
     return _json(prompt_desk.kept(house.open(project), known(name)))
 
 
-@router.delete("/{name}")
-def reset(house: HouseDep, project: ProjectKey, app: AppDep, name: str, where: Scope = Where.PROJECT) -> dict[str, Any]:
+@router.delete("/{name}", response_model=ResetOut)
+def reset(app: AppDep, name: Name, where: Scope = Where.PROJECT) -> dict[str, Any]:
     """Take the user's own text away, as `burnish prompts reset` does."""
-    removed = prompt_desk.reset(app, [known(name)], where)
-    told = [{"name": one, "path": str(file)} for one, file in removed]
-    return {"removed": told, "prompt": _json(prompt_desk.kept(house.open(project), name))}
+    return _gone(prompt_desk.reset(app, [known(name)], where))
 
 
-@router.post("/reset")
-def reset_all(app: AppDep, body: Scoped) -> dict[str, Any]:
+@router.post("/reset", response_model=ResetOut)
+def reset_all(app: AppDep, said: Annotated[Scoped, FromBody()] = Scoped()) -> dict[str, Any]:  # noqa: B008
     """Take away every text of the user's own in that place."""
-    removed = prompt_desk.reset(app, NAMES, body.where)
-    return {"removed": [{"name": one, "path": str(file)} for one, file in removed]}
+    return _gone(prompt_desk.reset(app, NAMES, said.where))
 
 
-@router.post("/{name}/preview")
-def preview(app: AppDep, name: str, body: Trial) -> dict[str, Any]:
+@router.post("/{name}/preview", response_model=TrialOut)
+def preview(app: AppDep, name: Name, said: Trial) -> dict[str, Any]:
     """What would be sent for a task, word for word, with a number that counts for nothing."""
-    found = prompt_desk.try_on(app, known(name), body.text, body.task)
-    return {"id": str(body.task), "prompts": [{"to": one.to, "text": one.text} for one in found]}
+    found = prompt_desk.try_on(app, known(name), said.text, said.task)
+    return {"id": str(said.task), "prompts": [{"to": one.to, "text": one.text} for one in found]}
+
+
+def _gone(removed: list[tuple[str, FilePath]]) -> dict[str, Any]:
+    return {"removed": [{"name": one, "path": str(file)} for one, file in removed]}
 
 
 def _json(one: Kept) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""Statistics and cost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from burnish.views.stats import cost_json, stats, stats_json
+from burnish.web.api.answers import Answer
+from burnish.web.parts import HouseDep, ProjectDep
+from burnish.web.problems import PROBLEMS
+
+router = APIRouter(prefix="/api/v1", tags=["statistics"], responses=PROBLEMS)
+
+Days = Annotated[int | None, Query(ge=1, le=3650, description="Today and the days before it; left out: everything.")]
+
+
+class CostOut(Answer):
+    projects: list[str]
+    since: str | None
+    """The first day that is looked at; null: everything."""
+    total: dict[str, Any]
+    by_agent: list[dict[str, Any]]
+    by_phase: list[dict[str, Any]]
+    by_task: list[dict[str, Any]]
+    over_time: dict[str, Any]
+
+
+class StatsOut(CostOut):
+    tasks: dict[str, Any]
+    cycles_to_approval: dict[str, Any]
+    verdicts: dict[str, int]
+    findings: dict[str, Any]
+    reviewers: list[dict[str, Any]]
+
+
+@router.get("/projects/{project}/stats", response_model=StatsOut)
+def project_stats(house: HouseDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
+    """As `burnish stats --json`."""
+    return stats_json(stats(house.store, [project.key], now=datetime.now(UTC), days=days))
+
+
+@router.get("/projects/{project}/cost", response_model=CostOut)
+def project_cost(house: HouseDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
+    """As `burnish cost --json`."""
+    return cost_json(stats(house.store, [project.key], now=datetime.now(UTC), days=days))
+
+
+@router.get("/stats", response_model=StatsOut)
+def all_stats(house: HouseDep, days: Days = None) -> dict[str, Any]:
+    """As `burnish stats --all --json`."""
+    keys = [row.key for row in house.projects()]
+    return stats_json(stats(house.store, keys, now=datetime.now(UTC), days=days))
