@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
-from burnish.core.event import Event
+from burnish.core.codec import encode
+from burnish.core.event import Event, Recorded
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, TaskType
 from burnish.store import Store
@@ -46,16 +49,22 @@ def bring(
     store: Store, project: str, number: int, to: Status, *, cycle: int = 1, cost: float = 0.0, **last: Any
 ) -> None:
     """All the way from the backlog. `last` is what the last step says: reason, error, note, final_verdict…"""
-    road = ROADS[to]
+    store.record(project, number, _road(number, to, cycle, cost, last))
+
+
+def _road(number: int, to: Status, cycle: int, cost: float, last: Mapping[str, Any]) -> list[Event]:
+    road = (S.BACKLOG, *ROADS[to])
+    told: list[Event] = []
     if S.IN_PROGRESS in road:
         started = {"run": 1, "branch": f"burnish/{number}-task", "target": "main", "base": "b" * 40, "agent": "claude"}
         work = {"phase": "implement", "attempt": 1, "runner": ""}
         done = {**work, "commit": f"{number:040x}", "tree": "c" * 40, "changed": True, "cost_usd": cost or None}
-        store.record(project, number, [Event("run.started", started, run=1)])
-        store.record(project, number, [Event("phase.started", work, run=1, cycle=cycle)])
-        store.record(project, number, [Event("phase.finished", done, run=1, cycle=cycle)])
-    for step in road:
-        move(store, project, number, step, **(last if step is road[-1] else {}))
+        told += [Event("run.started", started, run=1), Event("phase.started", work, run=1, cycle=cycle)]
+        told += [Event("phase.finished", done, run=1, cycle=cycle)]
+    for old, new in pairwise(road):
+        more = last if new is to else {}
+        told.append(Event("task.status", {"from": old.value, "to": new.value, **more}, run=1, cycle=cycle))
+    return told
 
 
 def working(store: Store, project: str, number: int, runner: str, phase: str, cycle: int = 1) -> None:
@@ -118,16 +127,27 @@ def varied(store: Store, project: str, runner: str = "") -> None:
 
 
 def many(store: Store, project: str, count: int) -> None:
-    """A big board: most of it done or waiting, every tenth depends on the one before."""
-    add = _adder(store, project)
+    """A big board in a project that has none: most of it done or waiting, every tenth depends on the one before."""
     far = (S.COMPLETED, S.COMPLETED, S.BACKLOG, S.VERIFIED, S.BACKLOG, S.BLOCKED, S.COMPLETED, S.BACKLOG)
+    told: list[tuple[int, Event]] = []
     for number in range(1, count + 1):
         needs = (number - 1,) if number % 10 == 0 else ()
-        id = add(Spec(f"{TITLES[number % len(TITLES)]} ({number})", "What it is about. " * 10, depends_on=needs))
+        spec = Spec(f"{TITLES[number % len(TITLES)]} ({number})", "What it is about. " * 10, depends_on=needs)
+        told.append((number, Event("task.created", {"spec": encode(spec), "max_cycles": 3, "auto_review": True})))
         to = far[number % len(far)]
-        if to is not S.BACKLOG:
-            last = {"reason": "stalled", "note": "nothing changed in two rounds"} if to is S.BLOCKED else {}
-            bring(store, project, id, to, cycle=2, cost=0.1 * (number % 9), **last)
+        last = {"reason": "stalled", "note": "nothing changed in two rounds"} if to is S.BLOCKED else {}
+        told += [(number, event) for event in _road(number, to, 2, 0.1 * (number % 9), last)]
+    start = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    # by one transaction, as a rebuild does: a thousand would take their time
+    store.replay(
+        project,
+        (
+            Recorded(
+                at, (start + timedelta(seconds=at)).isoformat(), project, number, e.run, e.cycle, e.type, dict(e.data)
+            )
+            for at, (number, e) in enumerate(told, 1)
+        ),
+    )
 
 
 def _adder(store: Store, project: str) -> Any:

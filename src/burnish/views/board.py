@@ -10,7 +10,7 @@ from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.moves import moves, others
-from burnish.views.picking import MET
+from burnish.views.picking import MET, unmet_among
 from burnish.views.status import (
     NEEDS_A_PERSON,
     SAID,
@@ -39,6 +39,7 @@ ORDER = (
 RARE = frozenset({Status.FAILED, Status.CANCELLED})
 # the newest first: of what is over, nobody looks for the oldest
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
+RUNNING = ("here", "elsewhere")
 _LONGEST_NOTE = 300
 
 
@@ -117,16 +118,6 @@ class Head:
     running: int
     needs_me: int
 
-    @classmethod
-    def of(cls, tasks: Sequence[Task], cards: Sequence[Card]) -> Head:
-        return cls(
-            summary(tasks),
-            len(tasks),
-            ready=sum(card.ready for card in cards),
-            running=sum(card.standing in ("here", "elsewhere") for card in cards),
-            needs_me=sum(card.needs_me for card in cards),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
@@ -159,7 +150,20 @@ def board(store: Store, project: str, holders: Holders) -> BoardView:
     cards = cards_of(tasks, holders)
     columns = tuple(_column(status, cards) for status in ORDER)
     agents = sorted({card.agent for card in cards if card.agent})
-    return BoardView(columns, Head.of(tasks, cards), tuple(agents))
+    return BoardView(columns, head_of(tasks, holders), tuple(agents))
+
+
+def head_of(tasks: Sequence[Task], holders: Holders) -> Head:
+    """Without a card: it is asked for with every change."""
+    unmet = unmet_among(tasks)
+    standings = [(task, holders.standing(task)) for task in tasks]
+    return Head(
+        summary(tasks),
+        len(tasks),
+        ready=sum(task.status is Status.BACKLOG and not unmet(task) for task in tasks),
+        running=sum(standing in RUNNING for _, standing in standings),
+        needs_me=sum(_needs_me(task, standing) for task, standing in standings),
+    )
 
 
 def cards_of(tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None) -> list[Card]:
@@ -191,7 +195,7 @@ def _column(status: Status, cards: Sequence[Card]) -> Column:
 
 def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders) -> Card:
     standing = holders.standing(task)
-    running = standing in ("here", "elsewhere")
+    running = standing in RUNNING
     needs = tuple(_need(id, known.get(id)) for id in task.spec.depends_on)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     # what is in the backlog begins anew: what an earlier run left behind says nothing of it
@@ -224,7 +228,7 @@ def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holder
         rank=_rank(task),
         ready=task.status is Status.BACKLOG and not unmet,
         stuck=bool(unmet) or task.status is Status.BLOCKED,
-        needs_me=_needs_me(task, standing, running),
+        needs_me=_needs_me(task, standing),
     )
 
 
@@ -260,6 +264,6 @@ def _rank(task: Task) -> int:
     return task.id
 
 
-def _needs_me(task: Task, standing: str, running: bool) -> bool:
-    asks_for_review = task.status is Status.CODE_REVIEW and not running
+def _needs_me(task: Task, standing: str) -> bool:
+    asks_for_review = task.status is Status.CODE_REVIEW and standing not in RUNNING
     return task.status in NEEDS_A_PERSON or standing == "interrupted" or asks_for_review

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import ProjectRow, Store
-from burnish.views.board import ORDER, Head, Holders, cards_of
+from burnish.views.board import ORDER, Head, Holders, head_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def project_lines(store: Store, projects: Iterable[ProjectRow], holders: Holders
 
 
 def _line(row: ProjectRow, tasks: list[Task], holders: Holders) -> ProjectLine:
-    head = Head.of(tasks, cards_of(tasks, holders))
+    head = head_of(tasks, holders)
     counts = tuple((status, count) for status in ORDER if (count := head.summary.counts.get(status, 0)))
     newest = max((task.updated_at for task in tasks), default=row.created_at)
     return ProjectLine(row.key, row.name, str(row.root), counts, head, newest)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
-from burnish.views.board import Head, Holders, board, cards_of, near
+from burnish.views.board import RUNNING, Holders, board, cards_of, head_of, near
 from burnish.views.moves import ACTS, refuse_move
 from burnish.views.picking import unmet_among
 from burnish.web.pages.rendering import fragment, page
@@ -39,12 +39,11 @@ def cards(house: HouseDep, project: ProjectDep, ids: Ids = "", around: bool = Fa
     """Some cards as they are now, and the head; `around` brings what depends on them. One that is gone is left out."""
     wanted = _numbers(ids)
     tasks, holders = house.store.tasks(project.key, brief=True), _holders(house)
-    every = {card.id: card for card in cards_of(tasks, holders)}
     chosen = near(tasks, wanted) if around else wanted
     return fragment(
         "board_cards.html.j2",
-        head=Head.of(tasks, tuple(every.values())),
-        cards=[every[id] for id in sorted(chosen) if id in every],
+        head=head_of(tasks, holders),
+        cards=cards_of(tasks, holders, sorted(chosen)),
         project=project,
         notices=[notice for notice in house.notices() if notice.project in (project.key, "")][-5:],
     )
@@ -56,7 +55,7 @@ def why(house: HouseDep, project: ProjectDep, task: int, to: Status) -> dict[str
     tasks = house.store.tasks(project.key, brief=True)
     found = next((one for one in tasks if one.id == task), None) or house.store.task(project.key, task)
     unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
-    running = _holders(house).standing(found) in ("here", "elsewhere")
+    running = _holders(house).standing(found) in RUNNING
     refuse_move(found, to, unmet=unmet, running=running)
     return {"legal": True}
 

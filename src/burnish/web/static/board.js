@@ -111,9 +111,8 @@ function drop(id) {
 }
 
 function say(notice) {
-  const key = `${notice.dataset.at} ${notice.textContent}`;
-  if (told.has(key)) return;
-  told.add(key);
+  if (told.has(notice.textContent)) return;
+  told.add(notice.textContent);
   // what was said before this page was opened is old
   if (Date.parse(notice.dataset.at) > loaded - 2000) toast(notice.textContent);
 }

@@ -63,7 +63,9 @@ export async function attempt(action) {
 /** Put new HTML in the place of old, unless a person is typing there: then say so and wait. */
 export function swap(old, html) {
   if (busy(old)) return false;
-  const made = document.createRange().createContextualFragment(html.trim()).firstElementChild;
+  const parsed = make("template");
+  parsed.innerHTML = html.trim();
+  const made = parsed.content.firstElementChild;
   if (!made || old.isEqualNode(made)) return false;
   const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
   old.replaceWith(made);
@@ -236,8 +238,11 @@ setInterval(() => {
   }
 }, 15000);
 
-// a style attribute is not allowed here, and a width must come from somewhere
-for (const one of document.querySelectorAll("[data-grow]")) one.style.flexGrow = one.dataset.grow;
+/** A style attribute is not allowed here, and a share must come from somewhere: `data-grow="3"`. */
+export function grow(within) {
+  for (const one of within.querySelectorAll("[data-grow]")) one.style.flexGrow = one.dataset.grow;
+}
+grow(document);
 
 document.getElementById("project-choice")?.addEventListener("change", (event) => {
   const rest = location.pathname.replace(/^\/p\/[^/]+/, "").replace(/^\/t\/.*/, "");

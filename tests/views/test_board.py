@@ -1,0 +1,127 @@
+"""The board as a view: columns, cards, and the moves that a person can make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from burnish.core.status import MOVES, Status
+from burnish.core.task import Spec, Task
+from burnish.errors import Refused
+from burnish.store import Store
+from burnish.views.board import ORDER, Card, Holders, board, cards_of, head_of, near
+from burnish.views.moves import ACTS, BY_HAND, moves, others, refuse_move
+from burnish.views.projects import project_lines
+from testing import boards
+
+NOBODY = Holders(lambda runner: False)
+
+
+def task(status: Status, id: int = 7, *, depends_on: tuple[int, ...] = (), **more: Any) -> Task:
+    return Task("p", id, Spec("Add feature X", depends_on=depends_on), status=status, **more)
+
+
+def card(one: Task, *others: Task, holders: Holders = NOBODY) -> Card:
+    return cards_of([one, *others], holders, [one.id])[0]
+
+
+def test_what_a_person_can_move_is_a_part_of_the_one_table() -> None:
+    assert set(BY_HAND) == set(MOVES) == set(ORDER)
+    for status, ways in BY_HAND.items():
+        assert set(ways) <= MOVES[status], status
+        assert set(ways.values()) <= set(ACTS), status
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("to", Status)
+def test_a_move_is_either_offered_or_refused_with_a_reason_and_a_way_out(status: Status, to: Status) -> None:
+    one = task(status, base="b" * 40)
+    if to in moves(one, unmet=(), running=False):
+        refuse_move(one, to, unmet=(), running=False)
+        return
+    with pytest.raises(Refused) as refused:
+        refuse_move(one, to, unmet=(), running=False)
+    assert refused.value.what and refused.value.hint
+
+
+def test_a_task_that_waits_for_another_cannot_be_started_and_says_for_which() -> None:
+    one = task(Status.BACKLOG, depends_on=(3,))
+    assert moves(one, unmet=(3,), running=False) == {Status.CANCELLED: "cancel"}
+    with pytest.raises(Refused, match="waits for 3"):
+        refuse_move(one, Status.IN_PROGRESS, unmet=(3,), running=False)
+
+
+def test_nothing_that_needs_rest_is_offered_while_somebody_works_on_it() -> None:
+    one = task(Status.CODE_REVIEW, base="b" * 40)
+    assert moves(one, unmet=(), running=True) == {Status.CANCELLED: "cancel"}
+    assert others(one, running=True, interrupted=False) == ("stop",)
+    assert set(moves(one, unmet=(), running=False)) == {Status.IN_PROGRESS, Status.VERIFIED, Status.CANCELLED}
+
+
+def test_what_was_never_worked_on_cannot_be_reviewed_or_overridden() -> None:
+    ways = moves(task(Status.BLOCKED), unmet=(), running=False)
+    assert set(ways) == {Status.IN_PROGRESS, Status.BACKLOG, Status.CANCELLED}
+
+
+def test_a_card_knows_who_runs_it() -> None:
+    one = task(Status.IN_PROGRESS, runner="r1", phase="improve", phase_started="2026-05-01T12:00:00.000Z", cycle=2)
+    here = card(one, holders=Holders(lambda runner: True, frozenset({"r1"})))
+    assert (here.standing, here.doing, here.cycle) == ("here", "improving", "cycle 2/3")
+    assert here.since == "2026-05-01T12:00:00.000Z" and not here.needs_me
+    assert card(one, holders=Holders(lambda runner: True)).standing == "elsewhere"
+    dead = card(one)
+    # its phase is not under way, whatever the row still says
+    assert (dead.standing, dead.doing, dead.since) == ("interrupted", "", "")
+    assert dead.needs_me and "goon" in dead.others
+
+
+def test_dependencies_are_shown_from_both_ends() -> None:
+    first, second = task(Status.VERIFIED, 1), task(Status.IN_PROGRESS, 2)
+    last = task(Status.BACKLOG, 3, depends_on=(1, 2, 9))
+    shown = card(last, first, second)
+    assert [(need.id, need.met) for need in shown.needs] == [(1, True), (2, False), (9, False)]
+    assert shown.unmet == (2, 9) and shown.stuck and not shown.ready
+    # who is done holds nobody up
+    assert card(second, first, last).blocks == (3,) and card(first, second, last).blocks == ()
+    assert near([first, second, last], {2}) == {2, 3}
+    assert near([first, second, last], {3}) == {1, 2, 3, 9}
+
+
+def test_the_backlog_is_in_the_order_of_a_run_and_what_is_over_has_the_newest_first(store: Store, project: str) -> None:
+    for title, priority in (("low", 0), ("high", 5), ("low too", 0)):
+        store.add_task(project, Spec(title, priority=priority), max_cycles=3, auto_review=True)
+    columns = {column.status: column for column in board(store, project, NOBODY).columns}
+    assert [one.id for one in columns[Status.BACKLOG].cards] == [2, 1, 3]
+    assert columns[Status.FAILED].folded and not columns[Status.BLOCKED].folded
+    old, new = (task(Status.COMPLETED, n, updated_at=f"2026-05-0{n}T12:00:00.000Z") for n in (1, 2))
+    assert card(new).rank < card(old).rank
+
+
+def test_every_status_of_a_real_store_has_its_card(store: Store, project: str) -> None:
+    boards.varied(store, project, runner="feed")
+    view = board(store, project, Holders(lambda runner: True))
+    assert [column.status for column in view.columns] == list(ORDER)
+    assert all(column.cards for column in view.columns)
+    cards = {one.id: one for column in view.columns for one in column.cards}
+    assert (cards[3].verdict, cards[3].tone, cards[3].why) == ("max cycles reached", "bad", "")
+    assert (cards[7].why, cards[7].note) == ("agent missing", "codex is not installed.")
+    assert (cards[2].verdict, cards[2].tone, cards[2].cost, cards[2].commit) == (
+        "approved",
+        "good",
+        "$1.18",
+        f"{2:040x}",
+    )
+    head = head_of(store.tasks(project), Holders(lambda runner: True))
+    assert (head.total, head.running, head.ready) == (16, 3, 4)
+    assert head.needs_me == sum(one.needs_me for one in cards.values())
+
+
+def test_projects_that_need_somebody_come_first(store: Store, project: str, tmp_path: Any) -> None:
+    other = store.project_for(tmp_path / "zebra" / ".git", tmp_path / "zebra", create=True)
+    assert other is not None
+    boards.varied(store, other.key)
+    store.add_task(project, Spec("One"), max_cycles=3, auto_review=True)
+    lines = project_lines(store, store.projects(), NOBODY)
+    assert [line.name for line in lines] == ["zebra", "app"]
+    assert lines[1].counts == ((Status.BACKLOG, 1),) and lines[0].head.needs_me
