@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from burnish.core.change import Change
@@ -13,6 +13,7 @@ from burnish.core.task import Task
 from burnish.errors import BadInput
 from burnish.git.objects import read_objects
 from burnish.wiring import people
+from burnish.wiring.discretion import from_here
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -33,13 +34,17 @@ class Standing:
 
 def change_of(app: App, task_id: int, *, since_review: bool) -> Change:
     """Base to the newest commit; or only what came after the last review of an earlier cycle."""
+    return app.code.workspace(app.store.task(app.key, task_id)).changes(*ends(app, task_id, since_review=since_review))
+
+
+def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
+    """The two trees that the change lies between."""
     task = app.store.task(app.key, task_id)
-    workspace = app.code.workspace(task)
-    head = workspace.head() if task.branch else None
+    head = app.code.workspace(task).head() if task.branch else None
     if head is None or not task.base:
         raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
     old = last_reviewed(app, task) if since_review else None
-    return workspace.changes(old or app.code.base_of(task).tree, head.tree)
+    return old or app.code.base_now(task, head.sha).tree, head.tree
 
 
 def last_reviewed(app: App, task: Task) -> str | None:
@@ -49,11 +54,24 @@ def last_reviewed(app: App, task: Task) -> str | None:
     return trees[-1] if trees else None
 
 
+def without_secrets(change: Change) -> Change:
+    """For a screen: what the environment calls secret is not shown, though it may stand in the user's own files."""
+    hide = from_here().redact
+    files = [replace(f, hunks=tuple(replace(h, text=hide(h.text)) for h in f.hunks)) for f in change.files]
+    return replace(change, files=tuple(files))
+
+
 def texts(app: App, blobs: Sequence[str]) -> dict[str, str]:
-    """What the blobs hold; a submodule's commit, and what is gone, is left out."""
+    """What the blobs hold, without secrets; a submodule's commit, and what is gone, is left out."""
+    hide = from_here().redact
     wanted = [blob for blob in dict.fromkeys(blobs) if blob.strip("0")]
     found = zip(wanted, read_objects(app.repo, wanted), strict=True) if wanted else ()
-    return {blob: known[1].decode("utf-8", "replace") for blob, known in found if known and known[0] == "blob"}
+    return {blob: hide(known[1].decode("utf-8", "replace")) for blob, known in found if known and known[0] == "blob"}
+
+
+def base_tree(app: App, task: Task) -> str:
+    """What the baseline was measured on; nothing where the task has no base yet."""
+    return app.code.base_of(task).tree if task.base else ""
 
 
 def standing(app: App, task_id: int) -> Standing:

@@ -6,9 +6,11 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, home
+    from burnish.web.pages import board, diff, home, task
 
     return (
         home.router,
         board.router,
+        task.router,
+        diff.router,
     )

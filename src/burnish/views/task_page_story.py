@@ -1,0 +1,235 @@
+"""What happened to a task, as a line through time: runs, their cycles, and what happened in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from burnish.core.event import Recorded
+from burnish.core.finding import Finding
+from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.override import in_words
+from burnish.core.task import Task
+from burnish.store import Store
+from burnish.views.cycles import cycles
+
+PHASES = {
+    "implement": "Implement",
+    "improve": "Improve",
+    "check": "Checks",
+    "review": "Review",
+    "review-fix": "Review that may mend",
+    "gate": "Gate",
+}
+_ACTIONS = {
+    "accept": ("Accepted", "good"),
+    "revise": ("Sent back", "warn"),
+    "escalate": ("Stopped for a person", "bad"),
+    "wait": ("Waits", "warn"),
+    "again": ("To be done again", "warn"),
+    "ask": ("Put before a person", "warn"),
+}
+_VERDICTS = {"approved": "good", "changes_requested": "warn", "needs_discussion": "warn", "rejected": "bad"}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One thing that happened. `tone` is good, bad, warn, busy or nothing."""
+
+    at: str
+    title: str
+    detail: str = ""
+    tone: str = ""
+    kind: str = "note"  # phase, decision, note
+    who: str = ""
+    seconds: float | None = None
+    cost: float | None = None
+    tokens: int = 0
+    attempt: int = 1
+    # it is going on; `at` is when it began
+    live: bool = False
+    set_aside: bool = False
+    commit: str = ""
+    # a ref where work was saved
+    saved: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleStory:
+    number: int
+    verdict: str
+    tone: str
+    # why the reviewer's word does not count as said
+    but: str
+    review_status: str
+    summary: str
+    artifact: str
+    moments: tuple[Moment, ...]
+    raised: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
+    reviewers: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return sum(moment.seconds or 0 for moment in self.moments)
+
+    @property
+    def cost(self) -> float | None:
+        known = [moment.cost for moment in self.moments if moment.cost is not None]
+        return sum(known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStory:
+    number: int
+    cycles: tuple[CycleStory, ...]
+    # what belongs to no cycle
+    moments: tuple[Moment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    # the newest first
+    runs: tuple[RunStory, ...]
+    before: tuple[Moment, ...] = field(default=())
+
+
+def story(store: Store, project: str, id: int, *, running: bool) -> Story:
+    task = store.task(project, id)
+    phases, decisions = store.phases(project, id), store.decisions(project, id)
+    events = store.events(project, task=id)
+    findings = store.findings(project, id)
+    numbers = sorted({phase.run for phase in phases} | {d.run for d in decisions} | ({task.run} - {0}), reverse=True)
+    runs = [_run(number, task, phases, decisions, events, findings, running) for number in numbers]
+    return Story(tuple(runs), tuple(_noted([e for e in events if e.run == 0])))
+
+
+def _run(
+    number: int,
+    task: Task,
+    phases: Sequence[PhaseRecord],
+    decisions: Sequence[DecisionRecord],
+    events: Sequence[Recorded],
+    findings: Sequence[Finding],
+    running: bool,
+) -> RunStory:
+    own = [phase for phase in phases if phase.run == number]
+    told = [event for event in events if event.run == number]
+    made = cycles(own, [decision for decision in decisions if decision.run == number])
+    known = findings if number == task.run else ()
+    stories = [_cycle(cycle, told, known, running and number == task.run) for cycle in made]
+    numbers = {cycle.number for cycle in stories}
+    return RunStory(number, tuple(reversed(stories)), tuple(_noted([e for e in told if e.cycle not in numbers])))
+
+
+def _cycle(
+    cycle: Mapping[str, Any], told: Sequence[Recorded], findings: Sequence[Finding], running: bool
+) -> CycleStory:
+    number = int(cycle["number"])
+    notes = _noted([event for event in told if event.cycle == number])
+    moments = [*(_weighed(_phase(phase, running), phase, cycle) for phase in cycle["phases"]), *notes]
+    verdict = str(cycle["verdict"] or "")
+    return CycleStory(
+        number=number,
+        verdict=verdict,
+        tone=_VERDICTS.get(verdict, ""),
+        but=str(cycle["but"] or ""),
+        review_status=str(cycle["review_status"] or ""),
+        summary=str(cycle["summary"] or ""),
+        artifact=str(cycle["artifact"] or "").rpartition("/")[2],
+        moments=tuple(sorted(moments, key=lambda moment: moment.at)),
+        raised=tuple(f.id for f in findings if f.first_cycle == number),
+        settled=tuple(f.id for f in findings if f.state.value == "resolved" and f.last_cycle == number),
+        reviewers=tuple(cycle["reviewers"]),
+        warnings=tuple(str(warning) for warning in cycle["warnings"]),
+    )
+
+
+def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
+    name, _, step = str(phase["phase"]).partition(":")
+    state = str(phase["state"])
+    live = state == "started" and running
+    cut = "" if state != "started" or live or name == "gate" else "It was cut and will be taken up again."
+    failed = " ".join(str(phase.get(key) or "") for key in ("what", "hint")).strip() or str(phase.get("error") or "")
+    return Moment(
+        at=str(phase["started_at"] or ""),
+        title="As it is on the branch" if phase.get("by_hand") else PHASES.get(name, name) + (f": {step}" * bool(step)),
+        detail=failed if state == "failed" else str(phase.get("why") or cut),
+        tone={"failed": "bad", "finished": "good"}.get(state, "busy" if live else "warn"),
+        kind="phase",
+        who=" ".join(str(phase.get(key) or "") for key in ("agent", "model")).strip(),
+        seconds=phase.get("seconds"),
+        cost=phase.get("cost_usd"),
+        tokens=int(phase.get("tokens") or 0),
+        attempt=int(phase.get("attempt") or 1),
+        live=live,
+        set_aside=bool(phase.get("superseded")),
+        commit=str(phase.get("commit") or "") if name in ("implement", "improve", "review-fix") else "",
+        saved=str(phase.get("rescue") or ""),
+    )
+
+
+def _weighed(moment: Moment, phase: Mapping[str, Any], cycle: Mapping[str, Any]) -> Moment:
+    """Finished is not the same as good: checks and reviews have something to say."""
+    if phase["state"] != "finished" or phase.get("superseded") or moment.detail:
+        return moment
+    if phase["phase"] == "check" and cycle["checks"]:
+        clean = not any(check.get("new") or check.get("problems") or check.get("broken") for check in cycle["checks"])
+        said = "; ".join(_counted(check) for check in cycle["checks"])
+        return replace(moment, detail=said, tone="good" if clean else "warn")
+    if phase["phase"] == "review" and cycle["verdict"]:
+        return replace(moment, detail=str(cycle["verdict"]).replace("_", " "), tone=_VERDICTS.get(cycle["verdict"], ""))
+    return moment
+
+
+def _counted(check: Mapping[str, Any]) -> str:
+    """`test: 6 passed, 2 failed (1 new)`"""
+    counts = check.get("counts") or {}
+    words = [f"{counts[name]} {name}" for name in ("passed", "failed", "skipped") if counts.get(name)]
+    new = len(check.get("new") or ()) + int(check.get("problems") or 0)
+    said = ", ".join(words) or str(check.get("status") or "")
+    return f"{check.get('name')}: {said}" + (f" ({new} new)" if new else "")
+
+
+def _noted(events: Sequence[Recorded]) -> Iterator[Moment]:
+    for event in events:
+        made = _note(event)
+        if made:
+            yield made
+
+
+def _note(event: Recorded) -> Moment | None:
+    """What is worth a line of its own; the rest is told by phases and findings."""
+    data, at = event.data, event.ts
+    who = str(data.get("by") or "").removeprefix("user:")
+    why = str(data.get("why") or "")
+    match event.type:
+        case "decision.made":
+            title, tone = _ACTIONS.get(str(data.get("action")), (str(data.get("action")), ""))
+            chosen = {"reject": "Rejected", "fix": "Sent back to be fixed", "skip": "Accepted without a review"}
+            title = chosen.get(str(data.get("choice") or ""), title)
+            return Moment(at, title, why, tone, "decision", "" if who == "burnish" else who)
+        case "override.recorded":
+            return Moment(at, "Overridden", in_words(data), "warn", "decision", who)
+        case "approval.voided":
+            return Moment(at, "The approval is void", why, "bad", "decision")
+        case "phase.rescued":
+            return Moment(at, "Work was saved", "", "warn", saved=str(data.get("ref") or ""))
+        case "guard.breach" | "budget.reached" | "budget.warned" | "review.failed":
+            title = {"guard.breach": "Guard", "review.failed": "The review could not be held"}.get(event.type, "Budget")
+            return Moment(at, title, str(data.get("what") or why or data.get("error") or ""), "bad")
+        case "lock.taken_over":
+            return Moment(at, "Taken over from a runner that died", tone="warn")
+        case "gate.opened":
+            return Moment(at, "Put before a person", why, "warn", commit=str(data.get("commit") or ""))
+        case "task.merged":
+            into = str(data.get("into") or data.get("target") or "")
+            return Moment(at, f"Merged into {into}" if into else "Merged", "", "good", "decision", who)
+        case "task.done" | "task.cancelled" | "task.created":
+            title = {"task.done": "Done", "task.cancelled": "Cancelled"}.get(event.type, "Added")
+            return Moment(at, title, why, "", "decision", who)
+        case "task.edited":
+            return Moment(at, "Edited", ", ".join(data.get("changes") or ()).replace("_", " "))
+    return None

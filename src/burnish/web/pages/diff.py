@@ -1,0 +1,123 @@
+"""The change on a task's page: the whole, each file when somebody comes near it, and lines that were folded away."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from hashlib import sha256
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import HTMLResponse
+
+from burnish.core.change import Change
+from burnish.core.finding import Finding
+from burnish.core.task import Task
+from burnish.errors import NotFound, Refused
+from burnish.views.diff import Diff, FileDiff, diff_view
+from burnish.web.pages.diff_lines import Painter, Rows, between, markup
+from burnish.web.pages.rendering import fragment
+from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
+from burnish.wiring.app import App
+from burnish.wiring.changes import change_of, ends, last_reviewed, texts, without_secrets
+from burnish.wiring.house import House
+
+router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
+
+# the first files come with the page, up to so many lines; the rest when somebody comes near
+AT_ONCE = 400
+MOST_BETWEEN = 2_000
+MOST_CHANGES = 16
+
+Tree = Annotated[str, Query(pattern="^[0-9a-f]{40,64}$")]
+Number = Annotated[int, Query(ge=1, le=2**31)]
+
+_painter = Painter()
+_changes: OrderedDict[tuple[str, str], Change] = OrderedDict()
+_guard = threading.Lock()
+
+
+def diff_of(house: House, key: str, task: Task, *, since_review: bool) -> dict[str, Any]:
+    """What the part `changes` shows."""
+    app = house.open(key)
+    diff = _diff(app, task.id, since_review=since_review)
+    bodies: dict[int, tuple[Rows, ...]] = {}
+    room = AT_ONCE
+    for file in diff.files:
+        room -= file.lines
+        if room < 0:
+            break
+        bodies[file.number] = _painted(app, file)
+    return {
+        "diff": diff,
+        "bodies": bodies,
+        "stamps": {file.number: stamp(file) for file in diff.files},
+        "since_review": since_review,
+        "reviewed": last_reviewed(app, task) is not None,
+        "markup": markup,
+    }
+
+
+@router.get("/{number}")
+def file(
+    house: HouseDep, project: ProjectDep, task: TaskNumber, number: int, tree: Tree, since_review: bool = False
+) -> Response:
+    app = house.open(project.key)
+    found = _file(app, task, number, tree, since_review)
+    return fragment("task/file_body.html.j2", file=found, blocks=_painted(app, found), markup=markup)
+
+
+@router.get("/{number}/lines")
+def lines(
+    house: HouseDep,
+    project: ProjectDep,
+    task: TaskNumber,
+    number: int,
+    tree: Tree,
+    old: Number,
+    new: Number,
+    count: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    since_review: bool = False,
+) -> Response:
+    """Lines that nobody changed: `count` of them, or all to the end of the file."""
+    app = house.open(project.key)
+    change = _file(app, task, number, tree, since_review).file
+    text = texts(app, [change.new_blob]).get(change.new_blob, "")
+    return HTMLResponse(between(change.path, text, old, new, min(count or MOST_BETWEEN, MOST_BETWEEN)))
+
+
+def stamp(file: FileDiff) -> str:
+    """Another one whenever the file would look otherwise."""
+    words = [file.path, file.file.old_blob, file.file.new_blob, *(_look(finding) for finding in file.findings)]
+    return sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _look(finding: Finding) -> str:
+    return f"{finding.id} {finding.state} {finding.remark} {finding.note} {finding.waiver}"
+
+
+def _file(app: App, task: int, number: int, tree: str, since_review: bool) -> FileDiff:
+    diff = _diff(app, task, since_review=since_review)
+    if diff.new_tree != tree:
+        raise Refused("The branch has moved since this page was made.", hint="Load the page again.")
+    if not 0 <= number < len(diff.files):
+        raise NotFound(f"The change has no file number {number}.", hint="Load the page again.")
+    return diff.files[number]
+
+
+def _painted(app: App, file: FileDiff) -> tuple[Rows, ...]:
+    return _painter.paint(file, lambda: texts(app, [file.file.old_blob, file.file.new_blob]))
+
+
+def _diff(app: App, task: int, *, since_review: bool) -> Diff:
+    trees = ends(app, task, since_review=since_review)
+    with _guard:
+        known = _changes.get(trees)
+    if known is None:
+        # slow for a large change, and the same each time
+        known = without_secrets(change_of(app, task, since_review=since_review))
+        with _guard:
+            _changes[known.old_tree, known.new_tree] = known
+            while len(_changes) > MOST_CHANGES:
+                _changes.popitem(last=False)
+    return diff_view(known, app.store.findings(app.key, task))

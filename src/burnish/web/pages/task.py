@@ -1,0 +1,106 @@
+"""The page of one task, its parts, and what its agents and checks printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+from markupsafe import Markup
+
+from burnish.core.override import QUESTIONS
+from burnish.errors import NotFound
+from burnish.web.pages.rendering import fragment, page
+from burnish.web.pages.task_markdown import read
+from burnish.web.pages.task_parts import AT_ONCE, PARTS, part, sight
+from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
+from burnish.wiring.output import Output, output, paper, piece
+
+router = APIRouter(prefix="/p/{project}/t/{task}", include_in_schema=False)
+
+Name = Annotated[str, Path(max_length=300)]
+# where a tab begins, by status: what a person comes for
+_OPENS = {"waiting_approval": "changes", "verified": "changes", "blocked": "findings"}
+
+
+@router.get("")
+def show(request: Request, house: HouseDep, project: ProjectDep, task: TaskNumber) -> Response:
+    # before the data: what happens in between is told again, and nothing is missed
+    since = house.store.last_event(project.key)
+    seen = sight(house, project, task)
+    return page(
+        request,
+        "task.html.j2",
+        title=f"T{task} {seen.task.spec.title}",
+        here="task",
+        project=project,
+        task=seen.task,
+        head=seen.head,
+        since=since,
+        parts={name: Markup(part(name, seen)) for name in AT_ONCE},
+        opens=_OPENS.get(seen.task.status.value, "story"),
+        questions=QUESTIONS,
+    )
+
+
+@router.get("/parts")
+def parts(
+    house: HouseDep,
+    project: ProjectDep,
+    task: TaskNumber,
+    names: Annotated[str, Query(max_length=200)],
+    since_review: bool = False,
+) -> Response:
+    """Several parts as they are now, one after the other."""
+    wanted = names.split(",")
+    if any(name not in PARTS for name in wanted):
+        raise NotFound("There is no such part of this page.", hint=f"The parts are: {', '.join(PARTS)}.")
+    seen = sight(house, project, task, since_review=since_review)
+    return HTMLResponse("\n".join(part(name, seen) for name in wanted))
+
+
+@router.get("/output/{name}")
+def printed(
+    house: HouseDep,
+    project: ProjectDep,
+    task: TaskNumber,
+    name: Name,
+    offset: Annotated[int, Query(ge=-1, le=2**50)] = 0,
+) -> dict[str, Any]:
+    """Some of it, from `offset` on; -1 begins near the end."""
+    found = piece(output(house.home, house.store.task(project.key, task), name), offset)
+    return {"text": found.text, "start": found.start, "next": found.next, "size": found.size}
+
+
+@router.get("/output/{name}/raw")
+def whole(house: HouseDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
+    """All of it, as a file to keep: without controls and secrets, as on the page."""
+    found = output(house.home, house.store.task(project.key, task), name)
+    headers = {"Content-Disposition": f'attachment; filename="task-{task}-{_plain(name)}.txt"'}
+    return StreamingResponse(_pieces(found), media_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.get("/paper/{name}")
+def artifact(house: HouseDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
+    text = paper(house.home, house.store.task(project.key, task), name)
+    return fragment("task/paper.html.j2", name=name, read=read(name, text))
+
+
+@router.get("/paper/{name}/raw")
+def artifact_raw(house: HouseDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
+    return PlainTextResponse(paper(house.home, house.store.task(project.key, task), name))
+
+
+def _pieces(found: Output) -> Iterator[str]:
+    at = 0
+    while True:
+        some = piece(found, at)
+        if some.next == at:
+            return
+        at = some.next
+        yield some.text
+
+
+def _plain(name: str) -> str:
+    return "".join(char if char.isascii() and (char.isalnum() or char in "-.") else "-" for char in name)

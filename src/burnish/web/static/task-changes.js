@@ -1,0 +1,93 @@
+// The change: files come when somebody comes near them, folded lines when somebody asks.
+import { attempt, fragment } from "./burnish.js";
+import { here } from "./task.js";
+
+let near;
+let sinceReview = "";
+
+export function startChanges() {
+  near = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach((one) => fill(one.target)), { rootMargin: "800px" });
+  document.addEventListener("part", (event) => event.detail.dataset.part === "changes" && watch());
+  document.addEventListener("toggle", (event) => event.target.matches?.(".file") && event.target.open && watch(), true);
+  document.addEventListener("click", clicked);
+  document.addEventListener("show-line", (event) => showLine(event.detail));
+  document.addEventListener("toggle", papers, true);
+}
+
+function watch() {
+  near.disconnect();
+  for (const body of document.querySelectorAll(".file[open] .file-body[data-wanted]")) near.observe(body);
+}
+
+const query = (file) => `tree=${file.dataset.tree}${sinceReview}`;
+
+async function fill(body) {
+  if (!body.hasAttribute("data-wanted")) return;
+  body.removeAttribute("data-wanted");
+  near.unobserve(body);
+  const file = body.closest(".file");
+  const done = await attempt(async () => {
+    const html = await fragment(`${here}/file/${file.dataset.number}?${query(file)}`);
+    body.replaceWith(document.createRange().createContextualFragment(html));
+  });
+  if (!done) body.setAttribute("data-wanted", "");
+}
+
+async function clicked(event) {
+  const fold = event.target.closest(".lines .fold button");
+  const which = event.target.closest("[data-since-review]");
+  const all = event.target.closest("[data-fold]");
+  if (fold) await unfold(fold);
+  if (which) {
+    sinceReview = which.dataset.sinceReview ? "&since_review=true" : "";
+    document.dispatchEvent(new CustomEvent("since-review", { detail: Boolean(sinceReview) }));
+  }
+  if (all) for (const file of document.querySelectorAll(".file")) file.open = all.dataset.fold === "none";
+}
+
+async function unfold(button) {
+  const file = button.closest(".file");
+  const { old, new: fresh, count } = button.dataset;
+  await attempt(async () => {
+    const html = await fragment(`${here}/file/${file.dataset.number}/lines?${query(file)}&old=${old}&new=${fresh}&count=${count}`);
+    const table = document.createElement("template");
+    table.innerHTML = `<table><tbody>${html}</tbody></table>`;
+    const rows = table.content.querySelectorAll("tr");
+    if (!rows.length) button.closest("tr").remove();
+    else button.closest("tr").replaceWith(...rows);
+  });
+}
+
+/** From a finding to its line. */
+async function showLine({ file: path, line }) {
+  document.getElementById("tab-changes").click();
+  const find = () => document.querySelector(`.file[data-path="${CSS.escape(path)}"]`);
+  for (let tries = 0; tries < 50 && !document.querySelector("#part-changes:not([data-empty])"); tries++) await new Promise((go) => setTimeout(go, 60));
+  const file = find();
+  if (!file) return document.getElementById("part-changes").scrollIntoView();
+  file.open = true;
+  const body = file.querySelector("[data-wanted]");
+  if (body) await fill(body);
+  const row = line && file.querySelector(`tr[data-line="${CSS.escape(line)}"]`);
+  (row || file).scrollIntoView({ block: row ? "center" : "start" });
+  row?.classList.add("here");
+  setTimeout(() => row?.classList.remove("here"), 2500);
+}
+
+/** Artifacts and prompts are read when they are opened. */
+async function papers(event) {
+  const paper = event.target;
+  if (!paper.matches?.(".paper") || !paper.open || paper.dataset.read) return;
+  paper.dataset.read = "yes";
+  const done = await attempt(async () => {
+    if (paper.dataset.fetch) paper.append(document.createRange().createContextualFragment(await fragment(`${here}/${paper.dataset.fetch}`)));
+    else {
+      const answer = await fetch(`${here}/output/${encodeURIComponent(paper.dataset.output)}`, { headers: { Accept: "application/json" } });
+      const said = await answer.json();
+      const pre = document.createElement("pre");
+      pre.textContent = said.text + (said.next < said.size ? "\n… (download it to read the rest)" : "");
+      paper.append(pre);
+    }
+  });
+  if (!done) delete paper.dataset.read;
+}

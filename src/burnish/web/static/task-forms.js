@@ -1,0 +1,126 @@
+// What a person decides. Each decision names the commit that was on the screen when the form was opened.
+import { api, attempt } from "./burnish.js";
+import { path, refresh } from "./task.js";
+
+const head = () => document.getElementById("part-head").dataset;
+const dialog = (name) => document.getElementById(name);
+let finding = "";
+
+export function startForms() {
+  document.addEventListener("ask", (event) => openDialog(event.detail));
+  document.addEventListener("submit", submitted);
+  document.addEventListener("input", (event) => {
+    const box = event.target.closest(".grounds");
+    if (box) categorise(box);
+  });
+  document.addEventListener("click", (event) => {
+    const rule = event.target.closest("[data-rule]");
+    if (rule) openRule(rule.dataset);
+  });
+  for (const box of document.querySelectorAll(".grounds")) categorise(box);
+  document.addEventListener("part", (event) => event.detail.querySelectorAll(".grounds").forEach(categorise));
+}
+
+function openDialog(name) {
+  const box = dialog(name);
+  if (!box) return;
+  fresh(box);
+  box.dataset.commit = head().commit;
+  for (const one of box.querySelectorAll("[data-seen]")) one.textContent = head().commit.slice(0, 10);
+  const grounds = box.querySelector("[data-unapproved]");
+  if (grounds) {
+    grounds.hidden = head().status === "verified";
+    grounds.querySelector("fieldset").disabled = grounds.hidden;
+  }
+  box.showModal();
+}
+
+function openRule({ rule, finding: which, title }) {
+  const box = dialog(rule);
+  fresh(box);
+  finding = which;
+  box.querySelector("[data-which]").textContent = which;
+  box.querySelector("[data-title]").textContent = title;
+  box.showModal();
+  box.querySelector("textarea").focus();
+}
+
+function fresh(box) {
+  const form = box.querySelector("form");
+  form.reset();
+  form.removeAttribute("data-touched");
+  form.querySelector(".trouble").hidden = true;
+  for (const one of box.querySelectorAll(".grounds")) categorise(one);
+}
+
+/** The first yes gives the category; without one it takes words. */
+function categorise(box) {
+  const yes = [...box.querySelectorAll("[data-ground]")].find((one) => one.checked);
+  box.querySelector("[data-category]").textContent = yes ? yes.dataset.ground.replace("_", " ") : "custom";
+  box.querySelector("[data-must]").hidden = Boolean(yes);
+  box.querySelector("[data-explain]").required = !yes;
+}
+
+function groundsOf(form) {
+  const box = form.querySelector(".grounds");
+  if (!box || box.disabled) return undefined;
+  const said = {};
+  for (const one of box.querySelectorAll("input[type=checkbox]")) said[one.name] = one.checked;
+  said.explain = box.querySelector("[data-explain]").value;
+  return said;
+}
+
+async function submitted(event) {
+  const form = event.target;
+  const box = form.closest("dialog");
+  if (!form.matches("[data-gate]") && !box) return;
+  event.preventDefault();
+  const trouble = form.querySelector(".trouble");
+  const buttons = [...form.querySelectorAll("button")];
+  buttons.forEach((button) => (button.disabled = true));
+  try {
+    await (box ? DOES[box.id](form, box.dataset.commit) : decide(form, event.submitter.value));
+    form.removeAttribute("data-touched");
+    document.activeElement?.blur?.();
+    box?.close();
+  } catch (error) {
+    if (!trouble) throw error;
+    trouble.textContent = `${error.message} ${error.hint ?? ""}`;
+    trouble.hidden = false;
+    // a decision on what is not there any more: the page must be read again
+    if (error.status === 409) form.querySelector("[data-stale]")?.removeAttribute("hidden");
+    trouble.scrollIntoView({ block: "nearest" });
+  } finally {
+    buttons.forEach((button) => (button.disabled = false));
+  }
+  for (const name of ["head", "gate", "story", "findings", "changes"]) refresh(name);
+}
+
+async function decide(form, choice) {
+  const grounds = choice === "approve" && form.dataset.against ? groundsOf(form) : undefined;
+  if (grounds && !grounds.explain.trim() && !Object.entries(grounds).some(([name, yes]) => yes === true && name !== "follow_up")) {
+    form.querySelector(".against").open = true;
+    form.querySelector("[data-explain]").focus();
+    throw new Error("Approving goes against the review: say why first.");
+  }
+  const { commit } = form.dataset;
+  await api("POST", `${path}/decide`, { choice, note: form.elements.note.value, commit, ...(grounds ? { grounds } : {}) });
+  form.removeAttribute("data-touched");
+  // a fix is ordered by that, and begun by this
+  if (choice === "fix") await attempt(() => api("POST", `${path}/run`, {}));
+}
+
+const DOES = {
+  improve: (form) => api("POST", `${path}/improve`, { note: form.elements.note.value, review: form.elements.review.checked }),
+  merge: (form, commit) => api("POST", `${path}/merge`, { commit, how: form.elements.how.value }),
+  override: (form, commit) => api("POST", `${path}/override`, { commit, grounds: groundsOf(form) }),
+  done: (form, commit) => {
+    const grounds = groundsOf(form);
+    return api("POST", `${path}/done`, { ...(commit ? { commit } : {}), ...(grounds ? { grounds } : {}) });
+  },
+  waive: (form) => {
+    const until = form.elements.until.value;
+    return api("POST", `${path}/findings/${finding}/waive`, { reason: form.elements.reason.value, ...(until ? { until } : {}) });
+  },
+  reopen: (form) => api("POST", `${path}/findings/${finding}/reopen`, { reason: form.elements.reason.value }),
+};
