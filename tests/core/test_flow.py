@@ -10,7 +10,7 @@ import pytest
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
 from burnish.core.history import DecisionRecord, History, PhaseRecord
-from burnish.core.policy import Policy, ReviewerSpec
+from burnish.core.policy import Policy, ReviewerSpec, StepSpec
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
 
@@ -101,6 +101,20 @@ def test_when_a_cycle_is_reviewed_by_itself(
     task = replace(TASK, auto_review=auto)
     records = (phase("implement"), phase("check"))
     assert step(*records, policy=policy, task=task) == (DoReview(1) if reviewed else Decide(1))
+
+
+def test_with_a_gate_at_every_review_the_next_step_waits_for_a_person() -> None:
+    steps = (StepSpec("security", (ReviewerSpec("judge"),)), StepSpec("speed", (ReviewerSpec("judge"),)))
+    done = (phase("implement"), phase("check"), phase("review"))
+    every, final = (replace(POLICY, pipeline=steps, hitl=word) for word in ("every", "final"))
+    assert step(*done, policy=every) == Decide(1)
+    assert step(*done, policy=final) == DoReview(1, "security")
+    passed = decided("again", passed="")
+    assert step(*done, decided("wait"), passed, policy=every) == DoReview(1, "security")
+    heard = phase("review:security", verdict="approved", tree="tree-1")
+    assert step(*done, heard, passed, policy=every) == Decide(1)
+    assert step(*done, heard, passed, decided("again", passed="security"), policy=every) == DoReview(1, "speed")
+    assert step(*done, heard, passed, decided("again", supersede=["check"]), policy=every) == Decide(1)
 
 
 def test_a_review_that_a_person_asked_for_is_done_even_without_auto_review() -> None:

@@ -20,6 +20,31 @@ def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", au
     return lab
 
 
+def test_every_review_of_a_pipeline_is_put_before_a_person(tmp_path: Path) -> None:
+    steps = "pipeline: [{name: security, agents: [judge]}, {name: speed, agents: [judge]}]\n"
+    lab = waiting(tmp_path, APPROVE, extra=steps)
+    for reviews in (1, 2):
+        assert [c["phase"] for c in lab.calls()].count("review") == reviews
+        said = lab.burnish("decide", "1", "approve")
+        assert lab.task()["status"] == "code_review" and "burnish run 1" in said.err
+        lab.burnish("run", "--hitl-review", code=1)
+        assert lab.task()["status"] == "waiting_approval"
+    lab.burnish("decide", "1", "approve")
+    assert lab.task()["status"] == "verified" and len(lab.calls()) == 4
+    assert len(lab.events("gate.opened")) == 3 and len(lab.events("review.approved")) == 2
+
+
+def test_to_skip_the_review_is_not_to_skip_what_the_checks_found(tmp_path: Path) -> None:
+    extra = "review: {agents: [judge], required: false}\nchecks: {test: '! grep implement app.py', lint: null,"
+    lab = waiting(tmp_path, APPROVE, extra=f"{extra} on_failure: review}}\n")
+    before = facts(lab)
+    said = lab.burnish("decide", "1", "skip", code=2)
+    assert "burnish decide 1 skip" in said.err and facts(lab) == before
+    lab.burnish("decide", "1", "skip", "--environmental", "--explain", "no network here")
+    assert (lab.task()["status"], lab.task()["review_status"]) == ("verified", "skipped")
+    assert len(lab.events("override.recorded")) == 1
+
+
 def test_approve_accepts_what_was_reviewed_and_says_who(tmp_path: Path) -> None:
     lab = waiting(tmp_path, APPROVE)
     said = lab.burnish("decide", "1", "approve", "-m", "looks good", "--json").json

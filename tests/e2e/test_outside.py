@@ -58,7 +58,7 @@ def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approve
     Path(given["file"]).write_text(REJECTION)
 
     said = lab.burnish("review", "1", "--from", given["file"], code=1)
-    assert "Have it fixed: burnish run 1" in said.err
+    assert "Have it fixed: burnish run 1" in said.err and "interrupted" not in lab.burnish("status").out
 
     task = lab.show(1)
     assert (task["status"], task["review_status"]) == ("in_progress", "failed")
@@ -291,7 +291,9 @@ def test_a_person_does_not_wave_through_what_was_rejected_on_the_same_code(tmp_p
 def test_what_was_rejected_outright_is_not_approved_by_another_review(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     lab.burnish("review", "1", "--from", write(lab, "Wrong approach.\n\nVerdict: rejected\n"), code=1)
-    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "rejected")
+    task = lab.task()
+    assert (task["status"], task["reason"], task["error"]) == ("blocked", "human_rejected", "REVIEW_REJECTED")
+    assert (task["final_verdict"], task["review_status"]) == ("REJECTED", "rejected")
     before = state(lab)
     said = lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"), code=4)
     assert "burnish override 1" in said.err and state(lab) == before

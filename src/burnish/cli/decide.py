@@ -50,9 +50,10 @@ def decide(
     wiring.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
     grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
-    if choice is Choice.APPROVE and grounds is None and questions.on_terminal():
+    if choice in (Choice.APPROVE, Choice.SKIP) and grounds is None and questions.on_terminal():
         shown = people.what_waits(app, number)
-        if shown.against and shown.task.status is Status.WAITING_APPROVAL:
+        against = shown.against if choice is Choice.APPROVE else shown.skip_against and shown.may_skip
+        if against and shown.task.status is Status.WAITING_APPROVAL:
             # what is accepted is what was there when the questions were asked
             grounds, commit = questions.ask(), commit or shown.commit
     done = people.decide(app, number, Answer(choice, note, commit, grounds))
@@ -101,7 +102,7 @@ def _report(task: Task, what: str, as_json: bool) -> None:
         say_json(task_json(task))
         return
     say(f"{what} task {task.id}: {short_title(task.spec.title)} ({task.status})")
-    if task.status is Status.IN_PROGRESS:
+    if task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
         tell(f"  `burnish run {task.id}` goes on with it.")
     elif task.status is Status.VERIFIED:
         tell(f"  `burnish merge {task.id}` brings it to {task.target or 'its branch'}.")

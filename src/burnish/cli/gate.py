@@ -128,7 +128,7 @@ def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:
             tell(f"Press {keys}. Ctrl-C leaves the task waiting.")
         elif choice is Choice.SKIP and not shown.may_skip:
             tell("The review is required, so it cannot be skipped (`review.required: false` allows it).")
-        elif choice is Choice.APPROVE and shown.against:
+        elif (choice is Choice.APPROVE and shown.against) or (choice is Choice.SKIP and shown.skip_against):
             return Answer(choice, "", shown.commit, questions.ask(line))
         elif choice is Choice.FIX:
             note = line("Note for the fix (Enter for none): ").strip()

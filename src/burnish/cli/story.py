@@ -50,8 +50,8 @@ def _words(event: Recorded) -> str | None:
     phase = str(data.get("phase", ""))
     match event.type:
         case "phase.started" | "phase.finished" if data.get("by_hand"):
-            why = _short(data.get("why"))
-            return f"Judging what is on the branch: {why}" if event.type == "phase.started" else None
+            judging = f"Judging what is on the branch: {_short(data.get('why'))}"
+            return judging if event.type == "phase.started" else None
         case "phase.started":
             name, _, step = phase.partition(":")
             return f"Running review: {one_line(step)}…" if step else STARTS.get(name)

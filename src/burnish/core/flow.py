@@ -8,7 +8,7 @@ from burnish.core.decision import Accept, Decision, Round, Wait, after_checks, a
 from burnish.core.history import REVIEW_FIX, History, review_phase
 from burnish.core.policy import Policy
 from burnish.core.status import Status
-from burnish.core.stored import reviewed, settled_by_waiver, stored_review
+from burnish.core.stored import by_person, passed_on, reviewed, settled_by_waiver, stored_review
 from burnish.core.task import TaskType
 
 
@@ -82,16 +82,33 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
     first = reviewed(history, policy, cycle, "", now, criteria)
     if first is None:
         return DoReview(cycle, fixing=may_fix(history, policy, cycle))
-    whole = first
+    whole, before = first, ""
     for step in policy.pipeline if spec.type is not TaskType.REVIEW else ():
         if not isinstance(whole, Accept | Wait):
             return whole
+        if policy.hitl == "every" and not _let_pass(history, cycle, before):
+            return Wait(f"a person is to look at it before {step.name} (hitl_review: every)")
+        before = step.name
         # criteria are the review's; a step looks at what it was made for
         said = reviewed(history, policy, cycle, step.name, now, ())
         if said is None:
             return DoReview(cycle, step.name)
         whole = said if not isinstance(said, Accept) else whole
     return whole
+
+
+def _let_pass(history: History, cycle: int, step: str) -> bool:
+    """Has a person seen that review before the next step is paid for? A person's own needs nobody else."""
+    record = stored_review(history, cycle, step)
+    return passed_on(history, cycle, step) or bool(record and by_person(record))
+
+
+def unheard(history: History, policy: Policy) -> tuple[str, ...]:
+    """Steps of the pipeline that have not judged this cycle yet, behind a review that has."""
+    cycle, kind = history.cycle, history.task.spec.type
+    if kind in (TaskType.REVIEW, TaskType.PLAN) or stored_review(history, cycle) is None:
+        return ()
+    return tuple(step.name for step in policy.pipeline if stored_review(history, cycle, step.name) is None)
 
 
 def checked(history: History, cycle: int) -> bool:

@@ -32,6 +32,8 @@ class Shown:
     # approving it goes against the review or open findings
     against: bool = False
     may_skip: bool = False
+    # skipping it goes against what the checks or the guard found
+    skip_against: bool = False
     # what keeps the reviewer's approval from being one
     but: str = ""
     block_on: Severity = Severity.ERROR

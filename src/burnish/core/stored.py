@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burnish.core.codec import decode
-from burnish.core.decision import Accept, Decision, Round, Wait, after_review
+from burnish.core.decision import Accept, Decision, Escalate, Round, Wait, after_review
 from burnish.core.finding import Category, Finding, Severity, State, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
 from burnish.core.policy import Policy
-from burnish.core.review import Compliance, Panel, Verdict
+from burnish.core.review import Compliance, Panel, Verdict, is_person
+from burnish.core.status import Reason
 
 
 def panel_of(record: PhaseRecord) -> Panel:
@@ -66,10 +67,34 @@ def reviewed(
     waived = settled_by_waiver(history, cycle)
     settled = waived and last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on)
     if not settled and not _rests_on_waived(panel, history.findings):
-        return after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
+        decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
+        return _by_whom(decision, panel, record)
     panel = _as_waived(panel, record, history.findings)
     decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
     return _in_words(decision, history.findings)
+
+
+def by_person(record: PhaseRecord) -> bool:
+    """Is the review itself a person's?"""
+    return any(is_person(str(voice.get("agent"))) for voice in record.result.get("reviewers", ()))
+
+
+def _by_whom(decision: Decision, panel: Panel, record: PhaseRecord) -> Decision:
+    """What a person rejects outright is not to be mistaken for the word of an agent."""
+    rejected = panel.verdict is Verdict.REJECTED and by_person(record)
+    if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED and rejected:
+        return replace(decision, reason=Reason.HUMAN_REJECTED)
+    return decision
+
+
+def passed_on(history: History, cycle: int, step: str) -> bool:
+    """Has a person let that review of the cycle pass, and was none asked for anew since?"""
+    for decision in reversed([d for d in history.decisions if d.cycle == cycle]):
+        if decision.data.get("passed") == step:
+            return True
+        if decision.data.get("supersede"):
+            return False
+    return False
 
 
 def _rests_on_waived(panel: Panel, findings: Sequence[Finding]) -> bool:

@@ -18,7 +18,7 @@ from burnish.core.task import TaskType
 from burnish.engine.archive import archive
 from burnish.engine.moves import moved
 from burnish.engine.overriding import judged_commit
-from burnish.engine.people import decide, is_against
+from burnish.engine.people import checks_stand, decide, is_against
 from burnish.engine.ports import Deps
 from burnish.engine.record_review import mark_overrides
 from burnish.errors import BurnishError
@@ -79,7 +79,8 @@ def _still_waits(deps: Deps, task_id: int) -> bool:
 
 
 def shown(history: History, policy: Policy) -> Shown:
-    seen = judged_commit(history)
+    # of a pipeline, the step that was heard last
+    seen = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
     said = seen.result if seen else {}
     verdict = str(said.get("weighed", said.get("verdict")) or "")
     return Shown(
@@ -93,5 +94,6 @@ def shown(history: History, policy: Policy) -> Shown:
         findings=tuple(f for f in history.findings if f.alive),
         against=is_against(history, policy),
         may_skip=not policy.review_required,
+        skip_against=checks_stand(history, policy),
         block_on=policy.block_on,
     )

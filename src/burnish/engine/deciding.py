@@ -18,9 +18,8 @@ from burnish.core.flow import (
 )
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
-from burnish.core.review import is_person
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
-from burnish.core.stored import stored_review
+from burnish.core.stored import by_person, stored_review
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
 from burnish.engine.asking import asks_person, opened
@@ -128,7 +127,7 @@ def review_status(decision: Decision, reviewed: PhaseRecord | None) -> ReviewSta
         return ReviewStatus.PASSED if reviewed else ReviewStatus.SKIPPED
     if isinstance(decision, Wait):
         return ReviewStatus.PASSED if reviewed else None
-    if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED:
+    if isinstance(decision, Escalate) and decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED):
         return ReviewStatus.REJECTED
     return ReviewStatus.FAILED
 
@@ -152,6 +151,7 @@ def _blocked(task: Task, cycle: int, decision: Escalate, status: ReviewStatus | 
     kind = {
         Reason.MAX_CYCLES: "review.max_cycles",
         Reason.REJECTED: "review.rejected",
+        Reason.HUMAN_REJECTED: "review.rejected",
         Reason.UNREADABLE_REVIEW: "review.failed",
         Reason.INCOMPLETE_REVIEW: "review.failed",
     }.get(decision.reason)
@@ -213,7 +213,7 @@ def _judge_of(history: History, policy: Policy, cycle: int) -> str:
 
 def _needs_person(history: History, cycle: int, policy: Policy) -> str:
     task, review = history.task, stored_review(history, cycle)
-    if review and any(is_person(str(voice.get("agent"))) for voice in review.result.get("reviewers", ())):
+    if review and by_person(review):
         # the review itself is a person's: nobody else needs to be asked
         return ""
     if policy.hitl != "off":

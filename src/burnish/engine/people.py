@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from burnish.core.event import Event
-from burnish.core.finding import blocks
+from burnish.core.finding import Category, blocks
+from burnish.core.flow import unheard
 from burnish.core.gate import Answer, Choice, Person
 from burnish.core.history import History, PhaseRecord
 from burnish.core.policy import Policy
@@ -81,6 +82,25 @@ def is_against(history: History, policy: Policy) -> bool:
     return not accepted or unseen or any(blocks(f, policy.block_on) for f in history.findings)
 
 
+def checks_stand(history: History, policy: Policy) -> bool:
+    """Who skips the review has not skipped what the checks and the guard found."""
+    standing = [f.remark for f in history.findings if blocks(f, policy.block_on)]
+    return any(r.source.startswith("check:") or r.category is Category.GUARD for r in standing)
+
+
+def _pass_on(
+    history: History, answer: Answer, person: Person, seen: PhaseRecord, passed: str, step: str
+) -> list[Event]:
+    """This review may pass; the next step of the pipeline is still to judge."""
+    task, why = history.task, answer.note or f"approved by a person, {step} is next"
+    data = {"action": "again", "why": why, "passed": passed, "next": step}
+    data |= {"commit": seen.result["commit"], **_signed(answer.choice, answer.note, person)}
+    return [
+        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        moved(task, Status.CODE_REVIEW, cycle=history.cycle, note=why),
+    ]
+
+
 def _accept(
     history: History,
     answer: Answer,
@@ -91,9 +111,12 @@ def _accept(
 ) -> list[Event]:
     task, skips = history.task, answer.choice is Choice.SKIP
     status = ReviewStatus.SKIPPED if skips else ReviewStatus.PASSED
-    against = not skips and is_against(history, policy)
+    against = checks_stand(history, policy) if skips else is_against(history, policy)
     if against and answer.grounds is None:
-        raise needs_grounds(task, f"burnish decide {task.id} approve")
+        raise needs_grounds(task, f"burnish decide {task.id} {answer.choice}")
+    if not against and not skips and (steps := unheard(history, policy)):
+        names = ("", *(step.name for step in policy.pipeline))
+        return _pass_on(history, answer, person, seen, names[names.index(steps[0]) - 1], steps[0])
     if not against and task.review_status is ReviewStatus.FIXED and not skips:
         status = ReviewStatus.FIXED
     judge = policy.judge if against or skips else str(seen.result.get("judge", policy.judge))

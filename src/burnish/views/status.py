@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from burnish.core.status import ErrorCode, Reason, Status
+from burnish.core.status import ErrorCode, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.picking import unmet_among
@@ -46,6 +46,7 @@ _FIRST = (
 )
 
 GOES_ON = "interrupted: `burnish run` goes on"
+SENT_BACK = "sent back: `burnish run` has it fixed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +175,16 @@ def _detail(task: Task, now: datetime, *, running: bool) -> str:
 def _progress(task: Task, now: datetime, *, running: bool) -> str:
     parts = [cycles_words(task)] if task.cycle else []
     if not running and was_cut(task):
-        parts.append(GOES_ON)
+        parts.append(SENT_BACK if _sent_back(task) else GOES_ON)
     elif task.phase:
         parts.append(f"{doing(task.phase)} {elapsed(task.phase_started, now)}".rstrip())
     return f"({', '.join(parts)})" if parts else ""
+
+
+def _sent_back(task: Task) -> bool:
+    """It stopped between two phases because a person said so: nothing was cut."""
+    failed = task.status is Status.IN_PROGRESS and task.review_status is ReviewStatus.FAILED
+    return failed and not task.phase and task.error is None
 
 
 def was_cut(task: Task) -> bool:
