@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from burnish.core.codec import encode
 from burnish.core.event import Event, Recorded
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, TaskType
 from burnish.store import Store
+from testing.lab import Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 S = Status
 # how a task comes to each status
@@ -36,6 +41,19 @@ TITLES = (
     "Read dates without a zone as UTC",
     "Warn before a report is overwritten",
 )
+
+
+def open_store(lab: Lab) -> tuple[Store, str]:
+    """The store of a laboratory and its project's key, to write as another process would."""
+    store = Store.open(Path(lab.env["BURNISH_HOME"]))
+    row = store.project_for(lab.repo.path / ".git", lab.repo.path, create=True)
+    assert row is not None
+    return store, row.key
+
+
+def until_in(page: Page, number: int | str, status: str, seconds: float = 20) -> None:
+    """The card has come to that column."""
+    page.wait_for_selector(f"#c-{status} #t{number}", timeout=seconds * 1000)
 
 
 def move(store: Store, project: str, number: int, to: Status, **data: Any) -> None:

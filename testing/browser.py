@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -75,3 +76,11 @@ def logged_in(
         assert not troubles, troubles
     finally:
         context.close()
+
+
+def until(page: Page, expression: str, seconds: float = 20) -> None:
+    """Until it is true in the page. Playwright's own way needs `eval`, which our pages forbid."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"it did not come about: {expression}"
+        time.sleep(0.03)

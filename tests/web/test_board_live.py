@@ -1,0 +1,141 @@
+"""The board while things happen: a whole story by keys, a second window, a server that dies, a thousand cards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from burnish.core.status import Status
+from burnish.core.task import Spec
+from burnish.store import Store
+from testing import boards
+from testing.boards import open_store, until_in
+from testing.browser import browser, logged_in, until
+from testing.lab import Lab
+from testing.serving import serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TOKEN = "a-token-of-ones-own-1234"
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def live(page: Page) -> None:
+    page.wait_for_selector('.line[data-state="live"]', timeout=20_000)
+
+
+def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follows(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, _ = open_store(lab)
+    store.close()
+    with (
+        serving(lab) as served,
+        logged_in(opened, served, width=1700) as page,
+        logged_in(opened, served, width=1700) as second,
+    ):
+        live(page), live(second)
+        assert page.locator("#welcome").is_visible()
+        page.keyboard.press("n")
+        page.wait_for_selector("#form[open]")
+        page.keyboard.type("Add division")
+        page.keyboard.press("Enter")
+        until_in(page, 1, "backlog"), until_in(second, 1, "backlog")
+        assert not second.locator("#welcome").is_visible()
+        until(page, "document.activeElement.id === 't1'")
+        page.keyboard.press("m")
+        assert page.locator("#menu button").first.inner_text().startswith("Start")
+        page.keyboard.press("Enter")
+        until_in(page, 1, "verified"), until_in(second, 1, "verified")
+        assert "cycle 2/3" in second.locator("#t1").inner_text()
+        # it moved under the fingers, and still has the focus
+        assert page.evaluate("document.activeElement.id") == "t1"
+        page.keyboard.press("m")
+        assert page.locator("#menu button").first.inner_text().startswith("Merge")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#merge-form[open]")
+        page.keyboard.press("Enter")
+        until_in(page, 1, "completed"), until_in(second, 1, "completed")
+        assert "div_1" in (lab.repo.path / "app.py").read_text()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/t/1")
+
+
+def test_a_board_that_was_open_while_the_server_died_catches_up_by_itself(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    for title in ("One", "Two", "Three"):
+        store.add_task(key, Spec(title), max_cycles=3, auto_review=True)
+    with serving(lab, BURNISH_SERVE_TOKEN=TOKEN) as served, logged_in(opened, served) as page:
+        live(page)
+        page.locator("#t2").focus()
+        served.kill()
+        page.wait_for_selector('.line[data-state="cut"]')
+        boards.move(store, key, 2, Status.CANCELLED)
+        store.add_task(key, Spec("Four", depends_on=(1,)), max_cycles=3, auto_review=True)
+        with serving(lab, port=served.port, BURNISH_SERVE_TOKEN=TOKEN):
+            live(page)
+            until_in(page, 2, "cancelled"), until_in(page, 4, "backlog")
+            assert page.evaluate("document.activeElement.id") == "t2"
+            # the neighbour heard of it, and it can still act
+            assert "→ 4" in page.locator("#t1").inner_text()
+            page.locator("#t4").focus()
+            page.keyboard.press("m")
+            page.get_by_role("menuitem", name="Remove").click()
+            page.get_by_role("button", name="Remove").click()
+            page.wait_for_selector("#t4", state="detached")
+            until(page, "!document.querySelector('#t1').innerText.includes('→')")
+    store.close()
+
+
+def test_a_thousand_cards_are_there_in_a_second_and_follow_a_storm_in_a_few_requests(
+    tmp_path: Path, opened: Browser
+) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    store, key = open_store(lab)
+    boards.many(store, key, 1000)
+    with serving(lab) as served, logged_in(opened, served, width=1700) as page:
+        live(page)
+        page.goto(f"{served.url}/p/{key}", wait_until="commit")
+        page.wait_for_selector(".card")
+        live(page)
+        first = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        assert page.locator(".card").count() == 1000
+        # promised: 1 s on a quiet machine (make bench measures it); here only that nothing is badly wrong
+        assert first < 3000, first
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/cards?" in request.url else None)
+        page.evaluate("document.querySelector('#c-backlog .cards').scrollTop = 5000")
+        before = page.evaluate("document.querySelector('#c-backlog .cards').scrollTop")
+        _storm(store, key, 250)
+        until(page, "document.querySelectorAll('#c-cancelled .card').length === 250")
+        assert len(asked) <= 25, len(asked)
+        assert page.locator("#c-cancelled .count").inner_text() == "250"
+        # whoever read there still reads there
+        after = page.evaluate("document.querySelector('#c-backlog .cards').scrollTop")
+        assert before == 5000 and after > 0
+        begun = time.monotonic()
+        move = next(task.id for task in store.tasks(key, statuses=[Status.VERIFIED]))
+        boards.move(store, key, move, Status.COMPLETED)
+        until_in(page, move, "completed")
+        assert time.monotonic() - begun < 2
+    store.close()
+
+
+def _storm(store: Store, key: str, count: int) -> None:
+    """Every other task of the backlog, one after the other, as a script would."""
+    waiting = [task.id for task in store.tasks(key, statuses=[Status.BACKLOG])][:count]
+    assert len(waiting) == count
+    for number in waiting:
+        boards.move(store, key, number, Status.CANCELLED)
