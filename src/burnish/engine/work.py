@@ -162,7 +162,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
         "Burnish-Task": str(task.id),
         "Burnish-Cycle": str(step.cycle),
         "Burnish-Phase": step.phase,
-        "Burnish-Agent": author_of(site, step)[0],
+        "Burnish-Agent": reply.agent or author_of(site, step)[0],
     }
     message = f"{subject}\n\n{body}" if body else subject
     commit = site.workspace.commit(message, trailers, author=deps.code.author(), expect=head.sha)
@@ -225,8 +225,7 @@ def _finish(
         "commit": head.sha,
         "tree": head.tree,
         "changed": commit is not None,
-        "agent": author_of(site, step)[0],
-        "model": reply.model or author_of(site, step)[1],
+        **_who(site, step, reply),
         "seconds": round(reply.seconds, 3),
         "call_dir": str(call.path),
         "cost_usd": reply.cost_usd,
@@ -252,6 +251,13 @@ def left_out(deps: Deps, site: Site, task: Task) -> list[str]:
         return []
     known = (deps.desk.stamp(task, LAID_BY_SETUP) or "").split("\0")
     return [name for name in deps.code.left_out(site.workspace) if name not in known]
+
+
+def _who(site: Site, step: Work, reply: AgentReply) -> dict[str, str | None]:
+    """Who did it: where the one that was asked could not, its fallback, with a model of its own."""
+    agent, model = author_of(site, step)
+    same = reply.agent in ("", agent)
+    return {"agent": reply.agent or agent, "model": reply.model or (model if same else None)}
 
 
 def record_failure(
