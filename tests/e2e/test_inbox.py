@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from burnish.store import Store
+from burnish.views.inbox import inbox
+from burnish.wiring.hook_commits import CommitReview
+from burnish.wiring.hook_news import commits_folder
 from testing.byhand import ADDS_A_LINE, commit_by_hand
 from testing.lab import APPROVE, REJECT, Lab
 
@@ -77,6 +83,10 @@ def test_a_void_approval_and_a_waiver_that_ran_out_are_there(tmp_path: Path) -> 
     lab.burnish("waive", "1", "F1", "--reason", "later", "--until", "2999-12-31")
     lab.burnish("run")
     assert entries(lab)["1"]["kind"] == "ready"
+    with Store.open(Path(lab.env["BURNISH_HOME"])) as store:
+        (over,) = inbox(store, [lab.task()["project"]], today="3000-01-01")
+    assert (over.kind, over.command) == ("waiver", 'burnish waive 1 F1 --reason "…"')
+    lab.burnish("waive", "1", "F1", "--reason", "for good")
     lab.add("Another")
     lab.agent("judge", APPROVE)
     lab.burnish("run")
@@ -84,6 +94,26 @@ def test_a_void_approval_and_a_waiver_that_ran_out_are_there(tmp_path: Path) -> 
     lab.burnish("done", "2", code=4)  # looking at it voids the approval
     found = entries(lab)["2"]
     assert (found["kind"], found["command"]) == ("voided", "burnish run 2")
+
+
+def test_a_commit_that_the_hooks_review_did_not_pass_is_there_until_one_passes(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    folder = commits_folder(Path(lab.env["BURNISH_HOME"]), lab.repo.path / ".git")
+    folder.mkdir(parents=True)
+    said = CommitReview(
+        "c0ffee" * 6, str(lab.repo.path), 1.0, "done", "changes_requested", summary="1 error", finished=2.0
+    )
+
+    def keep(review: CommitReview) -> None:
+        (folder / f"{review.commit}.json").write_text(json.dumps(asdict(review)))
+
+    keep(said)
+    page = lab.burnish("inbox").out
+    assert "Commit c0ffeec0ff" in page and "changes_requested: 1 error" in page and "    burnish hook last\n" in page
+    (news,) = lab.burnish("inbox", "--json").json["commits"]
+    assert (news["commit"], news["command"]) == (said.commit, "burnish hook last")
+    keep(replace(said, commit="d" * 40, asked=3.0, passed=True))
+    assert lab.burnish("inbox").out == "Nothing needs you.\n"
 
 
 def test_nothing_is_said_so_and_other_projects_are_named_with_their_folder(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from burnish.store import Store
     from burnish.views.inbox import Entry
+    from burnish.wiring.hook_news import CommitNews
 
 NOTHING = "Nothing needs you."
 _LINES = 2
@@ -33,28 +34,49 @@ def inbox(
     from burnish.proc.identity import is_dead
     from burnish.views.inbox import inbox as look
 
-    home, store, folders = _everything() if everywhere else _here()
+    home, store, folders, news = _everything() if everywhere else _here()
     today, locks = date.today().isoformat(), home / "locks"
     found = look(store, folders, today=today, alive=lambda runner: not is_dead(locks, runner))
     if as_json:
-        say_json({"inbox": [entry.as_json() for entry in found]})
+        commits = [one.as_json() for one in news]
+        say_json({"inbox": [entry.as_json() for entry in found], "commits": commits})
         return
-    now = datetime.now(UTC)
-    for line in page(found, folders, room=columns(sys.stdout), colour=coloured(sys.stdout), now=now):
+    now, room, colour = datetime.now(UTC), columns(sys.stdout), coloured(sys.stdout)
+    lines = [*page(found, folders, room=room, colour=colour, now=now)] if found or not news else []
+    for one in news:
+        lines += ["", *_commit(one, folders.get(one.project, ""), room, colour, now)]
+    for line in lines if found or not news else lines[1:]:
         say(line)
 
 
-def _here() -> tuple[Path, Store, dict[str, str]]:
+def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
+    """What the hook found in the background; no task goes with it."""
+    where = f"  {one_line(folder)}" if folder else ""
+    title = paint(f"Commit {one_line(news.commit)[:10]}", "bold", on=colour)
+    yield f"{paint('!', 'yellow', on=colour)} {title}{where}  {paint(ago(news.since, now), 'dim', on=colour)}"
+    for line in wrap(one_line(news.why), room - 4)[:_LINES]:
+        yield f"    {line}"
+    yield f"    {paint(_there(news.command, folder), 'cyan', on=colour)}"
+
+
+def _here() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
     """This project, which needs no folder to be named."""
+    from burnish.wiring.hook_news import commit_news
+
     reader = open_reader()
-    return reader.home, reader.store, {reader.project.key: ""} if reader.project else {}
+    key = reader.project.key if reader.project else ""
+    news = commit_news(reader.home, key, reader.found.common_dir)
+    return reader.home, reader.store, {key: ""} if key else {}, [news] if news else []
 
 
-def _everything() -> tuple[Path, Store, dict[str, str]]:
+def _everything() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
+    from burnish.wiring.hook_news import commit_news
     from burnish.wiring.reader import open_store
 
     home, store = open_store()
-    return home, store, {row.key: str(row.root) for row in store.projects()}
+    rows = store.projects()
+    news = [one for row in rows if (one := commit_news(home, row.key, row.common_dir))]
+    return home, store, {row.key: str(row.root) for row in rows}, news
 
 
 def page(found: list[Entry], folders: Mapping[str, str], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
@@ -80,11 +102,11 @@ def _entry(entry: Entry, folder: str, room: int, colour: bool, now: datetime) ->
     yield f"{sign} {paint(f'T{task.id} {title}', 'bold', on=colour)}{where}  {paint(since, 'dim', on=colour)}"
     for line in wrap(one_line(entry.why), room - 4)[:_LINES]:
         yield f"    {line}"
-    command = entry.command.replace("burnish ", f"burnish -C {_quoted(folder)} ", 1) if folder else entry.command
-    yield f"    {paint(command, 'cyan', on=colour)}"
+    yield f"    {paint(_there(entry.command, folder), 'cyan', on=colour)}"
 
 
-def _quoted(folder: str) -> str:
+def _there(command: str, folder: str) -> str:
+    """The same command for a project that lies elsewhere."""
     import shlex
 
-    return shlex.quote(folder)
+    return command.replace("burnish ", f"burnish -C {shlex.quote(folder)} ", 1) if folder else command

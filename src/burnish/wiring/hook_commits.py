@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import time
@@ -21,6 +20,7 @@ from burnish.views import finding_json
 from burnish.wiring.adhoc import Reviewed, Wish, review_change
 from burnish.wiring.discretion import from_here
 from burnish.wiring.helpers import Stops
+from burnish.wiring.hook_news import commits_folder
 from burnish.wiring.reader import home_of
 
 KEPT = 50
@@ -52,8 +52,7 @@ class CommitReviews:
 
     @classmethod
     def of(cls, found: Found) -> CommitReviews:
-        key = hashlib.sha256(os.fsencode(found.common_dir)).hexdigest()[:16]
-        return cls(home_of() / "hooks" / "commits" / key)
+        return cls(commits_folder(home_of(), found.common_dir))
 
     def keep(self, review: CommitReview) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
