@@ -19,10 +19,6 @@ def spoken(name: str, case: str, **changes: Any) -> Spoken:
     return Spoken(**{**values, **changes})
 
 
-def cases(name: str) -> list[str]:
-    return list(json.loads((FOLDER / f"{name}.json").read_text()))
-
-
 def request(**changes: Any) -> AgentRequest:
     values = {"agent": "it", "role": "implement", "phase": "implement", "prompt": "The prompt.", "task": 1, "cycle": 1}
     if changes.get("read_only"):

@@ -38,6 +38,10 @@ class ModelServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """From now on nobody is at home: connections are refused."""
         self.over.set()
         self._server.shutdown()
         self._server.server_close()

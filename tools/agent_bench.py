@@ -20,10 +20,15 @@ from burnish.agents.runner import Retry, Runner
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop
+from burnish.proc.sandbox import Sandbox, available
 from testing.model_server import ModelServer
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Turn
 from testing.userrepo import UserRepo
 from tools.agent_programs import KEY, Program
+
+
+class Lacks(Exception):
+    """The program has no such thing, or it cannot be had here."""
 
 
 @dataclass
@@ -35,28 +40,41 @@ class Bench:
     server: ModelServer
     repo: UserRepo
     key: str = KEY
+    # bubblewrap around every call
+    confined: bool = False
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
 
     @property
     def env(self) -> dict[str, str]:
-        home = self.root / "home"
         path = f"{self.program.bin}{os.pathsep}{os.environ['PATH']}"
-        variables = {"HOME": str(home), "PATH": path, "TMPDIR": str(self.root / "tmp"), self.program.key: self.key}
+        variables = {"HOME": str(self.home), "PATH": path, "TMPDIR": str(self.root / "tmp"), self.program.key: self.key}
         return variables | self.program.env(self.server.url)
 
-    def call(self, *, seconds: float = 60, stop: Stop | None = None, **changes: Any) -> AgentReply:
+    def call(
+        self, *, seconds: float = 60, stop: Stop | None = None, entry: AgentSettings | None = None, **changes: Any
+    ) -> AgentReply:
         """As burnish itself calls it; once, so that a failure is seen and not waited for."""
-        call_dir = Path(tempfile.mkdtemp(dir=self.root / "calls"))
+        # where burnish keeps them: hidden from the program but for its own
+        calls = self.home / "burnish" / "calls"
+        calls.mkdir(parents=True, exist_ok=True)
+        call_dir = Path(tempfile.mkdtemp(dir=calls))
         role = "review" if changes.get("read_only") else "implement"
         values: dict[str, Any] = {"role": role, "phase": role, "prompt": "Do it.", "task": 1, "cycle": 1}
         values |= {"agent": "it", "model": self.program.model, "cwd": self.repo.path, "timeout_seconds": seconds}
-        settings = {"it": AgentSettings(name="it", kind=self.program.name)}
+        settings = {"it": entry or AgentSettings(name="it", kind=self.program.name)}
+        # the place of work is not the person's checkout, which nobody may write
+        checkout = self.root / "checkout" if self.confined else self.repo.path
         with mock.patch.dict(os.environ, self.env):
             runner = Runner(
                 settings,
-                checkout=self.repo.path,
+                checkout=checkout,
                 lock_dir=self.root / "locks",
                 stop=stop,
                 retry=Retry(attempts=1),
+                sandbox=Sandbox(self.home, checkout, self.home / "burnish") if self.confined else None,
             )
             return runner.call(AgentRequest(call_dir=call_dir, **{**values, **changes}))
 
@@ -83,7 +101,7 @@ class Bench:
         found = []
         for process in psutil.process_iter():
             try:
-                if process.environ().get("HOME") == str(self.root / "home"):
+                if process.environ().get("HOME") == str(self.home):
                     found.append(f"{process.pid} {process.name()}")
             except psutil.Error:
                 continue
@@ -91,19 +109,23 @@ class Bench:
 
 
 @contextmanager
-def bench(program: Program, brain: Brain, *, generous: bool = False) -> Iterator[Bench]:
+def bench(program: Program, brain: Brain, *, generous: bool = False, confined: bool = False) -> Iterator[Bench]:
+    if confined and (why := available()):
+        raise Lacks(why)
     # not in the temporary folder: codex wants its home elsewhere
     places = program.folder.parent / "runs"
     places.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=places, ignore_cleanup_errors=True) as name, ModelServer(brain) as server:
         root = Path(name)
-        for folder in ("home", "calls", "locks", "tmp"):
+        for folder in ("home", "checkout", "locks", "tmp"):
             (root / folder).mkdir()
         files = program.home(server.url) | (program.generous(server.url) if generous else {})
         for path, text in files.items():
             (root / "home" / path).parent.mkdir(parents=True, exist_ok=True)
             (root / "home" / path).write_text(text)
-        yield Bench(program, root, server, UserRepo.make(root / "repo"))
+        place = root / "home" / "burnish" / "work" if confined else root / "repo"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        yield Bench(program, root, server, UserRepo.make(place), confined=confined)
 
 
 def script(*moves: Move) -> Brain:

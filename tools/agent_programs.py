@@ -43,8 +43,12 @@ class Program:
     python: bool = False
     # has it a way to be held to a JSON schema?
     schema: bool = False
-    # goes on trying by itself without end; then it is our clock that fails it
-    endless: bool = False
+    # can it go on in an earlier session?
+    resumes: bool = True
+    # the program as a person lets it work, prompt on stdin; empty: it has no hook for its stop
+    at_work: tuple[str, ...] = ()
+    # words that make it speak the Agent Client Protocol
+    acp: tuple[str, ...] = ()
     # why it cannot be run here
     unable: str = ""
 
@@ -140,6 +144,7 @@ PROGRAMS = {
         key="ANTHROPIC_API_KEY",
         model="sonnet",
         control=("claude", "-p"),
+        at_work=("claude", "-p", "--model", "sonnet"),
         generous=lambda url: {
             ".claude/settings.json": json.dumps({"permissions": {"allow": ["Bash", "Write", "Edit"]}})
         },
@@ -155,6 +160,11 @@ PROGRAMS = {
         "0.166.0",
         home=_codex_home,
         control=("codex", "exec", "-s", "workspace-write", "-"),
+        # a hook is trusted at the terminal, where nobody sits here
+        at_work=(
+            *("codex", "exec", "--disable", "plugins", "--dangerously-bypass-approvals-and-sandbox"),
+            *("--dangerously-bypass-hook-trust", "-m", MODEL, "-"),
+        ),
         generous=lambda url: {
             ".codex/config.toml": 'sandbox_mode = "danger-full-access"\n' + _codex_home(url)[".codex/config.toml"]
         },
@@ -175,6 +185,8 @@ PROGRAMS = {
         key="GEMINI_API_KEY",
         model="gemini-2.5-pro",
         control=("gemini", "-o", "json", "-m", "gemini-2.5-pro"),
+        at_work=("gemini", "-o", "json", "--skip-trust", "--approval-mode", "yolo", "-m", "gemini-2.5-pro"),
+        acp=("--acp", "-m", "gemini-2.5-pro"),
         control_env={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
         generous=lambda url: {".gemini/settings.json": _login("gemini-api-key", allow=True)},
         hostile={".gemini/settings.json": _settings("SessionStart", "BeforeAgent", "BeforeTool", "AfterAgent")},
@@ -186,6 +198,8 @@ PROGRAMS = {
         env=lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": MODEL},
         home=lambda url: {".qwen/settings.json": _login("openai")},
         control=("qwen", "-o", "json"),
+        at_work=("qwen", "-o", "json", "--approval-mode", "yolo"),
+        acp=("--acp",),
         generous=lambda url: {".qwen/settings.json": _login("openai", allow=True)},
         schema=True,
         hostile={".qwen/settings.json": _settings("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop")},
@@ -197,6 +211,8 @@ PROGRAMS = {
         env=lambda url: {"COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_OFFLINE": "true"},
         key="COPILOT_PROVIDER_API_KEY",
         control=("copilot", "--output-format", "json", "--model", MODEL),
+        at_work=("copilot", "--output-format", "json", "--allow-all-tools", "--model", MODEL),
+        acp=("--acp", "--model", MODEL),
         control_env={"COPILOT_ALLOW_ALL": "true"},
         hostile={
             ".github/hooks/x.json": _copilot_hooks("sessionStart", "userPromptSubmitted", "preToolUse", "agentStop"),
@@ -210,7 +226,7 @@ PROGRAMS = {
         home=_opencode_home,
         key="OPENCODE_API_KEY",
         model=f"scripted/{MODEL}",
-        endless=True,
+        acp=("acp",),
         control=("opencode", "run", "-m", f"scripted/{MODEL}"),
         generous=lambda url: _opencode_home(url, allow=True),
         hostile={
@@ -224,6 +240,7 @@ PROGRAMS = {
         "aider-chat",
         "0.86.2",
         python=True,
+        resumes=False,
         env=lambda url: {"OPENAI_API_BASE": f"{url}/v1"},
         model=f"openai/{MODEL}",
         control=("aider", "--yes-always", "--no-check-update", "--model", f"openai/{MODEL}", "--message", "Do it."),

@@ -34,8 +34,6 @@ def record(program: Program) -> Path:
         schema = json.dumps(contract.json_schema()) if program.schema else ""
         cases["review"] = _recorded(it, read_only=True, schema=schema, number=NUMBER, seconds=120)
         for name, move in FAILURES.items():
-            if program.endless and name in ("429", "500", "cut"):
-                continue
             it.server.brain = script(move)
             it.key = "bad-key" if name == "401" else it.key.replace("bad", "test")
             cases[name] = _recorded(it, seconds=150)
@@ -50,11 +48,12 @@ def _recorded(it: Bench, **changes: Any) -> dict[str, Any]:
         it.call(**changes)
     except PhaseFailed as failure:
         print(f"    {failure.what}")
-    folder = max((it.root / "calls").iterdir(), key=lambda path: path.stat().st_mtime) / "try-1"
+    folder = max((it.home / "burnish" / "calls").iterdir(), key=lambda path: path.stat().st_mtime) / "try-1"
     outcome = json.loads((folder / "outcome.json").read_text())
     kept = {name: _tidy(it, folder / name) for name in AGENTS[it.program.name].keeps if (folder / name).exists()}
     texts = {name: _tidy(it, folder / name) for name in ("stdout", "stderr")}
-    return {"exit_code": outcome["exit_code"], **texts, "files": kept}
+    ended = {"ended": outcome["ended"]} if outcome["ended"] != "exit" else {}
+    return {"exit_code": outcome["exit_code"], **ended, **texts, "files": kept}
 
 
 def _tidy(it: Bench, path: Path) -> str:

@@ -8,18 +8,23 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from burnish.agents.base import AgentSettings
 from burnish.core.review import Review, Verdict
 from burnish.core.status import ErrorCode
 from burnish.proc.run import Stop
+from burnish.proc.sandbox import available
 from burnish.review import contract
 from testing.lab import Lab
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write
-from tools.agent_bench import Bench, bench, script
+from tools.agent_bench import Bench, Lacks, bench, script
+from tools.agent_extras import holds_up, speaks_acp
 from tools.agent_programs import Program
 
 NUMBER = "8f2c41d09b7e"
+MARK = "first-session"
 APPROVAL = {
     "number": NUMBER,
     "verdict": "approved",
@@ -36,8 +41,8 @@ APPROVAL = {
 # the trials: each gives a remark for the table, or raises AssertionError
 
 
-def implements(program: Program) -> str:
-    with bench(program, script()) as it:
+def implements(program: Program, *, confined: bool = False) -> str:
+    with bench(program, script(), confined=confined) as it:
         target = it.repo.path / "hello.txt"
         it.server.brain = editing(program, target)
         reply = it.call(seconds=120)
@@ -53,10 +58,10 @@ def editing(program: Program, target: Path) -> Brain:
     return script(Write(str(target), "hello\n"), Say("All done."))
 
 
-def reads_only(program: Program) -> str:
+def reads_only(program: Program, *, confined: bool = False) -> str:
     """Whatever the model tries and the user allows."""
-    with bench(program, script(), generous=True) as it:
-        inside, outside = it.repo.path / "leak.txt", it.root / "home" / "leak.txt"
+    with bench(program, script(), generous=True, confined=confined) as it:
+        inside, outside = it.repo.path / "leak.txt", it.home / "leak.txt"
         shell = f"echo x > {inside}; git commit -q --allow-empty -m leak; git log --output={inside}; echo x > {outside}"
         tries = (Write(str(inside), "x\n"), Shell(shell), Write(str(outside), "x\n"), Say("I have looked."))
         if program.name == "aider":
@@ -90,19 +95,26 @@ def said_block() -> Say:
     return Say(f"I have looked.\n\n```burnish-verdict {NUMBER}\n{body}\n```\n")
 
 
-def loops(program: Program) -> str:
-    """Reject, fix, approve: the whole of `burnish run`, this program in every role."""
+def loops(program: Program, *, confined: bool = False) -> str:
+    """Reject, fix, approve: the whole of `burnish run`, this program in every role; confined, in one session."""
+    if confined and (why := available()):
+        raise Lacks(why)
     with bench(program, script()) as it:
-        lab = Lab(it.root, it.repo, {**it.env, "BURNISH_HOME": str(it.root / "home" / "burnish")})
-        roles = f"agent: {program.name}\nagents: {{{program.name}: {{model: {program.model}}}}}\n"
-        review = f"review: {{agents: [{program.name}]}}\nchecks: {{test: null, lint: null}}\n"
-        lab.repo.commit({"burnish.yaml": roles + review}, "settings")
+        lab = Lab(it.root, it.repo, {**it.env, "BURNISH_HOME": str(it.home / "burnish")})
+        again = confined and program.resumes
+        entry = f"{{model: {program.model}, resume: {str(again).lower()}}}"
+        roles = f"agent: {program.name}\nagents: {{{program.name}: {entry}}}\nreview: {{agents: [{program.name}]}}\n"
+        rest = f"checks: {{test: null, lint: null}}\nsandbox: {{mode: {'require' if confined else 'off'}}}\n"
+        lab.repo.commit({"burnish.yaml": roles + rest}, "settings")
         it.server.brain = whole_story(program)
         lab.add("Add a division to app.py")
         said = lab.burnish("run", "1", code=None)
         task = lab.task(1)
         assert task["status"] == "verified", f"{task['status']}: {said.out[-500:]} {said.err[-500:]}"
         assert task["cycle"] == 2, f"cycle {task['cycle']}"
+        assert lab.show()["sandbox"] == ("bubblewrap" if confined else "none")
+        mended = [turn for turn, _ in it.server.turns if "Zero is not handled" in turn.prompt]
+        assert again == any(remembers(turn) for turn in mended), "resumed" if not again else "began anew"
         return f"{len(it.server.turns)} turns"
 
 
@@ -120,9 +132,32 @@ def whole_story(program: Program) -> Brain:
         text = GOOD if fix else BAD
         if program.name == "aider":
             return Say(f"app.py\n```\n{text}```\n\nAll done.")
-        return Shell(f"cat > app.py <<'END_OF_FILE'\n{text}END_OF_FILE\n") if turn.number == 0 else Say("All done.")
+        told = Shell(f": {MARK}; cat > app.py <<'END_OF_FILE'\n{text}END_OF_FILE\n")
+        return told if turn.number == 0 else Say("All done.")
 
     return brain
+
+
+def remembers(turn: Turn) -> bool:
+    """Are the model's own moves of an earlier session part of the request? The mark is in no file and no prompt."""
+    return turn.number == 0 and MARK in json.dumps(turn.body)
+
+
+def resumes(program: Program) -> str:
+    """Called again with the session of the first call, it brings along what was said there."""
+    if not program.resumes:
+        raise Lacks("it cannot")
+    with bench(program, script(Shell(f": {MARK}"), Say("All done."))) as it:
+        entry = AgentSettings(name="it", kind=program.name, resume=True)
+        first = it.call(entry=entry, seconds=150)
+        assert first.session, "it told no session"
+        before = len(it.server.turns)
+        second = it.call(entry=entry, session=first.session, role="improve", phase="improve", seconds=150)
+        assert "All done" in second.text, second.text[:300]
+        asked = [turn for turn, _ in it.server.turns[before:]]
+        assert any(remembers(turn) for turn in asked), "it began anew"
+        assert first.tokens <= second.tokens, f"{first.tokens}, then {second.tokens} tokens"
+        return f"session {first.session}"
 
 
 def _judgement(turn: Turn, number: str, bad: bool) -> Move:
@@ -155,12 +190,18 @@ def cut_off(program: Program) -> str:
         return _failed(it, retryable=True)
 
 
+def unreachable(program: Program) -> str:
+    with bench(program, script()) as it:
+        it.server.hang_up()
+        return _failed(it, retryable=True)
+
+
 def _failed(it: Bench, *, retryable: bool) -> str:
-    endless = it.program.endless and retryable
-    failure = it.failure(seconds=45 if endless else 150)
-    assert failure.code is (ErrorCode.TIMEOUT if endless else ErrorCode.AGENT_FAILED), failure
+    failure = it.failure(seconds=200)
+    assert failure.code is ErrorCode.AGENT_FAILED, failure
     assert failure.retryable is retryable, f"retryable={failure.retryable}: {failure.what}"
-    return "by the clock alone" if endless else failure.what[:120]
+    assert not it.left(), it.left()
+    return failure.what[:120]
 
 
 def hangs(program: Program) -> str:
@@ -200,7 +241,7 @@ def ignores_repository(program: Program) -> str:
     if not program.hostile:
         return "no such settings"
     with bench(program, script(Say("Nothing to do."))) as it:
-        mark = it.root / "home" / "mark"
+        mark = it.home / "mark"
         it.repo.commit({path: text.replace("{mark}", str(mark)) for path, text in program.hostile.items()})
         link = it.root / "link"
         link.symlink_to(it.repo.path)
@@ -229,13 +270,20 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "reads only": reads_only,
     "review read": answers,
     "reject, fix, approve": loops,
+    "resume": resumes,
+    "confined: implements": partial(implements, confined=True),
+    "confined: reads only": partial(reads_only, confined=True),
+    "confined: reject, fix, approve": partial(loops, confined=True),
     "401": refuses(401, retryable=False),
     "404": refuses(404, retryable=False),
     "429": refuses(429, retryable=True),
     "500": refuses(500, retryable=True),
     "cut stream": cut_off,
+    "no server": unreachable,
     "hang": hangs,
     "stop": stops,
     "hostile settings": ignores_repository,
+    "stop hook": holds_up,
+    "acp": speaks_acp,
     "start-up": starts,
 }

@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from tools.agent_bench import Lacks
 from tools.agent_programs import PROGRAMS, Program, place
 from tools.agent_trials import TRIALS
 
@@ -31,15 +32,19 @@ def tried(program: Program, only: list[str]) -> dict[str, Any]:
         if only and name not in only:
             continue
         begun = time.monotonic()
+        lacks = ""
         try:
             told, good = trial(program), True
+        except Lacks as missing:
+            told, good, lacks = str(missing), True, str(missing)
         except Exception as problem:
             told, good = f"{type(problem).__name__}: {str(problem)[:400]}", False
             if not isinstance(problem, AssertionError):
                 told += "\n" + traceback.format_exc(limit=-3)
         took = round(time.monotonic() - begun, 1)
-        found[name] = {"good": good, "told": told, "seconds": took}
-        print(f"{program.name:9} {name:22} {took:6.1f} s  {'ok    ' if good else 'FAILED'} {told}", flush=True)
+        found[name] = {"good": good, "told": told, "seconds": took, "lacks": lacks}
+        word = "–" if lacks else "ok" if good else "FAILED"
+        print(f"{program.name:9} {name:30} {took:6.1f} s  {word:6} {told}", flush=True)
     return {"version": program.version, "unable": "", "trials": found}
 
 
@@ -75,7 +80,7 @@ def _cell(trial: str, found: dict[str, Any] | None) -> str:
         return f"**failed**: {found['told'].splitlines()[0][:80]}".replace("|", "/")
     if trial == "start-up":
         return str(found["told"])
-    return "by the clock alone" if "clock alone" in found["told"] else f"yes, {found['seconds']} s"
+    return f"– ({found['lacks']})" if found.get("lacks") else f"yes, {found['seconds']} s"
 
 
 def write(results: dict[str, Any]) -> None:

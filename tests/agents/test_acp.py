@@ -15,8 +15,8 @@ from burnish.agents import acp as adapter
 from burnish.agents.acp import AcpAgent
 from burnish.agents.base import AgentFailure, AgentSettings, Spoken
 from burnish.agents.runner import Runner
-from burnish.core.agent import AgentReply
-from burnish.errors import PhaseFailed
+from burnish.core.agent import AgentReply, Use
+from burnish.errors import OverBudget, PhaseFailed
 from burnish.proc.sandbox import Sandbox, available
 from testing.extras import needs_extra
 
@@ -86,6 +86,8 @@ def test_a_very_long_message_comes_whole(ask) -> None:
         ("stop max_tokens", False, "max_tokens"),
         ("die", True, "ended before"),
         ("say API Error: 503 Service Unavailable", True, "503"),
+        ("say Error: Authentication failed with provider (HTTP 401).", False, "Authentication failed"),
+        ("say Info: Request failed. Retrying...Error: Last error: 429 slow down", True, "Last error: 429"),
         ("cost 1", True, "empty"),
     ],
 )
@@ -154,3 +156,21 @@ def test_a_missing_program_and_a_missing_extra_say_what_to_do(project, monkeypat
     with pytest.raises(PhaseFailed) as caught:
         project.runner(AgentSettings("zed", "acp", argv=(sys.executable,))).call(project.request("zed"))
     assert (caught.value.code, caught.value.hint) == ("AGENT_MISSING", "pip install 'burnish[acp]'")
+
+
+@acp
+def test_it_tells_its_cost_while_it_works_and_is_ended_when_that_is_too_much(
+    project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.1)
+    settings = AgentSettings("zed", "acp", argv=(sys.executable, "-IS", str(PROGRAM)))
+    orders = "say I begin.\ncost 0.25\nhang 0.5\ncost 0.75\nhang 50"
+    heard: list[tuple[str, float | None]] = []
+
+    def beyond(agent: str, use: Use) -> str | None:
+        heard.append((agent, use.usd))
+        return "too dear" if (use.usd or 0) > 0.5 else None
+
+    with pytest.raises(OverBudget, match="too dear"):
+        project.runner(settings).call(project.request("zed", prompt=orders, timeout_seconds=60.0), beyond=beyond)
+    assert heard[0] == ("zed", 0.25) and heard[-1] == ("zed", 0.75)

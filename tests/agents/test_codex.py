@@ -71,3 +71,16 @@ def test_what_it_tried_again_by_itself_is_no_failure() -> None:
     again = {"type": "error", "message": "Reconnecting... 2/5 (unexpected status 500)"}
 
     assert isinstance(read(STARTED, again, said("Done."), DONE), AgentReply)
+
+
+def test_a_server_that_cannot_be_reached_is_not_waited_for_without_end() -> None:
+    waiting = {"type": "error", "message": "Reconnecting... waiting for network (Connection failed)"}
+
+    def hopeless(*events: dict[str, object]) -> AgentFailure | None:
+        return CodexAgent().hopeless("".join(json.dumps(event) + "\n" for event in events), "")
+
+    found = hopeless(STARTED, waiting, waiting, waiting)
+    assert found and found.retryable and "Connection failed" in found.what
+    assert hopeless(STARTED, waiting, waiting) is None
+    # it came through in between
+    assert hopeless(waiting, waiting, said("Hello"), waiting) is None

@@ -56,3 +56,13 @@ def test_an_error_of_the_session_is_a_failure() -> None:
     assert isinstance(answer, AgentFailure) and answer.retryable
     assert isinstance(read(said("Done."), {**RESULT, "exitCode": 1}), AgentFailure)
     assert isinstance(read(said("Done.")), AgentFailure)
+
+
+def test_refused_again_and_again_it_is_not_waited_for() -> None:
+    def hopeless(*events: dict[str, object]) -> AgentFailure | None:
+        return CopilotAgent().hopeless("".join(json.dumps(event) + "\n" for event in events), "")
+
+    tries = [{"type": "model.call_failure", "data": {"retryAttempt": n, "statusCode": 429}} for n in range(3)]
+    found = hopeless(*tries)
+    assert found and found.retryable and "429" in found.what
+    assert hopeless(*tries[:2]) is None and hopeless(*tries, said("Hello")) is None

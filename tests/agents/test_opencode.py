@@ -61,3 +61,36 @@ def test_an_error_is_a_failure_by_its_status() -> None:
         error = {"name": "APIError", "data": {"message": "no", "statusCode": status}}
         answer = read(said("Done."), step("stop"), {"type": "error", "error": error}, exit_code=1)
         assert isinstance(answer, AgentFailure) and answer.retryable is retryable
+
+
+REFUSED = (
+    'timestamp=2026-11-15T23:15:{second:02}.000Z level=ERROR run=1 message="stream error" providerID=p '
+    'small={small} agent=build mode=primary error.error="AI_APICallError: slow down"\n'
+)
+
+
+def refused(*seconds: int, small: str = "false") -> str:
+    return "".join(REFUSED.format(second=second, small=small) for second in seconds)
+
+
+def test_refused_again_and_again_it_is_not_waited_for() -> None:
+    found = OpencodeAgent().hopeless("", refused(1, 3, 7))
+    assert found and found.retryable and "slow down" in found.what
+
+    assert OpencodeAgent().hopeless("", refused(1, 3)) is None
+    assert OpencodeAgent().hopeless("", refused(1, 3, 7, small="true")) is None
+    # what came before the last step is over
+    moved = json.dumps({**step("tool-calls"), "timestamp": 1794784504000})
+    assert OpencodeAgent().hopeless(moved, refused(1, 3, 7)) is None
+    assert OpencodeAgent().hopeless(moved, refused(1, 5, 7, 9)) is not None
+
+
+def test_an_answer_that_breaks_off_again_and_again_ends_it() -> None:
+    def hopeless(*events: dict[str, object]) -> AgentFailure | None:
+        return OpencodeAgent().hopeless("".join(json.dumps(event) + "\n" for event in events), "")
+
+    begun = {"type": "step_start"}
+    found = hopeless(*[begun, step("unknown")] * 3)
+    assert found and found.retryable
+    # a server that gives no reasons, but whose model works
+    assert hopeless(*[begun, {"type": "tool_use"}, step("unknown")] * 5) is None

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.agents.base import AgentFailure, AgentSettings, Tells
+from burnish.agents.base import AgentFailure, AgentSettings, GivesUp, Tells
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS
 from burnish.core.agent import AgentReply
-from testing.agent_samples import NAMES, cases, request, spoken
+from testing.agent_samples import NAMES, request, spoken
 
 NUMBER = "8f2c41d09b7e"
 every = pytest.mark.parametrize("name", NAMES)
@@ -19,6 +19,15 @@ known = pytest.mark.parametrize("name", [name for name in CLI_KINDS if name in A
 
 def settings(name: str) -> AgentSettings:
     return AgentSettings(name="it", kind=name)
+
+
+def judged(name: str, case: str) -> AgentReply | AgentFailure | None:
+    """As the runner reads it: a program that would have gone on trying was ended."""
+    agent, done = AGENTS[name], spoken(name, case)
+    if done.ended != "enough":
+        return agent.read(done)
+    assert isinstance(agent, GivesUp)
+    return agent.hopeless(done.stdout, done.stderr)
 
 
 @every
@@ -41,9 +50,7 @@ def test_its_review_is_read(name: str) -> None:
 @every
 @pytest.mark.parametrize(("case", "retryable"), [("401", 0), ("404", 0), ("429", 1), ("500", 1), ("cut", 1)])
 def test_a_failure_is_no_answer_and_tells_whether_to_try_again(name: str, case: str, retryable: int) -> None:
-    if case not in cases(name):
-        return  # it goes on trying for ever: nothing to read
-    answer = AGENTS[name].read(spoken(name, case))
+    answer = judged(name, case)
 
     assert isinstance(answer, AgentFailure), answer
     assert answer.retryable is bool(retryable), answer
@@ -51,8 +58,18 @@ def test_a_failure_is_no_answer_and_tells_whether_to_try_again(name: str, case: 
 
 
 @every
+@pytest.mark.parametrize("case", ["implement", "review"])
+def test_nobody_is_given_up_who_works(name: str, case: str) -> None:
+    agent, done = AGENTS[name], spoken(name, case)
+    if isinstance(agent, GivesUp):
+        size = len(done.stdout)
+        for end in range(0, size + 1, max(1, size // 50)):
+            assert agent.hopeless(done.stdout[:end], done.stderr) is None
+
+
+@every
 def test_a_wrong_key_comes_with_a_remedy(name: str) -> None:
-    answer = AGENTS[name].read(spoken(name, "401"))
+    answer = judged(name, "401")
 
     assert isinstance(answer, AgentFailure)
     assert any(word in answer.hint for word in ("login", "log in", "Set ")) and "burnish log" not in answer.hint

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import AgentSettings
-from burnish.agents.runner import Retry
+from burnish.agents.base import AgentFailure, AgentSettings
+from burnish.agents.command import CommandAgent
+from burnish.agents.logins import keep_sessions
+from burnish.agents.runner import Retry, Runner
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop, wait_for_orphans
 
@@ -87,6 +90,40 @@ def test_what_will_not_pass_is_not_tried_again(project) -> None:
         runner.call(project.request())
     assert (caught.value.code, caught.value.retryable) == ("AGENT_FAILED", False)
     assert calls(project) == 1
+
+
+@dataclass(frozen=True)
+class Stubborn(CommandAgent):
+    """Says on stderr that it tries again, without end."""
+
+    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+        return AgentFailure("It tries again.", retryable=True) if stderr.count("again") > 2 else None
+
+
+def test_a_program_that_tries_without_end_is_ended_and_asked_anew(project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.05)
+    entry = project.robot(
+        COUNT + "while n == 0: print('again', file=sys.stderr, flush=True); time.sleep(0.02)\nprint(n)"
+    )
+    runner = Runner(
+        {"robot": entry},
+        checkout=project.root / "checkout",
+        lock_dir=project.root / "locks",
+        retry=Retry(attempts=2, base_seconds=0.05),
+        agents={"command": Stubborn()},
+    )
+
+    assert runner.call(project.request()).text == "1"
+    assert calls(project) == 2
+
+
+def test_where_a_session_is_to_be_kept_its_folder_is_made(tmp_path: Path) -> None:
+    for kind in ("claude", "aider"):
+        keep_sessions(kind, tmp_path)
+    keep_sessions("codex", tmp_path / "none")
+
+    assert not (tmp_path / "none").exists() and not (tmp_path / ".aider").exists()
+    assert (tmp_path / ".claude").stat().st_mode & 0o777 == 0o700
 
 
 def test_pauses_grow_up_to_a_limit() -> None:

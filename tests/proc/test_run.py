@@ -280,3 +280,20 @@ def test_a_directory_that_is_gone_is_named(bench, broken: str) -> None:
         run(bench.python("", **{broken: gone}))
     assert str(gone) in f"{caught.value.what} {caught.value.hint}"
     assert not isinstance(caught.value, ProgramMissing)
+
+
+def test_a_program_of_which_there_was_enough_is_ended_and_did_not_finish(bench, monkeypatch) -> None:
+    monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.05)
+    looked = []
+
+    def enough() -> bool:
+        printed = bench.call_dir / "stdout"
+        looked.append(printed.read_text() if printed.exists() else "")
+        return "again" in looked[-1]
+
+    code = "import time; print('begun', flush=True); time.sleep(0.3); print('again', flush=True); time.sleep(60)"
+    done = run(bench.python(code), enough=enough)
+
+    assert done.ended == "enough" and done.seconds < 20 and not bench.alive()
+    assert len(looked) > 1 and finished_call(bench.call_dir) is None
+    assert run(bench.python("print('again')"), enough=lambda: False).ended == "exit"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ YES, NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 LONGEST_LINE = 64 * 1024 * 1024
 CLOSING_SECONDS = 1.0
 AUTH_REQUIRED = -32000
+# Some end the turn as if all were well, and say only in words that the model gave no answer.
+EXCUSE = re.compile(r"(?:Info: [^\n]*?Retrying\.\.\.\s*)*Error: ")
 
 
 class Refused(Exception):
@@ -71,6 +74,10 @@ class Listener:
                 print(json.dumps({"so_far": {"cost": self.cost}}), flush=True)
 
     @property
+    def last(self) -> str:
+        return next((said.strip() for said in reversed(self.messages) if said.strip()), "")
+
+    @property
     def text(self) -> str:
         return "\n\n".join(said.strip() for said in self.messages if said.strip())
 
@@ -101,6 +108,8 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
     if end.stop_reason != "end_turn":
         raise Refused(f"it stopped without an end ({end.stop_reason})")
+    if excuse := EXCUSE.match(listener.last):
+        raise Refused(listener.last[excuse.end() :])
     return end.usage.total_tokens if end.usage else 0
 
 

@@ -32,6 +32,7 @@ _ENV = {
 _SUM = re.compile(
     r"^> Tokens: ([\d.,]+[kM]?) sent,.*? ([\d.,]+[kM]?) received\.(?:.*?\$([\d.]+) message)?", re.MULTILINE
 )
+_MOST_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,15 @@ class AiderAgent:
         tokens = sum(_count(sum_[1]) + _count(sum_[2]) for sum_ in counted)
         costs = [float(sum_[3].rstrip(".")) for sum_ in counted if sum_[3]]
         return AgentReply(text, cost_usd=sum(costs) if costs else None, tokens=tokens)
+
+    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """It tries for 80 seconds, and has no setting for that."""
+        *_, last = stdout.split("\nTokens: ")
+        tries = last.split("\nRetrying in ")
+        if len(tries) <= _MOST_TRIES:
+            return None
+        told = next((line for line in tries[-2].splitlines() if "Error" in line), "the server does not answer")
+        return failure("aider", told, cut=True, login=_LOGIN)
 
 
 def _count(word: str) -> int:

@@ -112,3 +112,12 @@ class Tells(Protocol):
     def progress(self, piece: str) -> str:
         """From the newest 1000 bytes or so of its output, cut anywhere; empty if they tell nothing."""
         ...
+
+
+@runtime_checkable
+class GivesUp(Protocol):
+    """An agent whose program goes on trying for minutes or without end, and shows it."""
+
+    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """From the last of its output so far: why nobody should wait any longer."""
+        ...

@@ -19,6 +19,7 @@ _QUIET = (
     *("--disable", "plugins", "--disable", "hooks", "--ignore-rules", "--skip-git-repo-check", "--color", "never"),
     *("-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "feedback.enabled=false"),
 )
+_MOST_WAITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,14 @@ class CodexAgent:
 
     def progress(self, piece: str) -> str:
         return telling(piece)
+
+    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """A server that it cannot reach it waits for without end, and no setting says otherwise."""
+        waits, told = 0, ""
+        for event in json_lines(stdout):
+            told = words(event.get("message"))
+            waits = waits + 1 if event.get("type") == "error" and "waiting for network" in told else 0
+        return failure("codex", told, cut=True) if waits >= _MOST_WAITS else None
 
 
 def _failed(problem: str, done: Spoken) -> AgentFailure:

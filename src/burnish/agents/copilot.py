@@ -15,6 +15,7 @@ _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
 _USAGE = "usage.json"
 # Three ways to say the same: what exists, what is denied, and nobody to ask.
 _LOOK = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
+_MOST_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,21 @@ class CopilotAgent:
 
     def progress(self, piece: str) -> str:
         return telling(piece)
+
+    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """It tries five times, which takes a minute after 429."""
+        again, status = 0, None
+        for event in json_lines(stdout):
+            match event:
+                case {"type": "model.call_failure", "data": {"retryAttempt": int(again)}}:
+                    status = dig(event, "data", "statusCode")
+                case {"type": "assistant.message"}:
+                    again = 0
+        if again < _MOST_TRIES:
+            return None
+        told = f"the server answered {status or 'nothing whole'} again and again"
+        code = status if isinstance(status, int) else None
+        return failure("copilot", told, status=code, cut=code is None, login=_LOGIN)
 
 
 def _reply(text: str, session: str | None, usage: Any) -> AgentReply:

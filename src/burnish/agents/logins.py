@@ -17,6 +17,16 @@ LOGINS: dict[str, tuple[str, ...]] = {
     "cursor": (".cursor", ".config/cursor", ".local/share/cursor-agent"),
     "amp": (".config/amp", ".local/share/amp"),
 }
+# Where each keeps the sessions that it can go on in.
+_SESSIONS = {
+    "claude": ".claude",
+    "codex": ".codex",
+    "gemini": ".gemini",
+    "opencode": ".local/share/opencode",
+    "copilot": ".copilot",
+    "qwen": ".qwen",
+    "cursor": ".cursor",
+}
 _PROGRAMS = {"cursor-agent": "cursor", "claude-agent-acp": "claude", "codex-acp": "codex"}
 # Variables that put one program's folder elsewhere. XDG_… names everybody's folder: of that, only its own part.
 _FOLDERS = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME")
@@ -33,3 +43,9 @@ def login_of(kind: str, program: str, home: Path, env: Mapping[str, str]) -> tup
         if env.get(variable, "").startswith("/"):
             places += [Path(env[variable]) / one.removeprefix(f"{usual}/") for one in names if one.startswith(usual)]
     return tuple(places)
+
+
+def keep_sessions(kind: str, home: Path) -> None:
+    """The folder for its sessions, made as the program would make it: one that is not there is not let through."""
+    if kind in _SESSIONS and home.is_dir():
+        (home / _SESSIONS[kind]).mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
@@ -21,6 +23,9 @@ _QUIET = (
     # opencode.json, .opencode and .claude of the repository, which may name programs
     *("OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_EXTERNAL_SKILLS"),
 )
+_MOST_TRIES = 3
+# not of the small model that finds a title
+_REFUSED = re.compile(r'^timestamp=(\S+) .*message="stream error".* small=false .*error\.error="(.*)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class OpencodeAgent:
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # not `--auto`: what is neither allowed nor denied is refused, as nobody can be asked
-        argv = [self.program, "run", "--pure", "--format", "json"]
+        argv = [self.program, "run", "--pure", "--format", "json", "--print-logs", "--log-level", "ERROR"]
         if request.model:
             argv += ["-m", request.model]
         if settings.resume and request.session:
@@ -83,6 +88,27 @@ class OpencodeAgent:
 
     def progress(self, piece: str) -> str:
         return telling(piece)
+
+    def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
+        """After 429 and 5xx it waits a minute, or what the server asks for; a cut answer it wants anew for ever."""
+        moved, broken = 0, 0
+        for event in json_lines(stdout):
+            cut = event.get("type") == "step_finish" and dig(event, "part", "reason") not in ("stop", "tool-calls")
+            if event.get("type") == "step_start":
+                continue
+            broken, moved = (broken + 1, moved) if cut else (0, number(event.get("timestamp")))
+        refused = [said for time, said in _REFUSED.findall(stderr) if _milliseconds(time) > moved]
+        if max(broken, len(refused)) < _MOST_TRIES:
+            return None
+        told = refused[-1] if refused else "the answer broke off"
+        return failure("opencode", f"{told}, {_MOST_TRIES} times", cut=True, login=_LOGIN)
+
+
+def _milliseconds(time: str) -> float:
+    try:
+        return datetime.fromisoformat(time).timestamp() * 1000
+    except ValueError:
+        return 0.0
 
 
 def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:

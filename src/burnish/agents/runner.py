@@ -5,21 +5,21 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, GivesUp, Tells
 from burnish.agents.env import agent_environment
-from burnish.agents.logins import login_of
-from burnish.agents.meter import Beyond
+from burnish.agents.logins import keep_sessions, login_of
+from burnish.agents.meter import Beyond, Spending
 from burnish.agents.program import located
 from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.status import ErrorCode
-from burnish.errors import BurnishError, PhaseFailed
+from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc.run import (
     Command,
     DiskFull,
@@ -33,6 +33,7 @@ from burnish.proc.sandbox import Sandbox
 from burnish.proc.slots import slot
 
 OnOutput = Callable[[str], None]
+_END_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,15 @@ class Retry:
 
     def pause(self, attempt: int) -> float:
         return float(min(self.most_seconds, self.base_seconds * 2 ** (attempt - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """Who listens to a call, who waits for its end, and who may end it."""
+
+    on_output: OnOutput | None
+    lock_file: Path | None
+    beyond: Beyond | None
 
 
 class Runner:
@@ -75,7 +85,11 @@ class Runner:
         lock_file: Path | None = None,
         beyond: Beyond | None = None,
     ) -> AgentReply:
-        """What the agent said, from an earlier call that was cut off after it had ended if there is one."""
+        """What the agent said, from an earlier call that was cut off after it had ended if there is one.
+
+        `beyond` is asked while it works, where it tells what it uses: a reason ends it.
+        """
+        watch = _Watch(on_output, lock_file, beyond)
         with _as_phase_failures():
             write_private(request.call_dir / "prompt.md", request.prompt)
         if (reply := self.answered(request)) is not None:
@@ -86,12 +100,12 @@ class Runner:
             asked.append(entry.name)
             try:
                 with _as_phase_failures():
-                    return self._ask(request, entry, on_output, lock_file)
+                    return self._ask(request, entry, watch)
             except PhaseFailed as failure:
                 # Out of time means a half-done workspace: the engine must see to that first.
                 if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in asked:
                     raise
-                request = replace(request, agent=entry.fallback, model=None)
+                request = replace(request, agent=entry.fallback, model=None, session=None)
 
     def answered(self, request: AgentRequest) -> AgentReply | None:
         """The reply to this very request, if it was given before burnish was cut off. Starts nothing."""
@@ -107,18 +121,12 @@ class Runner:
     def _question(self, request: AgentRequest, entry: AgentSettings) -> Question:
         return Question(replace(request, model=request.model or entry.model), entry, self._agent(entry))
 
-    def _ask(
-        self,
-        request: AgentRequest,
-        entry: AgentSettings,
-        on_output: OnOutput | None,
-        lock_file: Path | None,
-    ) -> AgentReply:
+    def _ask(self, request: AgentRequest, entry: AgentSettings, watch: _Watch) -> AgentReply:
         """One agent, as often as it makes sense."""
         question = self._question(request, entry)
         for attempt in count(1):
             with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
-                answer = self._once(question, on_output, lock_file)
+                answer = self._once(question, watch)
             if isinstance(answer, AgentReply):
                 return answer
             if not answer.retryable or attempt >= self._retry.attempts:
@@ -132,13 +140,21 @@ class Runner:
                 break
         raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
 
-    def _once(
-        self, question: Question, on_output: OnOutput | None, lock_file: Path | None
-    ) -> AgentReply | AgentFailure:
+    def _once(self, question: Question, watch: _Watch) -> AgentReply | AgentFailure:
         folder = question.new_folder()
         call = question.describe(folder)
-        command = self._command(question, call, folder, lock_file)
-        done = run(command, stop=self._stop, on_output=_readable(question.agent, on_output))
+        command = self._command(question, call, folder, watch.lock_file)
+        patience = Patience(question.agent, folder, Spending(question.entry, folder, watch.beyond))
+        done = run(
+            command,
+            stop=self._stop,
+            on_output=_readable(question.agent, watch.on_output),
+            enough=patience.over if patience.looks else None,
+        )
+        if done.ended == "enough" and patience.spending.why:
+            raise OverBudget(patience.spending.why, hint="Raise the budget, then `burnish retry` goes on from here.")
+        if done.ended == "enough" and patience.why:
+            return patience.why
         if done.ended == "timeout":
             limit = _minutes(question.request.timeout_seconds)
             raise PhaseFailed(
@@ -161,6 +177,8 @@ class Runner:
             writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
             # where ours talks to the program for it, the login is that program's
             program = (*question.entry.argv, argv[0])[0]
+            if question.entry.resume:
+                keep_sessions(question.entry.kind, self._sandbox.home)
             login = login_of(question.entry.kind, program, self._sandbox.home, env)
             argv = self._sandbox.around(argv, env=env, writable=writable, readable=readable, login=login)
         return Command(
@@ -192,6 +210,37 @@ class Runner:
                 hint=f"Known kinds: {', '.join(sorted(self._agents))}.",
             )
         return self._agents[entry.kind]
+
+
+@dataclass(slots=True)
+class Patience:
+    """With a program that tries again and again by itself: we do that better, and say so."""
+
+    agent: Agent
+    folder: Path
+    spending: Spending
+    why: AgentFailure | None = None
+
+    @property
+    def looks(self) -> bool:
+        return self.spending.looks or isinstance(self.agent, GivesUp)
+
+    def over(self) -> bool:
+        if self.spending.over():
+            return True
+        if isinstance(self.agent, GivesUp):
+            self.why = self.agent.hopeless(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
+        return self.why is not None
+
+
+def _end(path: Path) -> str:
+    """What was printed last, from a whole line on."""
+    with suppress(OSError), path.open("rb") as file:
+        begun = max(0, path.stat().st_size - _END_BYTES)
+        file.seek(begun)
+        text = file.read(_END_BYTES).decode("utf-8", "replace")
+        return text.partition("\n")[2] if begun else text
+    return ""
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)

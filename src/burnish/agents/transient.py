@@ -14,7 +14,7 @@ _TRANSIENT = re.compile(
     r"\b(?:429|502|503|504|529)\b|rate.?limit|too many requests|overloaded|high demand|temporary error"
     r"|(?:temporarily|service) unavailable|stream (?:disconnected|closed|ended)"
     r"|internal ?server ?error|service ?unavailable ?error|api ?connection ?error"
-    r"|premature close|socket hang up|finish.reason"
+    r"|premature close|socket hang up|finish.reason|fetch failed|(?:unable to|cannot) connect"
     r"|gateway time.?out|connection (?:reset|refused|aborted|timed out|error)|network is unreachable"
     r"|temporary failure in name resolution|\b(?:ECONNRESET|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)\b",
     re.IGNORECASE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import marshal
 import os
 import selectors
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.proc import shim
+from burnish.proc.ending import Done, done_of, finished_call, read_outcome
 from burnish.proc.orphans import held, wait_for_orphans
 from burnish.proc.stop import Stop, Stopped
 from burnish.proc.text import clean_text, read_text
@@ -40,6 +40,9 @@ __all__ = [
 SHIM = str(Path(shim.__file__).resolve())
 # The shim needs at most so long to end everything; a shim that takes longer is itself in trouble.
 _PATIENCE = shim.GRACE + shim.GIVE_UP + 2.0
+# How often it is asked whether a program should go on.
+_LOOK_EVERY = 2.0
+Enough = Callable[[], bool]
 
 
 class ProgramMissing(BurnishError):
@@ -73,31 +76,23 @@ class Command:
     wrapped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How it ended. `ended` is exit, timeout, stopped or orphaned; the bytes are those before any cut."""
-
-    exit_code: int | None
-    signal: int | None
-    ended: str
-    seconds: float
-    stdout: Path
-    stderr: Path
-    stdout_bytes: int
-    stderr_bytes: int
-
-
-def run(command: Command, *, stop: Stop | None = None, on_output: Callable[[str], None] | None = None) -> Done:
-    """Run it to its end, ours or its own. `on_output` hears the latest line now and then."""
+def run(
+    command: Command,
+    *,
+    stop: Stop | None = None,
+    on_output: Callable[[str], None] | None = None,
+    enough: Enough | None = None,
+) -> Done:
+    """Run it to its end, ours or its own. `on_output` hears the latest line now and then; `enough` may end it."""
     stop = stop or Stop()
     for name in ("outcome.json", "stdout", "stderr"):
         (command.call_dir / name).unlink(missing_ok=True)
     if stop.requested:
-        return _done(command.call_dir, {"ended": "stopped"})
+        return done_of(command.call_dir, {"ended": "stopped"})
     with stop.listening() as ear, _shim(command, live=on_output is not None) as talk:
-        last_word = talk.follow(ear, stop, on_output or (lambda _: None))
-    if last_word == ["done"] and (outcome := _read_outcome(command.call_dir)):
-        return _done(command.call_dir, outcome)
+        last_word = talk.follow(ear, stop, on_output or (lambda _: None), enough)
+    if last_word == ["done"] and (outcome := read_outcome(command.call_dir)):
+        return done_of(command.call_dir, outcome)
     raise _trouble(command, last_word)
 
 
@@ -110,6 +105,7 @@ class _Talk:
         self.control, self.words = process.stdin.fileno(), process.stdout.fileno()
         self.main = 0
         self.give_up: float | None = None
+        self.look_at = 0.0
 
     def order(self, *, live: bool, keep: list[int]) -> None:
         command = self.command
@@ -130,9 +126,10 @@ class _Talk:
         with contextlib.suppress(BrokenPipeError):
             shim.write_all(self.control, len(order).to_bytes(8, "big") + order)
 
-    def follow(self, ear: int, stop: Stop, on_output: Callable[[str], None]) -> list[str]:
+    def follow(self, ear: int, stop: Stop, on_output: Callable[[str], None], enough: Enough | None) -> list[str]:
         """Listen until the shim has said its last word."""
         deadline = time.monotonic() + self.command.timeout_seconds
+        self.look_at = time.monotonic() + _LOOK_EVERY if enough else deadline
         buffer, last = b"", [""]
         with selectors.DefaultSelector() as selector:
             selector.register(ear, selectors.EVENT_READ)
@@ -144,6 +141,8 @@ class _Talk:
                     self.send(b"k" if stop.now else b"t")
                 if time.monotonic() >= deadline and self.give_up is None:
                     self.send(b"o")
+                if enough:
+                    self._ask(enough)
                 if self.give_up is not None and time.monotonic() >= self.give_up:
                     return ["stuck"]
                 if self.words in ready:
@@ -154,7 +153,13 @@ class _Talk:
                     last = self._hear(lines, on_output) or last
 
     def _pause(self, deadline: float) -> float:
-        return max(0.0, (deadline if self.give_up is None else self.give_up) - time.monotonic())
+        return max(0.0, (min(deadline, self.look_at) if self.give_up is None else self.give_up) - time.monotonic())
+
+    def _ask(self, enough: Enough) -> None:
+        if self.give_up is None and time.monotonic() >= self.look_at:
+            self.look_at = time.monotonic() + _LOOK_EVERY
+            if enough():
+                self.send(b"e")
 
     def _hear(self, lines: list[bytes], on_output: Callable[[str], None]) -> list[str]:
         last: list[str] = []
@@ -224,40 +229,6 @@ def _shim(command: Command, *, live: bool) -> Iterator[_Talk]:
         yield talk
     finally:
         talk.close()
-
-
-def finished_call(call_dir: Path) -> Done | None:
-    """An earlier call that ended by itself: it need not be paid for again."""
-    outcome = _read_outcome(call_dir)
-    if outcome is None or outcome.get("ended") != "exit":
-        return None
-    return _done(call_dir, outcome)
-
-
-def _read_outcome(call_dir: Path) -> dict[str, object] | None:
-    try:
-        outcome = json.loads((call_dir / "outcome.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    return outcome if isinstance(outcome, dict) else None
-
-
-def _done(call_dir: Path, outcome: Mapping[str, object]) -> Done:
-    def number(key: str) -> int | None:
-        value = outcome.get(key)
-        return value if isinstance(value, int) else None
-
-    seconds = outcome.get("seconds")
-    return Done(
-        exit_code=number("exit_code"),
-        signal=number("signal"),
-        ended=str(outcome.get("ended")),
-        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
-        stdout=call_dir / "stdout",
-        stderr=call_dir / "stderr",
-        stdout_bytes=number("stdout_bytes") or 0,
-        stderr_bytes=number("stderr_bytes") or 0,
-    )
 
 
 def _trouble(command: Command, last_word: list[str]) -> BurnishError:

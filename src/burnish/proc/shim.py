@@ -28,7 +28,7 @@ GRACE, LEFTOVER_GRACE = 3.0, 1.0
 # Something that cannot be killed (another user's, or stuck in the kernel) must not hold us for ever.
 GIVE_UP = 4.0
 LIVE_EVERY = 0.25
-OBEY = {b"t": ("stopped", GRACE), b"k": ("stopped", 0.0), b"o": ("timeout", GRACE)}
+OBEY = {b"t": ("stopped", GRACE), b"k": ("stopped", 0.0), b"o": ("timeout", GRACE), b"e": ("enough", GRACE)}
 OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 MARKER = b"\n[burnish: %15d bytes left out here]\n"
 SMALLEST_CAP = 1024

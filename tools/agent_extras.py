@@ -1,0 +1,125 @@
+"""Trials of what only some programs have: a hook at their stop, and the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from burnish.agents.base import AgentSettings
+from burnish.core.status import ErrorCode
+from testing.lab import Lab
+from testing.model_turns import Brain, Move, Say, Shell, Turn, Write
+from tools.agent_bench import Bench, Lacks, bench, script
+from tools.agent_programs import Program
+
+REASON = "burnish reviewed what you changed"
+FLAWED, SOUND = "def f():\\n    return undefined_x\\n", "def f():\\n    return 1\\n"
+
+
+def holds_up(program: Program) -> str:
+    """`burnish hook install`: its stop is refused once, with the findings as the reason; then it is let go."""
+    if not program.at_work:
+        raise Lacks("it has no hook for its stop")
+    with bench(program, script(), generous=True) as it:
+        it.repo.commit({"burnish.yaml": "review: {agents: [static]}\nchecks: {test: null, lint: null}\n"}, "settings")
+        new = it.repo.path / "new.py"
+        it.server.brain = hasty(new)
+        env = {**it.env, "BURNISH_HOME": str(it.home / "burnish"), "BURNISH__SANDBOX__MODE": "off"}
+        lab = Lab(it.root, it.repo, env)
+        lab.apart("hook", "install", program.name)
+        # a hook for all projects reviews in those that burnish knows
+        lab.apart("add", "Known to burnish")
+        done = subprocess.run(
+            program.at_work,
+            cwd=it.repo.path,
+            env={**os.environ, **env, **program.control_env, "DISABLE_AUTOUPDATER": "1"},
+            input="Write new.py",
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        said = f"exit code {done.returncode}: {done.stdout[-200:]} {done.stderr[-200:]}"
+        held = [turn for turn, _ in it.server.turns if told_why(turn)]
+        assert held, f"its stop was not refused; {said}"
+        assert "undefined" in json.dumps(held[0].body), "the findings are not part of the reason"
+        assert done.returncode == 0 and "undefined" not in new.read_text(), said
+        rounds = _rounds(it.home / "burnish")
+        assert rounds == [1], f"refused {rounds} times"
+        lab.apart("hook", "uninstall", program.name)
+        assert not (left := _left(it, new)), f"the hook left something behind: {left}"
+        return f"{len(held)} turns after it"
+
+
+def hasty(new: Path) -> Brain:
+    """A model that is done too early, and repairs what it is told."""
+
+    def brain(turn: Turn) -> Move:
+        if not turn.tools:
+            return Say("ok")
+        if told_why(turn):
+            sound = "undefined" not in new.read_text()
+            return Say("Fixed it.") if sound else Shell(f"printf '{SOUND}' > {new}")
+        return Say("I am done.") if new.exists() else Shell(f"printf '{FLAWED}' > {new}")
+
+    return brain
+
+
+def told_why(turn: Turn) -> bool:
+    return REASON in json.dumps(turn.body)
+
+
+def _left(it: Bench, new: Path) -> list[str]:
+    """Changes in the repository, the program's own folder aside: some write their settings anew as they like them."""
+    own = f".{it.program.name}/"
+    paths = [line[3:] for line in it.repo.git("status", "--porcelain", "-uall").splitlines()]
+    settings = [path for path in (it.repo.path / own, it.home / own) if path.is_dir()]
+    files = [file for folder in settings for file in folder.rglob("*.json") if "hook run" in file.read_text()]
+    return [path for path in paths if path != new.name and not path.startswith(own)] + [str(file) for file in files]
+
+
+def _rounds(home: Path) -> list[int]:
+    return [json.loads(path.read_text())["rounds"] for path in (home / "hooks" / "sessions").glob("*")]
+
+
+def speaks_acp(program: Program) -> str:
+    """By the generic adapter: an author writes, a reviewer that tries to does not, a wrong key is told."""
+    if not program.acp:
+        raise Lacks("it speaks it only by another package")
+    if find_spec("acp") is None:
+        raise Lacks(f"{Path(sys.executable).name} has no agent-client-protocol")
+    with bench(program, script()) as it:
+        target = it.repo.path / "hello.txt"
+        it.server.brain = script(Write(str(target), "hello\n"), Say("All done."))
+        reply = _by_acp(it)
+        assert target.exists() and "All done" in reply, f"hello.txt: {target.exists()}; {reply[:200]}"
+    with bench(program, script(), confined=True) as it:
+        leak = it.repo.path / "leak.txt"
+        it.server.brain = script(Write(str(leak), "x\n"), Say("I have looked."))
+        before = it.fingerprint()
+        looked = _by_acp(it, read_only=True)
+        assert it.fingerprint() == before and not leak.exists(), "a reviewer wrote"
+        it.key = "bad-key"
+        failure = it.failure(entry=_acp_entry(it), seconds=150)
+        assert failure.code is ErrorCode.AGENT_FAILED and not failure.retryable, failure
+        assert not it.left(), it.left()
+        return looked[:80]
+
+
+def _by_acp(it: Bench, *, read_only: bool = False) -> str:
+    try:
+        return it.call(entry=_acp_entry(it), read_only=read_only, model=None, seconds=150).text
+    except Exception as problem:
+        if not read_only:
+            raise
+        # some end their turn when they are refused something
+        return str(problem)
+
+
+def _acp_entry(it: Bench) -> AgentSettings:
+    names = (it.program.key, *it.program.env(it.server.url))
+    return AgentSettings(name="it", kind="acp", argv=(it.program.name, *it.program.acp), env=names)
