@@ -70,6 +70,8 @@ def test_a_card_knows_who_runs_it() -> None:
     assert (here.standing, here.doing, here.cycle) == ("here", "improving", "cycle 2/3")
     assert here.since == "2026-05-01T12:00:00.000Z" and not here.needs_me
     assert card(one, holders=Holders(lambda runner: True)).standing == "elsewhere"
+    over = card(task(Status.VERIFIED, runner="r1", base="b" * 40), holders=Holders(lambda runner: True))
+    assert over.standing == "" and Status.COMPLETED in over.moves
     dead = card(one)
     # its phase is not under way, whatever the row still says
     assert (dead.standing, dead.doing, dead.since) == ("interrupted", "", "")

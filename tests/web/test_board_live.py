@@ -60,7 +60,7 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
         until_in(page, 1, "verified"), until_in(second, 1, "verified")
         assert "cycle 2/3" in second.locator("#t1").inner_text()
         # it moved under the fingers, and still has the focus
-        assert page.evaluate("document.activeElement.id") == "t1"
+        until(page, "document.activeElement.id === 't1'")
         page.keyboard.press("m")
         assert page.locator("#menu button").first.inner_text().startswith("Merge")
         page.keyboard.press("Enter")
@@ -87,7 +87,7 @@ def test_a_board_that_was_open_while_the_server_died_catches_up_by_itself(tmp_pa
         with serving(lab, port=served.port, BURNISH_SERVE_TOKEN=TOKEN):
             live(page)
             until_in(page, 2, "cancelled"), until_in(page, 4, "backlog")
-            assert page.evaluate("document.activeElement.id") == "t2"
+            until(page, "document.activeElement.id === 't2'")
             # the neighbour heard of it, and it can still act
             assert "→ 4" in page.locator("#t1").inner_text()
             page.locator("#t4").focus()
@@ -118,10 +118,10 @@ def test_a_thousand_cards_are_there_in_a_second_and_follow_a_storm_in_a_few_requ
         page.on("request", lambda request: asked.append(request.url) if "/cards?" in request.url else None)
         page.evaluate("document.querySelector('#c-backlog .cards').scrollTop = 5000")
         before = page.evaluate("document.querySelector('#c-backlog .cards').scrollTop")
-        _storm(store, key, 250)
-        until(page, "document.querySelectorAll('#c-cancelled .card').length === 250")
-        assert len(asked) <= 25, len(asked)
-        assert page.locator("#c-cancelled .count").inner_text() == "250"
+        _storm(store, key, 120)
+        until(page, "document.querySelectorAll('#c-cancelled .card').length === 120")
+        assert len(asked) <= 20, len(asked)
+        assert page.locator("#c-cancelled .count").inner_text() == "120"
         # whoever read there still reads there
         after = page.evaluate("document.querySelector('#c-backlog .cards').scrollTop")
         assert before == 5000 and after > 0

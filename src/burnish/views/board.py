@@ -39,6 +39,7 @@ ORDER = (
 RARE = frozenset({Status.FAILED, Status.CANCELLED})
 # the newest first: of what is over, nobody looks for the oldest
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
+REST = frozenset(Status) - {*UNDER_WAY, Status.BACKLOG}
 RUNNING = ("here", "elsewhere")
 _LONGEST_NOTE = 300
 
@@ -139,6 +140,9 @@ class Holders:
         return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid))
 
     def standing(self, task: Task) -> str:
+        # at rest nobody works on it, though whoever did may not have let go yet: that is no event to be told
+        if task.status in REST:
+            return ""
         if task.runner is not None and self.alive(task.runner):
             return "here" if task.runner in self.mine else "elsewhere"
         return "interrupted" if was_cut(task) else ""

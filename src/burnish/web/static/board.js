@@ -55,6 +55,7 @@ function apply(html, asked) {
   made.innerHTML = html;
   const there = new Set();
   const arrived = [];
+  const focused = document.activeElement?.closest(".card")?.dataset.id;
   for (const card of made.content.querySelectorAll(".card")) {
     there.add(card.dataset.id);
     const text = card.outerHTML;
@@ -68,6 +69,7 @@ function apply(html, asked) {
   made.content.querySelectorAll(".notice").forEach(say);
   tick();
   refresh();
+  if (focused) focusAgain(focused, arrived.includes(focused));
   for (const id of arrived) if (arrived.length < 30) cardOf(id).classList.add("arrived");
 }
 
@@ -75,7 +77,6 @@ function apply(html, asked) {
 function put(card) {
   const old = cardOf(card.dataset.id);
   const list = lists.get(card.dataset.status);
-  const focused = old && (old === document.activeElement || old.contains(document.activeElement));
   if (old) card.tabIndex = old.tabIndex;
   const stays = old && old.parentElement === list && old.dataset.rank === card.dataset.rank;
   const elsewhere = old?.parentElement !== list;
@@ -84,11 +85,15 @@ function put(card) {
     old?.remove();
     list.insertBefore(card, after(list, Number(card.dataset.rank)));
   }
-  if (focused) {
-    card.focus({ preventScroll: true });
-    if (elsewhere) card.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }
   return elsewhere;
+}
+
+/** Only now that its column is unfolded: what is not shown cannot have the focus. */
+function focusAgain(id, moved) {
+  const card = cardOf(id);
+  if (!card || card.contains(document.activeElement)) return;
+  card.focus({ preventScroll: true });
+  if (moved) card.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function after(list, rank) {
@@ -155,4 +160,4 @@ listen(
   runningAgain,
 );
 // that a runner was killed is no event
-setInterval(runningAgain, 20000);
+setInterval(runningAgain, 10000);
