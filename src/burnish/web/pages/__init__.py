@@ -6,11 +6,12 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, diff, home, task
+    from burnish.web.pages import board, diff, home, stats, task
 
     return (
         home.router,
         board.router,
         task.router,
         diff.router,
+        stats.router,
     )

@@ -1,0 +1,236 @@
+"""Statistics as plots, each with the table of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from markupsafe import Markup
+
+from burnish.views.effort import Effort, Line
+from burnish.views.judged import UNREADABLE, Reviewer
+from burnish.views.stats import StatsView, Stretch
+from burnish.web.pages.filters import dollars, many, took, words
+from burnish.web.pages.plots import Mark, area, columns, lines
+
+TONES = {
+    "approved": "good",
+    "changes_requested": "warn",
+    "needs_discussion": "busy",
+    "rejected": "bad",
+    UNREADABLE: "faint",
+}
+MOST_LINES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    id: str
+    title: str
+    # one sentence that says what there is to see
+    says: str
+    plot: Markup
+    legend: tuple[tuple[str, str], ...]
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def charts(view: StatsView) -> list[Chart]:
+    """Those that have something to show."""
+    made = (
+        _outcomes(view),
+        _cycles(view),
+        _verdicts(view),
+        _categories(view),
+        _precision(view),
+        _cost_over_time(view),
+        _agents(view),
+        _phases(view),
+    )
+    return [chart for chart in made if chart.rows]
+
+
+def _outcomes(view: StatsView) -> Chart:
+    head = (view.step.capitalize(), "Approved", "Stopped")
+    rows = tuple((one.start, str(one.accepted), str(one.stopped)) for one in view.over_time)
+    marks = [
+        Mark(
+            _day(one, view.step),
+            (one.accepted, one.stopped),
+            f"{_long(one, view.step)}: {one.accepted} approved, {one.stopped} stopped",
+        )
+        for one in view.over_time
+    ]
+    accepted, stopped = sum(one.accepted for one in view.over_time), sum(one.stopped for one in view.over_time)
+    says = f"{accepted} approved, {stopped} stopped"
+    plot = columns(f"Runs that ended, by {view.step}. {says}", ("good", "bad"), marks)
+    return Chart("outcomes", "How runs ended", says, plot, (("approved", "good"), ("stopped", "bad")), head, rows)
+
+
+def _cycles(view: StatsView) -> Chart:
+    cycles = view.cycles
+    numbers = [(n, cycles.by_burnish.get(n, 0), cycles.by_person.get(n, 0)) for n in range(1, max(3, cycles.most) + 1)]
+    marks = [
+        Mark(str(n), (own, people), f"cycle {n}: {own} by burnish, {people} by a person") for n, own, people in numbers
+    ]
+    says = f"mean {cycles.average:.1f}, median {cycles.middle:g}" if cycles.each else ""
+    plot = columns(f"Cycles to approval: {says}", ("good", "busy"), marks)
+    rows = tuple((str(n), str(own), str(people)) for n, own, people in numbers) if cycles.each else ()
+    legend = (("by burnish", "good"), ("by a person", "busy"))
+    return Chart("cycles", "Cycles to approval", says, plot, legend, ("Cycle", "By burnish", "By a person"), rows)
+
+
+def _verdicts(view: StatsView) -> Chart:
+    used = [word for word, number in view.verdicts.items() if number]
+    marks, rows = [], []
+    for one in view.over_time:
+        said = dict(one.verdicts)
+        told = ", ".join(f"{said[word]} {words(word)}" for word in used if said.get(word)) or "no review"
+        marks.append(
+            Mark(_day(one, view.step), tuple(said.get(w, 0) for w in used), f"{_long(one, view.step)}: {told}")
+        )
+        rows.append((one.start, *(str(said.get(word, 0)) for word in used)))
+    says = ", ".join(f"{view.verdicts[word]} {words(word)}" for word in used)
+    plot = columns(f"Reviews by verdict and {view.step}: {says}", [TONES[word] for word in used], marks)
+    legend = tuple((words(word), TONES[word]) for word in used)
+    head = (view.step.capitalize(), *(words(word).capitalize() for word in used))
+    return Chart("verdicts", "Verdicts", says, plot, legend, head, tuple(rows) if used else ())
+
+
+def _categories(view: StatsView) -> Chart:
+    found = sorted(view.categories.items(), key=lambda pair: -pair[1].all)
+    marks = [
+        Mark(
+            name,
+            (count.error, count.warning, count.info),
+            f"{name}: {count.error} error, {count.warning} warning, {count.info} info",
+            str(count.all),
+        )
+        for name, count in found
+    ]
+    says = many(view.fate.all, "finding")
+    plot = lines(f"Findings by category and severity: {says}", ("bad", "warn", "busy"), marks)
+    legend = (("error", "bad"), ("warning", "warn"), ("info", "busy"))
+    head = ("Category", "Error", "Warning", "Info", "All")
+    rows = tuple((n, str(c.error), str(c.warning), str(c.info), str(c.all)) for n, c in found)
+    return Chart("categories", "Findings by category", says, plot, legend, head, rows)
+
+
+def _precision(view: StatsView) -> Chart:
+    found = view.reviewers
+    marks = [_judge(one) for one in found if one.found.all][:MOST_LINES]
+    share = view.fate.precision
+    says = f"{share:.0%} of what was settled was mended" if share is not None else "nothing is settled yet"
+    tones = ("good", "warn", "bad", "faint")
+    legend = tuple(zip(("resolved", "waived", "withdrawn", "open"), tones, strict=True))
+    head = (
+        "Reviewer",
+        "Reviews",
+        "Approved",
+        "Findings",
+        "Error",
+        "Warning",
+        "Info",
+        "Resolved",
+        "Waived",
+        "Withdrawn",
+        "Open",
+        "Precision",
+    )
+    plot = lines(f"What became of each reviewer's findings: {says}", tones, marks)
+    return Chart("reviewers", "Precision of reviewers", says, plot, legend, head, tuple(_row(one) for one in found))
+
+
+def _judge(one: Reviewer) -> Mark:
+    fate = one.fate
+    values = (fate.resolved, fate.waived, fate.withdrawn, fate.open)
+    told = f"{fate.resolved} resolved, {fate.waived} waived, {fate.withdrawn} withdrawn, {fate.open} open"
+    return Mark(one.name, values, f"{one.name}: {told}", _percent(fate.precision))
+
+
+def _row(one: Reviewer) -> tuple[str, ...]:
+    numbers = (
+        one.reviews,
+        one.verdicts.get("approved", 0),
+        one.found.all,
+        one.found.error,
+        one.found.warning,
+        one.found.info,
+        one.fate.resolved,
+        one.fate.waived,
+        one.fate.withdrawn,
+        one.fate.open,
+    )
+    return one.name, *map(str, numbers), _percent(one.fate.precision)
+
+
+def _cost_over_time(view: StatsView) -> Chart:
+    marks = [
+        Mark(_day(one, view.step), (one.effort.cost_usd or 0.0,), f"{_long(one, view.step)}: {_spent(one.effort)}")
+        for one in view.over_time
+    ]
+    says = _spent(view.total)
+    plot = area(f"Cost by {view.step}: {says}", "accent", marks, _money_tick)
+    rows = tuple((one.start, *_effort(one.effort)) for one in view.over_time)
+    head = (view.step.capitalize(), "Calls", "Failed", "Time", "Tokens", "Cost")
+    return Chart("cost", "Cost over time", says, plot, (), head, rows if view.total.cost_usd is not None else ())
+
+
+def _agents(view: StatsView) -> Chart:
+    paid = view.total.cost_usd is not None
+    says = "by money, the dearest first" if paid else "by time: no agent told a price"
+    return _efforts("agents", "Cost and time by agent", says, "Agent", view.agents, by_money=paid)
+
+
+def _phases(view: StatsView) -> Chart:
+    says = f"{took(view.total.seconds)} of agents and checks at work"
+    return _efforts("phases", "Time by phase", says, "Phase", view.phases, by_money=False)
+
+
+def _efforts(id: str, title: str, says: str, first: str, found: Sequence[Line], *, by_money: bool) -> Chart:
+    marks = [
+        Mark(
+            _name(line),
+            ((line.effort.cost_usd or 0.0) if by_money else line.effort.seconds,),
+            f"{_name(line)}: {many(line.effort.calls, 'call')}, {took(line.effort.seconds)}, {_spent(line.effort)}",
+            (dollars(line.effort.cost_usd) or "–") if by_money else took(line.effort.seconds),
+        )
+        for line in found[:MOST_LINES]
+    ]
+    plot = lines(f"{title}: {says}", ("accent" if by_money else "busy",), marks)
+    head = (first, "Calls", "Failed", "Time", "Tokens", "Cost")
+    return Chart(id, title, says, plot, (), head, tuple((_name(line), *_effort(line.effort)) for line in found))
+
+
+def _name(line: Line) -> str:
+    return f"{line.name} {line.detail}".strip()
+
+
+def _effort(effort: Effort) -> tuple[str, ...]:
+    cost = dollars(effort.cost_usd) or ("unknown" if effort.unpriced else "")
+    return str(effort.calls), str(effort.failed), took(effort.seconds), f"{effort.tokens:,}", cost
+
+
+def _spent(effort: Effort) -> str:
+    if not effort.calls:
+        return "nothing"
+    price = dollars(effort.cost_usd) or "no price told"
+    return f"{price}, {effort.tokens:,} tokens"
+
+
+def _money_tick(value: float) -> str:
+    return f"${value:g}" if value == int(value) else f"${value:.2f}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
+def _day(one: Stretch, step: str) -> str:
+    day = date.fromisoformat(one.start)
+    return f"{day:%b %Y}" if step == "month" else f"{day.day} {day:%b}"
+
+
+def _long(one: Stretch, step: str) -> str:
+    return one.start if step == "day" else f"{step} of {one.start}"

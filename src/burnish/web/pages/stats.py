@@ -1,0 +1,60 @@
+"""The statistics of a project, or of all."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from burnish.store.rows import ProjectRow
+from burnish.views.stats import StatsView, stats
+from burnish.web.pages.charts import charts
+from burnish.web.pages.rendering import fragment, page
+from burnish.web.parts import HouseDep, ProjectDep
+from burnish.wiring.house import House
+
+router = APIRouter(prefix="/p/{project}/stats", include_in_schema=False)
+
+# how far back: the number of days, and its name
+WINDOWS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"), (0, "all"))
+DEAREST = 6
+
+Days = Annotated[int, Query(ge=0, le=3650)]
+
+
+@router.get("")
+def show(request: Request, house: HouseDep, project: ProjectDep, days: Days = 0, everything: bool = False) -> Response:
+    since = house.store.last_event(project.key)
+    view = _view(house, project, days, everything)
+    several = len(house.projects()) > 1
+    return page(
+        request,
+        "stats.html.j2",
+        title=f"Statistics · {project.name}",
+        here="stats",
+        project=project,
+        since=since,
+        several=several,
+        windows=WINDOWS,
+        **view,
+    )
+
+
+@router.get("/part")
+def part(house: HouseDep, project: ProjectDep, days: Days = 0, everything: bool = False) -> Response:
+    return fragment("stats_part.html.j2", project=project, **_view(house, project, days, everything))
+
+
+def _view(house: House, project: ProjectRow, days: int, everything: bool) -> dict[str, Any]:
+    keys = [row.key for row in house.projects()] if everything else [project.key]
+    view: StatsView = stats(house.store, keys, now=datetime.now(UTC), days=days or None)
+    names = {row.key: row.name for row in house.projects()}
+    return {
+        "view": view,
+        "charts": [] if view.empty else charts(view),
+        "dearest": view.dearest[:DEAREST],
+        "days": days,
+        "everything": everything,
+        "names": names,
+    }
