@@ -128,7 +128,12 @@ def _cycle(
     cycle: Mapping[str, Any], told: Sequence[Recorded], findings: Sequence[Finding], running: bool
 ) -> CycleStory:
     number = int(cycle["number"])
-    notes = _noted([event for event in told if event.cycle == number])
+    # what the review said stands at the top already
+    known = str(cycle["summary"] or "") or None
+    notes = [
+        replace(note, detail="") if note.detail == known else note
+        for note in _noted([event for event in told if event.cycle == number])
+    ]
     moments = [*(_weighed(_phase(phase, running), phase, cycle) for phase in cycle["phases"]), *notes]
     verdict = str(cycle["verdict"] or "")
     return CycleStory(

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, diff, home, stats, task
+    from burnish.web.pages import board, diff, home, inbox, stats, task
 
     return (
         home.router,
@@ -14,4 +14,5 @@ def routers() -> tuple[APIRouter, ...]:
         task.router,
         diff.router,
         stats.router,
+        inbox.router,
     )

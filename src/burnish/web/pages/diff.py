@@ -44,10 +44,9 @@ def diff_of(house: House, key: str, task: Task, *, since_review: bool) -> dict[s
     bodies: dict[int, tuple[Rows, ...]] = {}
     room = AT_ONCE
     for file in diff.files:
-        room -= file.lines
-        if room < 0:
-            break
-        bodies[file.number] = _painted(app, file)
+        if not file.folded and file.lines <= room:
+            room -= file.lines
+            bodies[file.number] = _painted(app, file)
     return {
         "diff": diff,
         "bodies": bodies,

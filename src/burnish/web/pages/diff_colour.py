@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 
 from pygments.lexer import Lexer
@@ -47,13 +47,15 @@ def coloured(path: str, text: str) -> list[str]:
     lexer = _lexer(path) if len(text) <= MOST_COLOURED else None
     if lexer is None or max(map(len, lines)) > LONGEST_LINE:
         return [plain(line) for line in lines]
+    # looked at once for all: a file without odd signs, as nearly every one, is only escaped
+    show = escape if clean_text(text) == text else _visible
     made, said = [""], [""]
     for kind, piece in _pieces(lexer, text):
         first, *rest = piece.split("\n")
-        made[-1] += _span(kind, first)
+        made[-1] += _span(kind, first, show)
         said[-1] += first
         for part in rest:
-            made.append(_span(kind, part))
+            made.append(_span(kind, part, show))
             said.append(part)
     # A lexer that leaves letters out must not change what is read.
     return made if said == lines else [plain(line) for line in lines]
@@ -102,10 +104,10 @@ def _within(kind: _TokenType, wide: _TokenType) -> bool:
     return kind[: len(wide)] == tuple(wide)
 
 
-def _span(colour: str, text: str) -> str:
+def _span(colour: str, text: str, show: Callable[[str], str]) -> str:
     if not text:
         return ""
-    return f'<span class="{colour}">{_visible(text)}</span>' if colour and text.strip() else _visible(text)
+    return f'<span class="{colour}">{show(text)}</span>' if colour and text.strip() else show(text)
 
 
 def _visible(text: str) -> str:

@@ -91,7 +91,8 @@ function open(name, { focus = false } = {}) {
     tab.tabIndex = on ? 0 : -1;
     document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
     if (on && focus) tab.focus();
-    if (on) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    // sideways alone: the page itself stays where it is
+    if (on) tab.parentElement.scrollLeft = tab.offsetLeft - 40;
   }
   document.dispatchEvent(new CustomEvent("tab", { detail: name }));
   return load(name);

@@ -1,0 +1,171 @@
+"""The change as rows of a page: every number is the patch's own, and every text is text."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burnish.core.change import ChangedFile
+from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.views.diff import FileDiff, diff_view
+from burnish.web.pages.diff_colour import LONGEST_LINE, coloured
+from burnish.web.pages.diff_lines import Painter, between, markup
+from burnish.web.pages.rendering import render
+from testing.changes import added, binary, change, deleted, modified, renamed
+from testing.histories import hunks
+
+ROW = re.compile(
+    r'<tr class="(same|add|del)"(?: data-line="(\d+)")?><td class="n">(\d*)</td><td class="n">(\d*)</td>'
+    r'<td class="sign" aria-hidden="true">[+−]?</td><td class="code">(.*?)</td></tr>\n'
+)
+HOSTILE = "</td><script>window.hurt = 1</script><img src=x onerror=hurt()> & \"'"
+# code that a lexer stumbles over: open quotes, half comments, odd signs
+LINES = st.lists(
+    st.sampled_from(
+        ["", "x = 1", '"""', "'", "/*", "*/", "def f(a, b):", "    return a", "# note", HOSTILE, "\ttab", "ünï", "<!--"]
+    ),
+    max_size=25,
+)
+
+
+def plain(code: str) -> str:
+    """What a person reads in a cell."""
+    code = re.sub(r'<span class="(?:away|cut)"[^>]*>.*?</span>', "", code)
+    return html.unescape(re.sub(r"</?span[^>]*>", "", code))
+
+
+def rows_of(file: FileDiff, old: str, new: str) -> list[tuple[str, str, str, str]]:
+    painted = Painter().paint(file, lambda: {file.file.old_blob: old, file.file.new_blob: new})
+    found = []
+    for block in painted:
+        for _, row in block.rows:
+            match = ROW.fullmatch(row)
+            assert match, row
+            assert (match[2] or "") == match[4]
+            found.append((match[1], match[3], match[4], plain(match[5])))
+    return found
+
+
+def one_file(old: str, new: str, path: str = "app.py") -> FileDiff:
+    file = ChangedFile(path, "M", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks(old, new))
+    return diff_view(change(file), ()).files[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINES, LINES, st.sampled_from(["app.py", "app.ts", "page.html", "notes.md", "unknown"]))
+def test_numbers_and_texts_of_the_rows_are_those_of_the_two_files(old: list[str], new: list[str], path: str) -> None:
+    before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
+    file = one_file(before, after, path)
+    seen_old, seen_new = set(), set()
+    for kind, left, right, text in rows_of(file, before, after):
+        assert (left == "") == (kind == "add") and (right == "") == (kind == "del")
+        if left:
+            assert old[int(left) - 1] == text
+            seen_old.add(int(left))
+        if right:
+            assert new[int(right) - 1] == text
+            seen_new.add(int(right))
+    # what stands between the blocks is unchanged, and as much as the folds say
+    gone, come = [n for n in range(1, len(old) + 1) if n not in seen_old], set(range(1, len(new) + 1)) - seen_new
+    assert len(gone) == len(come) and [old[n - 1] for n in gone] == [new[n - 1] for n in sorted(come)]
+    folded = sum(block.skipped for block in file.blocks)
+    tail = len(new) + 1 - file.tail()[1] if file.blocks else len(new)
+    assert folded + tail == len(come)
+
+
+@settings(max_examples=30, deadline=None)
+@given(LINES, st.sampled_from(["a.py", "a.js", "a.html", "a.yaml", "a.diff", "Makefile"]))
+def test_colours_neither_add_nor_lose_a_letter(lines: list[str], path: str) -> None:
+    text = "\n".join(lines)
+    made = coloured(path, text)
+    assert [plain(line) for line in made] == lines or not lines
+    assert not re.search(r"<(?!/?span[ >])|style=", "".join(made))
+
+
+def test_folded_lines_come_with_both_their_numbers() -> None:
+    rows = [ROW.fullmatch(row + "\n") for row in between("a.py", "1\n2\n3\n4\n5\n", 2, 4, 2).splitlines()]
+    assert [(row[3], row[4], plain(row[5])) for row in rows if row] == [("2", "4", "4"), ("3", "5", "5")]
+    # to the end of the file, which has no line after its last break
+    assert between("a.py", "1\n2\n", 5, 2, 0).count("<tr") == 1
+
+
+def test_signs_that_hide_or_turn_text_are_named() -> None:
+    made = coloured("a.py", "x = '\u202e' # \x1b[31m\r")[0]
+    assert "U+202E" in made and "U+001B" in made and "␍" in made
+    assert not re.search("[\u202e\x1b\r]", made)
+
+
+def test_a_monstrous_line_is_cut_and_says_so() -> None:
+    made = coloured("a.js", "y" * (LONGEST_LINE + 1234))[0]
+    assert "1,234 more characters" in made and len(made) < LONGEST_LINE + 200
+
+
+def test_what_is_no_text_is_named() -> None:
+    link = ChangedFile("l", "A", old_mode="000000", new_mode="120000")
+    mode = ChangedFile("run.sh", "M", old_mode="100644", new_mode="100755", old_blob="a", new_blob="a")
+    typed = ChangedFile("t", "T", old_mode="100644", new_mode="120000", old_blob="a", new_blob="b")
+    module = ChangedFile("sub", "M", old_mode="160000", new_mode="160000", old_blob="a", new_blob="b")
+    files = (binary("a.png"), renamed("old.py", "new.py"), deleted("gone.py"), link, mode, typed, module)
+    notes = {file.path: " ".join(file.notes) for file in diff_view(change(*files), ()).files}
+    assert "binary" in notes["a.png"] and "renamed from old.py" in notes["new.py"] and "deleted" in notes["gone.py"]
+    assert "symbolic link" in notes["l"] and "was a file, is a executable file" in notes["run.sh"].replace("an ", "a ")
+    assert "symbolic link now" in notes["t"] and "submodule" in notes["sub"]
+
+
+def found(id: str, file: str | None, line: int | None = None, **more: object) -> Finding:
+    remark = Remark(Category.CODE, Severity.ERROR, f"{id} it is", file=file, line=line)
+    return replace(Finding(id, remark), **more)  # type: ignore[arg-type]
+
+
+def test_findings_stand_under_their_line_or_are_said_to_stand_elsewhere() -> None:
+    ranged = replace(
+        found("F5", "a.py", 1), remark=Remark(Category.CODE, Severity.INFO, "r", file="a.py", line=1, end_line=2)
+    )
+    findings = [found("F1", "a.py", 2), found("F2", "a.py", 99), found("F3", None), found("F4", "other.py", 1), ranged]
+    diff = diff_view(change(modified("a.py")), findings)
+    file = diff.files[0]
+    assert {line: [f.id for f in here] for line, here in file.under().items()} == {2: ["F1", "F5"]}
+    assert [f.id for f in file.elsewhere()] == ["F2"]
+    assert [f.id for f in diff.apart] == ["F3", "F4"]
+
+
+def test_the_tree_sums_up_and_joins_folders_that_hold_one_folder() -> None:
+    files = (added("src/shop/cart/total.py", 4), added("src/shop/cart/tax.py", 2), modified("README.md"))
+    over = found("F1", "src/shop/cart/tax.py", 1, state=State.RESOLVED)
+    folder, readme = diff_view(change(*files), [found("F2", "src/shop/cart/tax.py", 1), over]).tree()
+    assert (folder.name, folder.added, folder.alive) == ("src/shop/cart", 6, 1)
+    assert [leaf.name for leaf in folder.inside] == ["tax.py", "total.py"] and readme.name == "README.md"
+
+
+def test_each_pair_of_blobs_is_painted_once_and_the_oldest_are_forgotten() -> None:
+    painter, reads = Painter(most=3_000), 0
+
+    def read() -> dict[str, str]:
+        nonlocal reads
+        reads += 1
+        return {}
+
+    files = [
+        replace(one_file("", "x\n" * 20), file=replace(one_file("", "x\n" * 20).file, new_blob=str(n)))
+        for n in range(3)
+    ]
+    for file in (files[0], files[0], files[1], files[2], files[0]):
+        painter.paint(file, read)
+    assert reads == 4
+
+
+def test_two_thousand_lines_are_on_the_page_soon() -> None:
+    new = "".join(f"def f_{n}(a: int) -> str:\n    return str(a + {n})  # <{n}>\n" for n in range(1000))
+    file, painter = one_file("", new), Painter()
+    painter.paint(file, lambda: {"b" * 40: new})
+    begun = time.perf_counter()
+    blocks = painter.paint(file, dict)
+    page = render("task/file_body.html.j2", file=file, blocks=blocks, markup=markup)
+    # 200 ms are promised; a machine that does other things meanwhile gets more
+    assert time.perf_counter() - begun < 1
+    assert page.count('<tr class="add"') == 2000
