@@ -82,8 +82,9 @@ def test_a_repository_inside_the_workspace_may_hold_such_files_too(lab: Lab) -> 
     number, place = done(lab)
     lab.repo.git("init", "-q", str(place / "inner"))
     (place / "inner" / ".env").write_text("inside\n")
-    lab.burnish("clean", number)
+    removed = lab.burnish("clean", number, "--json").json["removed"]
     (kept,) = place.parent.glob(f".withheld-{place.name}-*")
+    assert removed[0]["withheld"] == str(kept)
     assert (kept / "inner" / ".env").read_text() == "inside\n"
 
 

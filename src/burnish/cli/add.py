@@ -10,7 +10,7 @@ import typer
 
 from burnish.cli.paint import say, say_json
 from burnish.cli.session import AsJson, open_app, start_dir
-from burnish.cli.text import one_line
+from burnish.cli.text import short_title
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
 
@@ -77,7 +77,7 @@ def add(
 
         say_json(task_json(task))
     else:
-        say(f"Added task {task.id}: {one_line(task.spec.title)}")
+        say(f"Added task {task.id}: {short_title(task.spec.title)}")
         say(f"Run it: burnish run {task.id}")
 
 

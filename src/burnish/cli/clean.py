@@ -99,6 +99,8 @@ def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> Non
             continue
         saved = f"; unsaved work is in {one.rescue}" if one.rescue else ""
         say(f"Removed {_name(one.weight)} ({size(one.weight.removable)}){saved}")
+        if one.note:
+            tell(f"  {harmless(one.note)}")
     freed = sum(one.weight.removable for one in done if not one.error)
     if not going:
         tell("There is nothing to take away.")

@@ -11,6 +11,7 @@ from burnish.cli.paint import say, say_json, tell
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import short_title
 from burnish.core.gate import Answer, Choice
+from burnish.core.override import Grounds
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.engine.overriding import needs_grounds
@@ -27,17 +28,13 @@ DONE = {
 }
 
 
+@questions.with_grounds
 def decide(
     task: TaskId,
     choice: Annotated[Choice, typer.Argument(metavar="approve|reject|fix|skip", show_default=False)],
     note: Annotated[str, typer.Option("-m", "--note", metavar="NOTE", help="For the record, and for who fixes.")] = "",
     commit: Commit = None,
-    pre_existing: questions.PreExisting = False,
-    wrong_context: questions.WrongContext = False,
-    out_of_scope: questions.OutOfScope = False,
-    environmental: questions.Environmental = False,
-    follow_up: questions.FollowUp = False,
-    explain: questions.Explain = "",
+    grounds: Grounds | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer for a task that waits: approve, reject, fix or skip.
@@ -49,7 +46,6 @@ def decide(
 
     wiring.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
-    grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
     if choice in (Choice.APPROVE, Choice.SKIP) and grounds is None and questions.on_terminal():
         shown = people.what_waits(app, number)
         against = shown.against if choice is Choice.APPROVE else shown.skip_against and shown.may_skip
@@ -60,15 +56,11 @@ def decide(
     _report(done, DONE[choice], as_json)
 
 
+@questions.with_grounds
 def override(
     task: TaskId,
     commit: Commit = None,
-    pre_existing: questions.PreExisting = False,
-    wrong_context: questions.WrongContext = False,
-    out_of_scope: questions.OutOfScope = False,
-    environmental: questions.Environmental = False,
-    follow_up: questions.FollowUp = False,
-    explain: questions.Explain = "",
+    grounds: Grounds | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Accept a task against its review, with the reason on record.
@@ -81,8 +73,7 @@ def override(
     wiring.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
     shown = people.check_override(app, number, commit=commit)
-    given = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, explain)
-    grounds = questions.grounds_or_ask(given)
+    grounds = questions.grounds_or_ask(grounds)
     if grounds is None:
         raise needs_grounds(shown.task, f"burnish override {number}")
     _report(people.override(app, number, grounds, commit=commit or shown.commit), "Overrode the review of", as_json)

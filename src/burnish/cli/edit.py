@@ -10,17 +10,16 @@ import typer
 from burnish.cli import questions
 from burnish.cli.paint import say, say_json
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import one_line
+from burnish.cli.text import short_title
+from burnish.core.override import Grounds
 from burnish.core.task import Item, Task, task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.core.override import Grounds
     from burnish.wiring import App
 
-Reason = Annotated[str, typer.Option("--reason", "--explain", metavar="TEXT", help="Why; it is kept.")]
 
-
+@questions.with_grounds
 def edit(
     task: TaskId,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT")] = None,
@@ -44,22 +43,15 @@ def edit(
     ] = None,
     status: Annotated[str | None, typer.Option("--status", metavar="backlog", help="Put it back.")] = None,
     verdict: Annotated[str | None, typer.Option("--verdict", metavar="V", help="Override the review.")] = None,
-    reason: Reason = "",
-    pre_existing: questions.PreExisting = False,
-    wrong_context: questions.WrongContext = False,
-    out_of_scope: questions.OutOfScope = False,
-    environmental: questions.Environmental = False,
-    follow_up: questions.FollowUp = False,
+    grounds: Grounds | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a task, put it back, or override its verdict."""
     _person_decides()  # criteria and cycles are what a task is judged by
     number = task_id(task)
-    grounds = None
     if verdict is not None:
         if verdict.upper() != "APPROVED":
             raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
-        grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, reason)
         if grounds is None and not questions.on_terminal():
             raise BadInput("An override needs a reason.", hint='Add --reason "why the review is wrong".')
     app = open_app()
@@ -101,14 +93,10 @@ def cancel(task: TaskId, as_json: AsJson = False) -> None:
     _report(open_app().cancel(task_id(task)), "Cancelled", as_json)
 
 
+@questions.with_grounds
 def done(
     task: TaskId,
-    reason: Reason = "",
-    pre_existing: questions.PreExisting = False,
-    wrong_context: questions.WrongContext = False,
-    out_of_scope: questions.OutOfScope = False,
-    environmental: questions.Environmental = False,
-    follow_up: questions.FollowUp = False,
+    grounds: Grounds | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Close a task by hand.
@@ -119,7 +107,6 @@ def done(
     from burnish.wiring import people
 
     app, number = open_app(), task_id(task)
-    grounds = questions.said(pre_existing, wrong_context, out_of_scope, environmental, follow_up, reason)
     if grounds is None and questions.on_terminal() and people.done_overrides(app, number):
         grounds = questions.ask()
     _report(people.done(app, number, grounds), "Closed", as_json)
@@ -138,7 +125,7 @@ def _report(task: Task, what: str, as_json: bool) -> None:
 
         say_json(task_json(task))
     else:
-        say(f"{what} task {task.id}: {one_line(task.spec.title)} ({task.status})")
+        say(f"{what} task {task.id}: {short_title(task.spec.title)} ({task.status})")
 
 
 def _checklist(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -12,22 +14,44 @@ from burnish.cli.paint import tell
 from burnish.core.override import QUESTIONS, Grounds, grounds_of
 from burnish.errors import BadInput
 
-PreExisting = Annotated[bool, typer.Option("--pre-existing", help="The problem was there before the task.")]
-WrongContext = Annotated[bool, typer.Option("--wrong-context", help="The reviewer judged with the wrong context.")]
-OutOfScope = Annotated[bool, typer.Option("--out-of-scope", help="It is outside the task's scope.")]
-Environmental = Annotated[bool, typer.Option("--environmental", help="It comes from the environment.")]
-FollowUp = Annotated[bool, typer.Option("--follow-up", help="Make a task of what is left open.")]
-Explain = Annotated[str, typer.Option("--explain", metavar="TEXT", help="Why, in your own words; it is kept.")]
+R = TypeVar("R")
+
+_HELP = {
+    "--pre-existing": "The problem was there before the task.",
+    "--wrong-context": "The reviewer judged with the wrong context.",
+    "--out-of-scope": "It is outside the task's scope.",
+    "--environmental": "It comes from the environment.",
+    "--follow-up": "Make a task of what is left open.",
+}
+_WORDS = typer.Option("--explain", "--reason", metavar="TEXT", help="Why, in your own words; it is kept.")
 
 
-def said(
-    pre_existing: bool, wrong_context: bool, out_of_scope: bool, environmental: bool, follow_up: bool, explain: str
-) -> Grounds | None:
-    """What the flags say; None if they say nothing."""
-    answers = (pre_existing, wrong_context, out_of_scope, environmental, follow_up)
-    if not any(answers) and not explain.strip():
-        return None
-    return grounds_of({question.flag: yes for question, yes in zip(QUESTIONS, answers, strict=True)}, explain)
+def with_grounds(command: Callable[..., R]) -> Callable[..., R]:
+    """Gives a command one flag a question, and one for words; it gets `grounds`, None where nothing was said."""
+    own = inspect.signature(command, eval_str=True)
+    flags = {question.flag.strip("-").replace("-", "_"): question.flag for question in QUESTIONS}
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> R:
+        yes = {flag: given.pop(name) for name, flag in flags.items()}
+        words = given.pop("explain")
+        said = any(yes.values()) or words.strip()
+        return command(**given, grounds=grounds_of(yes, words) if said else None)
+
+    asked = [
+        _keyword(name, Annotated[bool, typer.Option(flag, help=_HELP[flag])], False) for name, flag in flags.items()
+    ]
+    asked.append(_keyword("explain", Annotated[str, _WORDS], ""))
+    kept = [one.replace(kind=one.KEYWORD_ONLY) for one in own.parameters.values() if one.name != "grounds"]
+    # before --json, which every command has last
+    every = [*kept[:-1], *asked, kept[-1]]
+    wrapped.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {one.name: one.annotation for one in every}
+    return wrapped
+
+
+def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def on_terminal() -> bool:

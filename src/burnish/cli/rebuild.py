@@ -41,3 +41,5 @@ def _say(done: Rebuilt) -> None:
     for where, why in done.damaged:
         tell(f"{mark('!')} damaged: {clean(where)}: {clean(why)}")
     say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} were there already.")
+    if done.note:
+        tell(done.note)

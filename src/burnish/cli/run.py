@@ -10,7 +10,7 @@ import typer
 
 from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.cli.text import count, one_line, short_title
+from burnish.cli.text import clean, count, one_line, short_title
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -78,10 +78,24 @@ def retry(
     wiring.refuse_inside_phase()
     app = open_app()
     moved = app.retry(task_id(task), restart=restart)
+    if restart:
+        _tell_kept(app, moved)
     if later:
         say_json(_tasks_json([moved])) if as_json else say(f"Task {moved.id} is {moved.status}: burnish run {moved.id}")
         return 0
     return _carry_out(app, RunRequest(ids=(moved.id,)), exit_zero=exit_zero, as_json=as_json)
+
+
+def _tell_kept(app: App, task: Task) -> None:
+    """Where the work is that the run before had not committed."""
+    kept = [e.data for e in app.store.events(app.key, task=task.id, types=["phase.rescued"]) if e.run == task.run]
+    if not kept or kept[-1].get("phase") != "restart":
+        return
+    if kept[-1].get("ref"):
+        tell(f"Unsaved work is in {kept[-1]['ref']}")
+    if kept[-1].get("withheld"):
+        names = clean(", ".join(kept[-1]["names"][:5]))
+        tell(f"Never committed because of the name, copies are in {kept[-1]['withheld']}: {names}")
 
 
 def improve(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from burnish.core.task import Task
 from burnish.errors import BurnishError, Refused
 from burnish.git.files import remove_tree
 from burnish.git.objects import read_commit
-from burnish.git.putaway import Saved, put_away
+from burnish.git.putaway import put_away
 from burnish.git.refs import list_refs
 from burnish.git.rescue import PREFIX
 from burnish.git.workspace import Workspace
@@ -60,9 +59,14 @@ class Weight:
 class Cleaned:
     weight: Weight
     rescue: str | None = None
-    # the folder with copies of what must not come into git
+    # the folder with copies of what must not come into git, and a sentence on it
     withheld: Path | None = None
+    note: str = ""
     error: BurnishError | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        withheld = str(self.withheld) if self.withheld else None
+        return {"name": self.weight.name, "rescue": self.rescue, "withheld": withheld}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def told(weights: list[Weight], going: list[Weight], done: list[Cleaned]) -> dic
     return {
         "tasks": [weight.as_json() for weight in weights],
         "chosen": [weight.name for weight in going],
-        "removed": [{"name": one.weight.name, "rescue": one.rescue} for one in done if not one.error],
+        "removed": [one.as_json() for one in done if not one.error],
         "left": [{"name": one.weight.name, "why": one.error.what} for one in done if one.error],
     }
 
@@ -144,20 +148,13 @@ def _clean(app: App, weight: Weight) -> Cleaned:
             branch = weight.task.branch if weight.task else None
             workspace = Workspace(app.repo, path, weight.name, branch=branch, author=author, secrets=secrets)
             kept = put_away(workspace, "clean", copies=app.config.workspace.copies)
-            _tell_withheld(kept)
             remove_tree(_place(app, "snapshots", weight.name))
             # What setup made is gone with it: the next run has to set up again.
             stamps = app.home / "projects" / app.key / "tasks" / weight.name / "stamps"
             (stamps / "setup").unlink(missing_ok=True)
     except BurnishError as error:
         return Cleaned(weight, error=error)
-    return Cleaned(weight, rescue=kept.rescue, withheld=kept.withheld)
-
-
-def _tell_withheld(kept: Saved) -> None:
-    if kept.withheld:
-        names = ", ".join(map(repr, kept.names[:5])) + (f" and {len(kept.names) - 5} more" if kept.names[5:] else "")
-        sys.stderr.write(f"Never committed because of the name, copies are in {kept.withheld}: {names}\n")
+    return Cleaned(weight, rescue=kept.rescue, withheld=kept.withheld, note=kept.told)
 
 
 @contextmanager
@@ -171,6 +168,7 @@ def _held(app: App, task: Task | None) -> Iterator[None]:
         app.store.register_runner(card(lock))
         try:
             if app.store.claim(app.key, me, ids=[task.id], is_dead=app.book.is_dead) is None:
+                app.book.refuse_if_held(task.id)
                 raise Refused(f"Task {task.id} is being run.", hint=f"Stop it first: burnish cancel {task.id}")
             yield
         finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -131,8 +130,6 @@ class GitCode:
         head, saved = workspace.head(), Saved()
         if workspace.stands_on() is not None:
             saved = put_away(workspace, f"{task.cycle}-restart", copies=self.copies)
-        if saved.told:
-            sys.stderr.write(f"{saved.told}\n")
         aside = ports.SetAside(None, saved.rescue, saved.withheld, saved.names)
         if head is None:
             return aside

@@ -101,7 +101,9 @@ def kind_of(offered: Offered) -> str:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
             return "rdjsonl"
-        raise BadInput(f"{offered.name} is not valid JSON: {str(why)[:200]}", hint="Nothing was changed.") from None
+        raise BadInput(
+            f"{offered.name} is not valid JSON: {str(why)[:200]}", hint="Nothing was changed. Mend it at that place."
+        ) from None
     for kind, key in (("contract", "verdict"), ("sarif", "runs"), ("rdjson", "diagnostics"), ("rdjsonl", "message")):
         if key in value:
             return kind
@@ -144,10 +146,12 @@ def _read(app: App, deps: Deps, site: Site, history: History, head: Commit, offe
 
 
 def _unreadable(offered: Offered, why: str) -> BadInput:
-    hint = "Nothing was changed. Put `Verdict: approved` or `Verdict: changes requested` on a line of its own."
+    hint = "Put `Verdict: approved` or `Verdict: changes requested` on a line of its own."
     if "number" in why:
-        hint = "Nothing was changed. Answer the prompt of the newest `burnish handoff`, or leave the number out."
-    return BadInput(f"{offered.name} cannot be taken as a review: {why}.", hint=hint)
+        hint = "Answer the prompt of the newest `burnish handoff`, or leave the number out."
+    elif offered.text.lstrip()[:1] == "{":
+        hint = "Mend that in the JSON; the prompt of `burnish handoff` shows the whole form."
+    return BadInput(f"{offered.name} cannot be taken as a review: {why}.", hint=f"Nothing was changed. {hint}")
 
 
 def _number(deps: Deps, site: Site, history: History, head: Commit) -> str:
@@ -163,7 +167,10 @@ def _reported(app: App, offered: Offered, kind: str) -> Review:
     try:
         report = READERS[kind](offered.text, source=app.person)
     except NotReadable as why:
-        raise _unreadable(offered, str(why)) from None
+        raise BadInput(
+            f"{offered.name} cannot be taken as a review: {why}.",
+            hint="Nothing was changed. Have the tool write its report anew, and take that.",
+        ) from None
     errors = sum(remark.severity is Severity.ERROR for remark in report.remarks)
     if errors and offered.verdict is Verdict.APPROVED:
         raise BadInput(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.codec import encode
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ARTIFACTS = "refs/burnish/artifacts/"
 BRANCHES = "refs/heads/burnish/"
-NO_TRACE = "Tasks that were never run leave no trace outside the database; add them again."
+NO_TRACE = "Tasks that were never run are told of in the burnish home alone: if that is lost, add them again."
 FROM_COMMITS = "the commits of its branch"
 _NAME = re.compile(r"([1-9][0-9]{0,8})-[a-z0-9-]+")
 
@@ -49,6 +49,11 @@ class Rebuilt:
     present: list[int] = field(default_factory=list)
     # what could not be read, by name, and why
     damaged: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """What cannot be brought back, where somebody may look for it."""
+        return NO_TRACE if self.restored or not self.present else ""
 
     def as_json(self) -> dict[str, Any]:
         restored = [
@@ -84,8 +89,6 @@ def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
         _replay(app, name, events, source, note, done)
     # only now: what is recorded anew must not take the numbers of what is told again
     done.restored = [_if_unmoved(app, one) for one in done.restored]
-    if done.restored or not done.present:
-        sys.stderr.write(f"{NO_TRACE}\n")
     return done
 
 
@@ -93,7 +96,8 @@ def _if_unmoved(app: App, one: Restored) -> Restored:
     """An approval may have been voided after its story was last written: the branch itself tells."""
     for task in app.store.tasks(app.key, ids=[one.task]):
         approval = app.store.approval(app.key, task.id)
-        why = actions.void_stale(app.book, app.code, task, approval.judge if approval else "")
+        judge = app.policy(task).judge if approval else ""
+        why = actions.void_stale(app.book, app.code, task, judge)
         if why:
             return replace(one, status=Status.CODE_REVIEW.value, note=f"approval void: {why}")
     return one
@@ -106,11 +110,15 @@ def _names(app: App) -> list[str]:
     for prefix in (ARTIFACTS, BRANCHES):
         found |= {ref.removeprefix(prefix) for ref in list_refs(app.repo, prefix)}
     names = [name for name in found if _NAME.fullmatch(name)]
-    # one task may have had two names: the one with a story counts
+    # one task may have had two names: the one with the longest story counts
     best: dict[int, str] = {}
-    for name in sorted(names, key=lambda name: (folder / name / "artifacts" / "events.jsonl").is_file()):
+    for name in sorted(names, key=lambda name: _length(folder / name / "artifacts" / "events.jsonl")):
         best[_number(name)] = name
     return sorted(best.values(), key=_number)
+
+
+def _length(story: Path) -> int:
+    return story.stat().st_size if story.is_file() else -1
 
 
 def _damaged_reviews(app: App, name: str) -> Iterator[tuple[str, str]]:
