@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.ledger import absorb_review
 from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Verdict
+from burnish.core.secrets import Secrets
 from burnish.core.task import Spec, TaskType
 from burnish.engine.hearing import Heard, Hearing, hear_all, mechanical, panel_of
 from burnish.engine.record_review import weighed
@@ -40,6 +41,7 @@ from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.wiring.confining import confinement
 from burnish.wiring.desk import HomeCall
+from burnish.wiring.discretion import clean_finding, clean_lines, discreet, from_here
 from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of
@@ -89,22 +91,37 @@ def review_change(
     hear: Callable[[str], None] | None = None,
 ) -> Reviewed:
     """Choose two trees, hear the reviewers, put it together. `say` tells what goes on, `hear` what agents print."""
-    found, home = discover(start), home_of()
+    found, home, secrets = discover(start), home_of(), from_here()
     config = settings.load(found.root, flags=flags)
     with _place(home) as place:
         project = private_project(found, place / "git")
         pair = choose(project, wish)
         change = changes(project, pair)
         if not change.files:
-            return Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
+            nothing = Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
+            return _discreet(secrets, nothing)
         policy = _policy(config, found)
         lent = (found.common_dir, project.objects)
         shut = confinement(config, checkout=found.root, burnish_home=home, readable=lent)
-        ground = Ground(project, place, home, config, policy, stop, tests, say, hear, shut)
+        ground = Ground(project, place, home, config, policy, stop, tests, discreet(secrets, say), hear, shut)
         try:
-            return _review(ground, pair, change)
+            return _discreet(secrets, _review(ground, pair, change))
         except PhaseFailed as failed:
             raise _in_words(failed, place) from failed
+
+
+def _discreet(secrets: Secrets, done: Reviewed) -> Reviewed:
+    """Reports end up in logs and chats. What agents said is clean by now; what our own programs quote is not."""
+    pair, panel = done.pair, done.panel
+    redact = secrets.redact
+    return replace(
+        done,
+        pair=replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note)),
+        panel=replace(panel, summary=redact(panel.summary), why=redact(panel.why)) if panel else None,
+        findings=tuple(clean_finding(secrets, finding) for finding in done.findings),
+        notes=tuple(map(redact, done.notes)),
+        texts={path: clean_lines(secrets, text) for path, text in done.texts.items()},
+    )
 
 
 def _in_words(failed: PhaseFailed, place: Path) -> BurnishError:

@@ -14,6 +14,7 @@ from burnish.core.agent import AgentReply
 from burnish.core.check import CheckReport
 from burnish.core.codec import decode, encode
 from burnish.core.event import Event, Recorded
+from burnish.core.finding import Finding
 from burnish.core.secrets import LineFilter, Secrets
 from burnish.core.task import Item, Spec, Task
 from burnish.engine.ports import Progress
@@ -43,6 +44,16 @@ def clean_report(secrets: Secrets, report: CheckReport) -> CheckReport:
 def clean_reply(secrets: Secrets, reply: AgentReply) -> AgentReply:
     # a reply is never empty: what is left of one that was all secret is a note
     return replace(reply, text=secrets.redact(reply.text), command=secrets.redact(reply.command))
+
+
+def clean_finding(secrets: Secrets, finding: Finding) -> Finding:
+    return decode(Finding, secrets.clean(encode(finding)))
+
+
+def clean_lines(secrets: Secrets, text: str) -> str:
+    """A file of which lines are shown by their numbers: there are as many afterwards."""
+    shown = LineFilter(secrets)
+    return "\n".join(shown(line) or "" for line in text.split("\n"))
 
 
 def clean_failure(secrets: Secrets, failed: PhaseFailed) -> PhaseFailed:

@@ -12,9 +12,10 @@ from burnish.proc.identity import is_dead
 from burnish.proc.orphans import wait_for_orphans
 from burnish.store import Store
 from burnish.wiring.configured import configured_signs
+from burnish.wiring.discretion import from_here
 from burnish.wiring.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.wiring.reader import home_of
-from burnish.wiring.signs import MISSING, Group, Sign
+from burnish.wiring.signs import MISSING, Group, Sign, clean_signs
 
 
 def examine(start: Path, *, encoding: str) -> list[Sign]:
@@ -28,7 +29,7 @@ def examine(start: Path, *, encoding: str) -> list[Sign]:
     if store is not None:
         with store:
             signs += _run_signs(home, store)
-    return signs
+    return clean_signs(from_here(), signs)
 
 
 def can_run(signs: list[Sign]) -> bool:

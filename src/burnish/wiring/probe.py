@@ -27,7 +27,7 @@ from burnish.wiring.confining import Confinement, confinement
 from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.reader import home_of
 from burnish.wiring.roster import agent_settings, on_this_machine
-from burnish.wiring.signs import Group, Sign
+from burnish.wiring.signs import Group, Sign, clean_signs
 
 PROBE = Group("answers")
 SECONDS = 90.0
@@ -53,7 +53,8 @@ def probe_signs(start: Path) -> list[Sign]:
         found = _asked_ones(config, root or place)
         ground = _ground(config, found, root or place, place)
         with ThreadPoolExecutor(max(1, len(found))) as threads:
-            return list(threads.map(lambda pair: _asked(ground, pair[1], str(pair[0])), enumerate(found)))
+            signs = list(threads.map(lambda pair: _asked(ground, pair[1], str(pair[0])), enumerate(found)))
+    return clean_signs(ground.agents.secrets, signs)
 
 
 def _asked_ones(config: Config, checkout: Path) -> list[Configured]:

@@ -62,7 +62,9 @@ def rendered(app: App, task_id: int, name: str | None, *, own: Mapping[str, str]
         "review.template": _review,
         "review.system": _review,
     }
-    return list(kinds[wanted](deps, site, history))
+    # as it is sent: without secrets
+    secrets = app.book.secrets
+    return [replace(sent, text=secrets.redact(sent.text)) for sent in kinds[wanted](deps, site, history)]
 
 
 def _site(deps: Deps, history: History) -> Site:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from burnish.core.secrets import Secrets
 
 OK, WEAK, MISSING = "ok", "weak", "missing"
 
@@ -16,6 +19,11 @@ class Sign:
     state: str
     what: str
     remedy: str = ""
+
+
+def clean_signs(secrets: Secrets, signs: Iterable[Sign]) -> list[Sign]:
+    """People paste these into chats; settings and branches may hold what they should not."""
+    return [replace(one, what=secrets.redact(one.what), remedy=secrets.redact(one.remedy)) for one in signs]
 
 
 @dataclass(frozen=True, slots=True)
