@@ -2,43 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from burnish.core.event import Recorded
+from burnish.core.history import is_review
+from burnish.core.review import Verdict
+from burnish.store import Store
 
 _NAMES = {
-    "review.started": "feature:code-review-started",
-    "review.progress": "feature:code-review-progress",
-    "review.completed": "feature:code-review-completed",
-    "review.approved": "feature:code-review-approved",
-    "review.rejected": "feature:code-review-rejected",
-    "review.failed": "feature:code-review-failed",
-    "review.max_cycles": "feature:code-review-max-iterations",
+    "review.started": "started",
+    "review.progress": "progress",
+    "finding.opened": "progress",
+    "finding.resolved": "progress",
+    "finding.reopened": "progress",
+    "review.completed": "completed",
+    "review.approved": "approved",
+    "review.rejected": "rejected",
+    "review.failed": "failed",
+    "phase.failed": "failed",
+    "review.max_cycles": "max-iterations",
 }
+_FOUND = ("finding.opened", "finding.reopened", "finding.reanchored", "finding.disputed")
+_FINDING = ("category", "severity", "title", "description", "suggestion", "file", "line")
 
 
-def renamed(event: Recorded) -> dict[str, Any] | None:
+def renamed(event: Recorded, store: Store) -> dict[str, Any] | None:
     """None where S3 has no such event. `id` is the log's own number, so that these resume as well."""
     name = _NAMES.get(event.type)
-    if name is None:
+    if name is None or event.task is None or (event.type == "phase.failed" and not _of_review(event)):
         return None
-    return {"id": event.id, "type": name, "payload": {"featureId": str(event.task), **_payload(event)}}
+    payload = {"featureId": str(event.task), **_payload(name, event, store)}
+    return {"id": event.id, "type": f"feature:code-review-{name}", "payload": payload}
 
 
-def _payload(event: Recorded) -> dict[str, Any]:
-    data = event.data
-    match event.type:
-        case "review.started":
-            return {"iterationNumber": event.cycle}
-        case "review.progress":
-            return {"iterationNumber": event.cycle, "message": data.get("message", "")}
-        case "review.completed":
-            told = {key: data.get(key) for key in ("status", "findings", "summary")}
-            return {"iterationNumber": event.cycle, **told}
-        case "review.approved":
-            return {"nextStatus": data.get("next_status", "verified")}
-        case "review.rejected":
-            return {"iterationNumber": event.cycle, "rejectionReason": data.get("rejection_reason", "")}
-        case "review.failed":
-            return {"error": data.get("error", "")}
+def _payload(name: str, event: Recorded, store: Store) -> dict[str, Any]:
+    data, number = event.data, {"iterationNumber": event.cycle}
+    match name:
+        case "started":
+            return number
+        case "progress":
+            return {**number, "message": _message(event)}
+        case "completed":
+            told = {"status": _status(data.get("verdict")), "findings": _findings(event, store)}
+            return {**number, **told, "summary": str(data.get("summary") or data.get("but") or "")}
+        case "approved":
+            return {"nextStatus": _next_status(event, store)}
+        case "rejected":
+            return {**number, "rejectionReason": _reason(event, store)}
+        case "failed":
+            return {"error": str(data.get("what") or data.get("why") or data.get("error") or "")}
     return {}
+
+
+def _message(event: Recorded) -> str:
+    if event.type == "review.progress":
+        return str(event.data.get("message", ""))
+    found = event.data.get("finding") or {}
+    title = (found.get("remark") or {}).get("title", "")
+    return f"{found.get('id', '')} {event.type.removeprefix('finding.')}: {title}".strip()
+
+
+def _status(verdict: Any) -> str:
+    """S3 knows three; what could not be heard is `failed`."""
+    return "failed" if verdict is None else "approved" if verdict == Verdict.APPROVED else "rejected"
+
+
+def _findings(event: Recorded, store: Store) -> list[dict[str, Any]]:
+    """Those that the review gave, as they stood then: from the log, since the tables tell of now."""
+    known: dict[str, dict[str, Any]] = {}
+    for one in _before(event, store, _FOUND):
+        found = one.data.get("finding") or {}
+        known[str(found.get("id"))] = found
+    given = [known[id] for id in dict.fromkeys(map(str, event.data.get("findings") or ())) if id in known]
+    return [{"id": one["id"], **{key: one.get("remark", {}).get(key) for key in _FINDING}} for one in given]
+
+
+def _reason(event: Recorded, store: Store) -> str:
+    """The reviewer's own words where there are some, else why it was sent back."""
+    reviews = [one for one in _before(event, store, ["phase.finished"]) if _of_review(one) and one.cycle == event.cycle]
+    said = str(reviews[-1].data.get("rejection_reason") or "") if reviews and not event.data.get("by") else ""
+    return said or str(event.data.get("why") or "")
+
+
+def _next_status(event: Recorded, store: Store) -> str:
+    """Written in the same breath as the approval."""
+    after = store.events(event.project, task=event.task, since=event.id, limit=1, types=["task.status"])
+    return str(after[0].data.get("to")) if after else "verified"
+
+
+def _before(event: Recorded, store: Store, types: Iterable[str]) -> list[Recorded]:
+    found = store.events(event.project, task=event.task, types=types)
+    return [one for one in found if one.id < event.id and one.run == event.run]
+
+
+def _of_review(event: Recorded) -> bool:
+    return is_review(str(event.data.get("phase") or ""))

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from html import escape
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from burnish.web.door import MOST_BODY, Ask, Door, Entry, Refusal
 
 Scope = MutableMapping[str, Any]
@@ -30,8 +32,11 @@ HEADERS = (
 )
 
 
-class TooLarge(Exception):
-    """A body without an honest length went on and on."""
+class TooLarge(HTTPException):
+    """A body without an honest length went on and on. Of a kind that no layer in between takes for its own."""
+
+    def __init__(self) -> None:
+        super().__init__(413, "The request is too large.")
 
 
 class Guard:
@@ -56,20 +61,13 @@ class Guard:
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)
             return
-        begun = False
 
         async def dressed(message: Message) -> None:
-            nonlocal begun
             if message["type"] == "http.response.start":
-                begun = True
                 message["headers"] = [*message.get("headers", ()), *_dress(message.get("headers", ()))]
             await send(message)
 
-        try:
-            await self._app(scope, _counted(receive), dressed)
-        except TooLarge:
-            if not begun:
-                await _refuse(scope, send, Refusal(413, "The request is too large.", "Send less at once."))
+        await self._app(scope, _counted(receive), dressed)
 
 
 def _ask(scope: Scope) -> Ask:

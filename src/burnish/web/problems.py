@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from burnish.errors import BadInput, BurnishError, NotFound, Refused
@@ -69,9 +69,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def problem(status: int, title: str, detail: str = "", **more: Any) -> JSONResponse:
+def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    return JSONResponse(body, status, media_type=PROBLEM)
+    # in ASCII: what is complained about may be half of a character
+    return Response(json.dumps(body), status, media_type=PROBLEM)
 
 
 def install(app: FastAPI) -> None:
@@ -130,5 +131,7 @@ def _answer(request: Request, status: int, what: str, hint: str, **more: Any) ->
     if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
         from burnish.web.pages.rendering import page
 
-        return page(request, "problem.html.j2", status=status, what=what, hint=hint, title=what)
+        # who has shown no token yet learns nothing of what is here
+        stranger = request.state.via == "login"
+        return page(request, "problem.html.j2", status=status, what=what, hint=hint, title=what, bare=stranger)
     return problem(status, what, hint, **more)

@@ -63,7 +63,15 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Call
     sessions = Sessions(house.home / "serve" / "sessions.json")
     app = create(house, door_for(address, sessions), sessions)
     settings = uvicorn.Config(
-        app, log_level="error", ws="websockets-sansio", server_header=False, timeout_graceful_shutdown=3
+        app,
+        log_level="error",
+        # the same everywhere, whatever else is installed; and it gives up on headers without an end
+        http="h11",
+        ws="websockets-sansio",
+        # clients have nothing to say there
+        ws_max_size=4096,
+        server_header=False,
+        timeout_graceful_shutdown=3,
     )
 
     class Announced(uvicorn.Server):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
 from starlette.concurrency import run_in_threadpool
 
 from burnish.core.event import Recorded
+from burnish.store import Store
 from burnish.web.automaker import renamed
 from burnish.web.hub import Hub
 from burnish.wiring.house import House
@@ -21,43 +23,70 @@ AT_ONCE = 500
 NAMES = ("burnish", "automaker", "both")
 # a proxy or a sleeping laptop must not make a dead line look like silence
 BEAT = 20.0
+Since = Annotated[int, Query(ge=-1, le=2**62)]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One client, and what it wants to hear."""
+
+    socket: WebSocket
+    store: Store
+    hub: Hub
+    project: str
+    names: str
 
 
 @router.websocket("/ws")
-async def events(socket: WebSocket, project: str = "", since: int = -1, names: str = "burnish") -> None:
+async def events(socket: WebSocket, project: str = "", since: Since = -1, names: str = "burnish") -> None:
     """`project`: its key. `since`: the last id seen; left out, only what happens from now on."""
     house: House = socket.app.state.house
     known = {row.key for row in await run_in_threadpool(house.projects)}
-    if project not in known or names not in NAMES or since < -1:
+    # accepted before it is closed: a browser is not told why a handshake failed
+    await socket.accept()
+    if project not in known or names not in NAMES:
         await socket.close(4404, "No such project, or names is none of burnish, automaker, both.")
         return
-    await socket.accept()
     start = since if since >= 0 else await run_in_threadpool(house.store.last_event, project)
-    sending = asyncio.create_task(_send(socket, house, socket.app.state.hub, project, start, names))
+    line = Line(socket, house.store, socket.app.state.hub, project, names)
+    both = {asyncio.create_task(_send(line, start)), asyncio.create_task(_listen(socket))}
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await _end(socket, both)
+
+
+async def _end(socket: WebSocket, both: set[asyncio.Task[None]]) -> None:
+    """Whichever ended first, the other goes too: a line that says nothing must not look alive."""
+    for one in both:
+        one.cancel()
+    ended = await asyncio.gather(*both, return_exceptions=True)
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-        await _listen(socket)
-    sending.cancel()
-    with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
-        await sending
+        await socket.close(1011)
+    for error in ended:
+        if isinstance(error, Exception) and not isinstance(error, WebSocketDisconnect | RuntimeError):
+            raise error
 
 
 async def _listen(socket: WebSocket) -> None:
     """Nothing that a client says matters, but its leaving does."""
-    while True:
-        await socket.receive_text()
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
 
 
-async def _send(socket: WebSocket, house: House, hub: Hub, project: str, seen: int, names: str) -> None:
-    await socket.send_json({"hello": project, "since": seen})
+async def _send(line: Line, seen: int) -> None:
+    """Each batch is read when the one before it is out: who reads slowly holds up nobody, and fills no memory."""
+    await line.socket.send_json({"hello": line.project, "since": seen})
     while True:
-        news = hub.news
-        batch = await run_in_threadpool(house.store.events, project, since=seen, limit=AT_ONCE)
+        news = line.hub.news
+        batch = await run_in_threadpool(line.store.events, line.project, since=seen, limit=AT_ONCE)
         for event in batch:
-            for message in _messages(event, names):
-                await socket.send_json(message)
+            messages = await run_in_threadpool(_renamed, event, line) if line.names != "burnish" else _plain(event)
+            for message in messages:
+                await line.socket.send_json(message)
             seen = event.id
         if not batch:
-            await _wait(socket, news)
+            await _wait(line.socket, news)
 
 
 async def _wait(socket: WebSocket, news: asyncio.Event) -> None:
@@ -67,10 +96,11 @@ async def _wait(socket: WebSocket, news: asyncio.Event) -> None:
         await socket.send_json({"beat": True})
 
 
-def _messages(event: Recorded, names: str) -> Iterator[dict[str, Any]]:
-    if names != "automaker":
-        yield event.envelope()
-    if names != "burnish":
-        told = renamed(event)
-        if told is not None:
-            yield told
+def _plain(event: Recorded) -> Iterator[dict[str, Any]]:
+    yield event.envelope()
+
+
+def _renamed(event: Recorded, line: Line) -> list[dict[str, Any]]:
+    told = renamed(event, line.store)
+    own = [event.envelope()] if line.names == "both" else []
+    return own if told is None else [*own, told]
