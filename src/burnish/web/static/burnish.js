@@ -115,6 +115,7 @@ export function listen(project, since, heard, again = () => {}) {
       if (typeof told.id !== "number" || told.id <= seen) return;
       seen = told.id;
       heard(told);
+      if (COUNTED.test(told.type)) countWaiting("now");
     };
     socket.onclose = async () => {
       clearInterval(watch);
@@ -126,6 +127,25 @@ export function listen(project, since, heard, again = () => {}) {
   }
   open();
 }
+
+// what needs a person, in the bar on top of every page
+const COUNTED = /^(task\.(?!created)|decision|gate|finding|approval|override|run)/;
+const countWaiting = gathered(async () => {
+  const place = document.getElementById("waiting");
+  if (!place) return;
+  try {
+    const answer = await fetch("/inbox/count", { headers: { Accept: "application/json" } });
+    if (!answer.ok) return;
+    const { waiting } = await answer.json();
+    place.textContent = waiting > 99 ? "99+" : waiting;
+    place.title = waiting === 1 ? "1 task waits for you" : `${waiting} tasks wait for you`;
+    place.hidden = !waiting;
+  } catch {
+    // the next event, or the next minute
+  }
+}, { first: 300, storm: 2000 });
+countWaiting("now");
+setInterval(() => document.hidden || countWaiting("now"), 60000);
 
 async function signedOut(cuts) {
   if (cuts < 3) return false;

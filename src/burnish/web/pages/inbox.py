@@ -1,0 +1,139 @@
+"""The inbox: everything that needs a person, of all projects, each with a way to answer it here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from shlex import quote
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from burnish.core.status import Reason
+from burnish.store.rows import ProjectRow
+from burnish.views.inbox import Entry
+from burnish.views.inbox import inbox as look
+from burnish.web.pages.rendering import fragment, page
+from burnish.web.parts import HouseDep
+from burnish.wiring.house import House
+
+router = APIRouter(prefix="/inbox", include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A button that calls the API (`path`), or a link to the part of the task's page where it is answered (`part`)."""
+
+    label: str
+    path: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    part: str = ""
+    # what is asked before, where it is not undone by a click
+    sure: str = ""
+    # words that it takes, and what they are for
+    note: str = ""
+
+
+DECIDE = Answer("Decide…", part="gate")
+RETRY = Answer("Retry", "/retry")
+REVIEW = Answer("Review again", "/review")
+MORE = Answer("One more cycle", "/improve", {"review": True})
+SAY = Answer("Say what to change…", "/improve", {"review": True}, note="What should the agent do differently?")
+FINDINGS = Answer("Look at the findings…", part="findings")
+RUN = Answer("Have it judged again", "/run")
+
+BLOCKED = {
+    Reason.MAX_CYCLES: MORE,
+    Reason.BUDGET: RETRY,
+    Reason.NO_CHANGES: RETRY,
+    Reason.SECRET: RETRY,
+    Reason.UNREADABLE_REVIEW: REVIEW,
+    Reason.INCOMPLETE_REVIEW: REVIEW,
+    Reason.GUARD: FINDINGS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    entry: Entry
+    project: ProjectRow
+    answer: Answer
+    # what to type, from anywhere
+    command: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.project.key}-{self.entry.task.id}"
+
+    @property
+    def cause(self) -> str:
+        """`max cycles`, `agent failed`: in a word."""
+        task = self.entry.task
+        word = {"blocked": task.reason, "failed": task.error}.get(self.entry.kind)
+        return word.value.replace("_", " ").lower() if word else ""
+
+    @property
+    def why(self) -> str:
+        return (self.entry.task.note if self.cause else "") or self.entry.why
+
+
+@router.get("")
+def show(request: Request, house: HouseDep, of: str = "") -> Response:
+    rows = house.projects()
+    since = {row.key: house.store.last_event(row.key) for row in rows}
+    only = rows[0] if len(rows) == 1 else None
+    return page(
+        request, "inbox.html.j2", title="Inbox", here="inbox", project=only, since=since, **_view(house, rows, of)
+    )
+
+
+@router.get("/part")
+def part(house: HouseDep, of: str = "") -> Response:
+    return fragment("inbox_part.html.j2", **_view(house, house.projects(), of))
+
+
+@router.get("/count")
+def count(house: HouseDep) -> dict[str, int]:
+    """For the bar on top of every page: what waits, and what only needs to be merged."""
+    found = _entries(house, [row.key for row in house.projects()])
+    ready = sum(entry.kind == "ready" for entry in found)
+    return {"waiting": len(found) - ready, "ready": ready}
+
+
+def _view(house: House, rows: list[ProjectRow], of: str) -> dict[str, Any]:
+    wanted = [row for row in rows if not of or row.key == of]
+    by_key = {row.key: row for row in rows}
+    lines = [_line(entry, by_key[entry.task.project]) for entry in _entries(house, [row.key for row in wanted])]
+    waiting = [line for line in lines if line.entry.kind != "ready"]
+    ready = [line for line in lines if line.entry.kind == "ready"]
+    mergeable = list(dict.fromkeys(line.project.key for line in ready))
+    return {"waiting": waiting, "ready": ready, "mergeable": mergeable, "of": of, "rows": rows}
+
+
+def _entries(house: House, keys: Iterable[str]) -> list[Entry]:
+    return look(house.store, keys, today=date.today().isoformat(), alive=house.alive)
+
+
+def _line(entry: Entry, project: ProjectRow) -> Line:
+    command = entry.command.replace("burnish ", f"burnish -C {quote(str(project.root))} ", 1)
+    return Line(entry, project, answer_of(entry), command)
+
+
+def answer_of(entry: Entry) -> Answer:
+    task = entry.task
+    match entry.kind:
+        case "ready":
+            words = f"It goes to {task.target or 'its branch'} as it was approved."
+            return Answer("Merge", "/merge", {"commit": task.commit or ""}, sure=words)
+        case "waiting_approval":
+            return DECIDE
+        case "failed":
+            return RETRY
+        case "waiver":
+            return FINDINGS
+        case "voided":
+            return RUN
+        case "review":
+            return Answer("Improve it", "/improve") if "improve" in entry.command else Answer("Review it", "/review")
+    return BLOCKED.get(task.reason, SAY) if task.reason else RETRY
