@@ -8,13 +8,14 @@ import pytest
 
 from burnish.core.budget import Limit
 from testing.lab import Lab
-from testing.program import put_on_path
+from testing.program import put_on_path, spender
 
 
 @pytest.mark.parametrize(
     ("settings", "argv", "name", "phases"),
     [
         ("budget: {task_usd: 0.5}", (), "budget.task_usd", ["implement", "review"]),
+        ("budget: {task_tokens: 200}", (), "budget.task_tokens", ["implement", "review"]),
         ("budget: {session_usd: 0.3}", (), "budget.session_usd", ["implement", "review"]),
         ("", ("--budget", "0.25"), "budget.session_usd", ["implement"]),
         ("budget: {session_tokens: 300}", (), "budget.session_tokens", ["implement", "review", "improve"]),
@@ -57,6 +58,75 @@ def test_four_fifths_are_told_once(tmp_path: Path) -> None:
     assert warned == ["budget.task_usd", "budget.session_usd", "agents.claude.budget_usd"]
     assert "Budget: the task has cost $0.50 of $0.60" in said.err
     assert "$0.75" in lab.burnish("status").out
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents at work are looked at ten times a second instead of every other."""
+    monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.1)
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ("budget: {task_usd: 0.8}", "budget.task_usd"),
+        ("budget: {task_tokens: 32000}", "budget.task_tokens"),
+        ("budget: {session_usd: 0.8}", "budget.session_usd"),
+        ("budget: {session_tokens: 32000}", "budget.session_tokens"),
+        ("agents: {claude: {budget_usd: 0.8}}", "agents.claude.budget_usd"),
+    ],
+)
+def test_an_agent_that_passes_a_budget_is_ended_at_work_and_nothing_is_lost(
+    tmp_path: Path, settings: str, name: str
+) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, settings, spender("implement"))
+    lab.add()
+    said = lab.burnish("run", "1", code=1)
+
+    task = lab.task()
+    assert (task["status"], task["reason"], task["error"]) == ("blocked", "budget", None)
+    (reached,), (warned,) = lab.events("budget.reached"), lab.events("budget.warned")
+    assert name in reached["data"]["why"] and warned["data"]["budget"] == name
+    assert warned["id"] < reached["id"]
+    # what was spent is known, and it is not the twenty-five dollars that were coming
+    assert 0.75 < task["cost_usd"] < 10 and task["tokens"] == round(task["cost_usd"] * 40_000)
+    (ref,) = lab.refs("refs/burnish/rescue")
+    assert lab.text(ref, "half.py") == "half = 1"
+    assert lab.processes() == []
+    assert "Budget:" in said.err
+
+
+@pytest.mark.usefixtures("often")
+def test_with_more_money_it_goes_on_and_is_told_of_what_was_rescued(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "budget: {task_usd: 0.5}", spender("implement"))
+    lab.add()
+    lab.burnish("run", "1", code=1)
+    spent = lab.task()["cost_usd"]
+    put_on_path(lab, "budget: {task_usd: 50}")
+    lab.burnish("retry", "1")
+    assert (lab.task()["status"], lab.task()["cost_usd"]) == ("verified", pytest.approx(spent + 1.0))
+    prompts = [e["data"].get("call_dir", "") for e in lab.events("phase.finished")]
+    assert "refs/burnish/rescue/1-1-implement" in (Path(prompts[0]) / "prompt.md").read_text()
+
+
+@pytest.mark.usefixtures("often")
+def test_a_reviewer_that_passes_a_budget_blocks_the_task_and_leaves_the_work(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    panel = "review: {agents: [claude, {agent: claude, model: other}], quorum: any}"
+    put_on_path(lab, f"budget: {{task_usd: 1.5}}\n{panel}", spender("review"))
+    lab.add()
+    lab.burnish("run", "1", code=1)
+    task = lab.task()
+    assert (task["status"], task["reason"]) == ("blocked", "budget")
+    assert "BUG" in lab.text(task["branch"])
+    failed = [e["data"] for e in lab.events("phase.failed")]
+    assert [(f["phase"], f["error"]) for f in failed] == [("review", "BUDGET")]
+    # both reviewers were at work: what they spent is counted together
+    assert task["cost_usd"] == pytest.approx(0.25 + failed[0]["cost_usd"]) and failed[0]["cost_usd"] >= 1.25
+    assert lab.processes() == []
 
 
 def test_a_limit_speaks_in_its_own_unit() -> None:
