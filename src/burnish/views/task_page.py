@@ -96,7 +96,7 @@ def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
         task=task,
         tone=TONES[task.status],
         standing=standing,
-        next=_next(task, standing, unmet),
+        next=what_next(task, standing, unmet),
         buttons=_buttons(task, standing, unmet),
         needs=needs,
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
@@ -135,7 +135,8 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
     )
 
 
-def _next(task: Task, standing: str, unmet: Sequence[int]) -> str:
+def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
+    """In one sentence or two."""
     if standing in ("here", "elsewhere"):
         return _running(task, standing)
     match task.status:

@@ -14,7 +14,7 @@ from pygments.util import ClassNotFound
 from burnish.plain import clean_text
 
 # what is larger is shown in one colour: it is generated, and it would take seconds
-MOST_COLOURED = 400_000
+MOST_COLOURED = 200_000
 LONGEST_LINE = 2_000
 
 # the first that fits; classes of `code.css`
