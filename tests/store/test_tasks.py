@@ -241,3 +241,15 @@ def test_the_files_of_a_task_that_is_being_run_are_its_runners_business(store: S
     # killed after the decision, before the files: nobody will claim it any more
     move(store, project, 1, "verified")
     assert store.unarchived(project) == [1]
+
+
+def test_a_list_reads_anew_only_what_has_changed_whoever_changed_it(store: Store, project: str) -> None:
+    add(store, project)
+    add(store, project)
+    before = store.tasks(project, brief=True)
+    with Store.open(store.path.parent) as other:
+        other.edit_task(project, 2, {"title": "Another title"})
+        other.claim(project, "r", ids=[2], is_dead=lambda r: False)
+    after = store.tasks(project, brief=True)
+    assert after[0] is before[0]
+    assert (after[1].spec.title, after[1].runner) == ("Another title", "r")

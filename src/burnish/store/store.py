@@ -23,6 +23,8 @@ from burnish.store.rows import ProjectRow
 from burnish.store.sql import Params
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from burnish.core.check import CheckReport
     from burnish.store.tally import Tally
 
@@ -37,6 +39,8 @@ class Store:
     def __init__(self, db: Database, clock: Callable[[], datetime] = _utc_now) -> None:
         self._db = db
         self._clock = clock
+        # tasks as lists show them, each with the row it was read from: a board asks for all with every change of one
+        self._lately: dict[tuple[str, int], tuple[tuple[Any, ...], Task]] = {}
 
     @classmethod
     def open(cls, home: Path, *, create: bool = True, clock: Callable[[], datetime] = _utc_now) -> Store:
@@ -122,7 +126,18 @@ class Store:
         wanted = list(Status if statuses is None else statuses)
         chosen = None if ids is None else set(ids)
         found = self._db.all(name, {"project": project, "statuses": wanted})
-        return [rows.task_of(row, brief=brief) for row in found if chosen is None or row["id"] in chosen]
+        read = self._brief if brief else rows.task_of
+        return [read(row) for row in found if chosen is None or row["id"] in chosen]
+
+    def _brief(self, row: sqlite3.Row) -> Task:
+        """Read anew only if the row is another than the last time: reading costs ten times what comparing does."""
+        key, columns = (row["project"], row["id"]), tuple(row)
+        known = self._lately.get(key)
+        if known is not None and known[0] == columns:
+            return known[1]
+        task = rows.task_of(row, brief=True)
+        self._lately[key] = (columns, task)
+        return task
 
     def waiting(self, project: str, ids: Iterable[int] | None = None) -> list[tuple[Task, tuple[int, ...]]]:
         """Backlog tasks that cannot start yet, each with the dependencies that are not met."""

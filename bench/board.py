@@ -1,0 +1,122 @@
+"""The board with a thousand tasks: time to the first card, from event to screen, memory of each window."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+from websockets.sync.client import connect
+
+from burnish.core.status import Status
+from burnish.store import Store
+from testing import boards
+from testing.browser import browser, logged_in
+from testing.lab import Lab
+from testing.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+TASKS = 1000
+SOCKETS = 200
+EVENTS = 60
+# Remembers when each card came to its place, by the same clock as ours.
+WATCH = """() => {
+  window.seen = {};
+  new MutationObserver((changes) => {
+    const now = Date.now();
+    const added = changes.flatMap((change) => [...change.addedNodes]);
+    for (const one of added) if (one.dataset?.id) window.seen[one.dataset.id] = now;
+  }).observe(document.getElementById("board"), { childList: true, subtree: true });
+}"""
+
+
+@contextmanager
+def a_board(tasks: int) -> Iterator[tuple[Served, Store, str]]:
+    with tempfile.TemporaryDirectory(prefix="burnish-bench-") as folder, ExitStack() as stack:
+        lab = Lab.make(Path(folder) / "lab")
+        store, key = boards.open_store(lab)
+        stack.callback(store.close)
+        boards.many(store, key, tasks)
+        yield stack.enter_context(serving(lab)), store, key
+
+
+def first_card(page: Page, address: str, times: int = 7) -> float:
+    """From asking for the page until its first card is painted; the median."""
+    taken = []
+    for _ in range(times):
+        page.goto(address, wait_until="commit")
+        page.wait_for_selector(".card")
+        taken.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0") / 1000)
+        page.wait_for_selector('.line[data-state="live"]')
+    return statistics.median(taken)
+
+
+def event_to_screen(page: Page, store: Store, key: str) -> list[float]:
+    """Somebody else writes; how long until it is on the screen? Sorted."""
+    page.evaluate(WATCH)
+    moved: dict[int, float] = {}
+    for task in store.tasks(key, statuses=[Status.BACKLOG])[:EVENTS]:
+        boards.move(store, key, task.id, Status.CANCELLED)
+        moved[task.id] = time.time() * 1000
+        time.sleep(0.15)
+    time.sleep(1)
+    seen = page.evaluate("window.seen")
+    return sorted(float(seen[str(id)]) - at for id, at in moved.items())
+
+
+def storm(page: Page, store: Store, key: str) -> int:
+    """How many requests are made for 500 changes, one after the other."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/cards?" in request.url else None)
+    chosen = [task.id for task in store.tasks(key, statuses=[Status.VERIFIED, Status.BACKLOG])][:500]
+    for number in chosen:
+        task = store.task(key, number)
+        to = Status.COMPLETED if task.status is Status.VERIFIED else Status.CANCELLED
+        boards.move(store, key, number, to)
+    page.wait_for_selector(f"#c-cancelled #t{number}, #c-completed #t{number}")
+    page.wait_for_timeout(800)
+    return len(asked)
+
+
+def memory_per_window(served: Served, key: str) -> float:
+    """Growth of the server with many open sockets, in kB for each."""
+    server = psutil.Process(served.process.pid)
+    address = f"{served.url.replace('http', 'ws', 1)}/ws?project={key}"
+    headers = {"Authorization": f"Bearer {served.token}"}
+
+    def opened(count: int, stack: ExitStack) -> None:
+        for _ in range(count):
+            socket = stack.enter_context(connect(address, additional_headers=headers, origin=None))
+            socket.recv(timeout=10)
+
+    with ExitStack() as stack:
+        # the first ones bring what all of them share
+        opened(20, stack)
+        before = server.memory_info().rss
+        opened(SOCKETS, stack)
+        return (server.memory_info().rss - before) / SOCKETS / 1024
+
+
+def main() -> None:
+    with browser() as opened:
+        with a_board(1) as (served, _, key), logged_in(opened, served, width=1600) as page:
+            small = first_card(page, f"{served.url}/p/{key}")
+        with a_board(TASKS) as (served, store, key), logged_in(opened, served, width=1600) as page:
+            big = first_card(page, f"{served.url}/p/{key}")
+            print(f"first card of {TASKS:,}: {big:.2f} s = {big / small:.1f} x a board of one (promise: 1 s)")
+            late = event_to_screen(page, store, key)
+            middle, worst = late[len(late) // 2], late[int(len(late) * 0.99)]
+            print(f"event to screen: p50 {middle:.0f} ms, p99 {worst:.0f} ms of {len(late)} (promise: 200 ms)")
+            print(f"500 changes in a row: {storm(page, store, key)} requests")
+            print(f"memory of each open window: {memory_per_window(served, key):.0f} kB in the server")
+
+
+if __name__ == "__main__":
+    main()
