@@ -147,6 +147,9 @@ startForms({ project, look });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
 refresh();
+// from a task's own page: its form
+const wanted = location.hash.match(/^#edit-(\d+)$/);
+if (wanted) document.dispatchEvent(new CustomEvent("edit-task", { detail: wanted[1] }));
 
 function runningAgain() {
   for (const card of board.querySelectorAll("[data-standing]")) changed(card.dataset.id);
