@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 
 def routers() -> tuple[APIRouter, ...]:
-    from burnish.web.pages import board, diff, home, inbox, stats, task
+    from burnish.web.pages import board, diff, home, inbox, prompts, stats, task
 
     return (
         home.router,
@@ -15,4 +15,5 @@ def routers() -> tuple[APIRouter, ...]:
         diff.router,
         stats.router,
         inbox.router,
+        prompts.router,
     )

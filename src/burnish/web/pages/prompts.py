@@ -1,0 +1,105 @@
+"""The prompts of a project: the default or one's own, tried on a real task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from burnish.core.task import Task
+from burnish.errors import BadInput
+from burnish.web.pages.rendering import fragment, page
+from burnish.web.parts import AppDep, ProjectDep
+from burnish.wiring.app import App
+from burnish.wiring.prompt_desk import Kept, Own, Where, all_kept, kept
+from burnish.wiring.prompts import Prompt, known, reviewers_own
+
+router = APIRouter(prefix="/p/{project}/prompts", include_in_schema=False)
+
+MOST_TASKS = 200
+# what each is for, in the words of somebody who meets it for the first time
+FOR = {
+    "review.system": ("Reviewer: who it is", "What a reviewer looks for, in which order, and how strict it is."),
+    "review.template": ("Reviewer: what it is given", "The task, the change, test results and earlier findings."),
+    "fix.template": ("Author: what to fix", "What the agent is told after a review or a check asked for changes."),
+    "implement.template": ("Author: what to build", "What the agent is told in the first cycle."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One prompt as it is shown for one of the two places."""
+
+    prompt: Kept
+    where: Where
+    tasks: tuple[Task, ...]
+
+    @property
+    def title(self) -> str:
+        return FOR[self.prompt.name][0]
+
+    @property
+    def about(self) -> str:
+        return FOR[self.prompt.name][1]
+
+    @property
+    def own(self) -> Own:
+        return self.prompt.own(self.where)
+
+    @property
+    def on(self) -> bool:
+        return self.own.text is not None and self.prompt.enabled
+
+    @property
+    def text(self) -> str:
+        return self.prompt.default if self.own.text is None else self.own.text
+
+    @property
+    def overruled(self) -> bool:
+        """A text for all projects that this project has its own in the place of."""
+        return self.where.everywhere and self.prompt.project.text is not None
+
+    @property
+    def beside(self) -> Own | None:
+        """The other text that there is, for who looks at this project's."""
+        other = self.prompt.everywhere
+        return other if not self.where.everywhere and other.text is not None else None
+
+
+@router.get("")
+def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Where.PROJECT) -> Response:
+    cards = [_card(app, one, where) for one in all_kept(app)]
+    others, trouble = _reviewers(app)
+    return page(
+        request,
+        "prompts.html.j2",
+        title=f"Prompts · {project.name}",
+        here="prompts",
+        project=project,
+        where=where,
+        cards=cards,
+        others=others,
+        trouble=trouble,
+    )
+
+
+@router.get("/part/{name}")
+def part(app: AppDep, project: ProjectDep, name: str, where: Where = Where.PROJECT) -> Response:
+    card = _card(app, kept(app, known(name)), where)
+    return fragment("prompts_part.html.j2", card=card, project=project)
+
+
+def _card(app: App, prompt: Kept, where: Where) -> Card:
+    """With the tasks that it can be tried on, the newest first."""
+    tasks: list[Any] = app.store.tasks(app.key, brief=True)[::-1]
+    if prompt.name != "implement.template":
+        tasks = [task for task in tasks if task.commit]
+    return Card(prompt, where, tuple(tasks[:MOST_TASKS]))
+
+
+def _reviewers(app: App) -> tuple[list[Prompt], str]:
+    try:
+        return reviewers_own(app.config, app.repo.root), ""
+    except BadInput as missing:
+        return [], f"{missing.what} {missing.hint}"

@@ -1,0 +1,168 @@
+// Prompts: written here, checked and kept by the API. Nothing is swapped while somebody writes in it.
+import { api, attempt, fragment, make, sure, toast } from "./burnish.js";
+
+const { project, where } = document.body.dataset;
+const base = `/projects/${encodeURIComponent(project)}/prompts`;
+const cards = () => [...document.querySelectorAll("form.prompt")];
+const field = (card) => card.querySelector("textarea");
+
+/** Is there something in the field that is not on disk? */
+function unsaved(card) {
+  return card.dataset.on === "yes" && field(card).value !== field(card).defaultValue;
+}
+
+function look(card) {
+  const text = field(card).value;
+  const fresh = card.dataset.own !== "yes";
+  card.querySelector("[data-count]").textContent = `${text.length.toLocaleString("en")} characters`;
+  card.querySelector("[data-save]").disabled = !(unsaved(card) || fresh);
+  card.querySelector("[data-unsaved]").hidden = !(card.dataset.on === "yes" && (unsaved(card) || fresh));
+}
+
+function refuse(card, error) {
+  const place = card.querySelector(".refused");
+  place.hidden = !error;
+  place.textContent = error ? `${error.message} ${error.hint}` : "";
+}
+
+/** This card as the server has it now; only after the person's own act. */
+async function renew(card) {
+  const { name } = card.dataset;
+  const html = await fragment(`/p/${encodeURIComponent(project)}/prompts/part/${encodeURIComponent(name)}?where=${where}`);
+  const made = document.createRange().createContextualFragment(html).firstElementChild;
+  const focus = card.contains(document.activeElement) ? document.activeElement.id : "";
+  const task = card.querySelector("select")?.value;
+  card.replaceWith(made);
+  if (task && made.querySelector("select")) made.querySelector("select").value = task;
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  look(made);
+}
+
+async function put(card, body, said) {
+  refuse(card, null);
+  try {
+    await api("PUT", `${base}/${card.dataset.name}`, { where, ...body });
+  } catch (error) {
+    refuse(card, error);
+    return false;
+  }
+  toast(said);
+  await attempt(() => renew(card));
+  return true;
+}
+
+async function save(card) {
+  const body = { text: field(card).value, seen: card.dataset.seen };
+  // a text that is saved is meant to be used
+  if (card.dataset.enabled !== "yes") body.enabled = true;
+  await put(card, body, "Saved: it counts for everything that starts from now on.");
+}
+
+async function turn(card, box) {
+  if (box.checked) {
+    if (card.dataset.own === "yes") {
+      if (!(await put(card, { enabled: true }, "Your own text is used."))) box.checked = false;
+      return;
+    }
+    card.dataset.on = "yes";
+    look(card);
+    field(card).focus();
+    return;
+  }
+  if (unsaved(card) && (await sure("Throw away what you typed?", "It was not saved.", { yes: "Throw it away", danger: true })) === null) {
+    box.checked = true;
+    return;
+  }
+  field(card).value = field(card).defaultValue;
+  if (card.dataset.own === "yes") {
+    if (!(await put(card, { enabled: false }, "The default is used; your own text is kept."))) box.checked = true;
+    return;
+  }
+  card.dataset.on = "";
+  refuse(card, null);
+  look(card);
+}
+
+async function reset(card) {
+  const words = "Your own text is removed from the disk.";
+  if ((await sure(`Reset ${card.dataset.name}?`, words, { yes: "Reset", danger: true })) === null) return;
+  await attempt(async () => {
+    await api("DELETE", `${base}/${card.dataset.name}?where=${where}`);
+    field(card).value = field(card).defaultValue;
+    toast(`${card.dataset.name} is the default again.`);
+    await renew(card);
+  });
+}
+
+async function preview(card, button) {
+  refuse(card, null);
+  const place = card.querySelector(".sent");
+  const text = card.dataset.on === "yes" ? field(card).value : field(card).dataset.default;
+  button.disabled = true;
+  try {
+    const { prompts } = await api("POST", `${base}/${card.dataset.name}/preview`, { task: card.querySelector("select").value, text });
+    place.replaceChildren(...prompts.flatMap(shown));
+    place.hidden = false;
+    place.scrollIntoView({ block: "nearest" });
+  } catch (error) {
+    place.hidden = true;
+    refuse(card, error);
+  }
+  button.disabled = false;
+}
+
+function shown(one) {
+  const head = make("h3", { textContent: `To ${one.to}` });
+  head.append(make("span", { className: "quiet small", textContent: `${one.text.length.toLocaleString("en")} characters` }));
+  return [head, make("pre", { textContent: one.text, tabIndex: 0 })];
+}
+
+function insert(card, name) {
+  const area = field(card);
+  area.setRangeText(`{{ ${name} }}`, area.selectionStart, area.selectionEnd, "end");
+  area.dispatchEvent(new Event("input", { bubbles: true }));
+  area.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  const card = button?.closest("form.prompt");
+  if (button?.id === "reset-all") return resetAll();
+  if (!card) return;
+  if (button.dataset.insert) insert(card, button.dataset.insert);
+  if ("reset" in button.dataset) reset(card);
+  if ("preview" in button.dataset) preview(card, button);
+});
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  save(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches(".switch input")) turn(event.target.closest("form"), event.target);
+});
+document.addEventListener("input", (event) => {
+  const card = event.target.closest("form.prompt");
+  if (card && event.target.matches("textarea")) look(card);
+});
+document.addEventListener("keydown", (event) => {
+  const card = event.target.closest?.("form.prompt");
+  if (!card || event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  if (!card.querySelector("[data-save]").disabled && card.dataset.on === "yes") save(card);
+});
+
+async function resetAll() {
+  const words = `Every text of your own ${where === "global" ? "for all projects" : "in this project"} is removed from the disk.`;
+  if ((await sure("Reset all prompts?", words, { yes: "Reset all", danger: true })) === null) return;
+  await attempt(async () => {
+    const { removed } = await api("POST", `${base}/reset`, { where });
+    toast(removed.length ? `${removed.map((one) => one.name).join(", ")}: the default again.` : "There was none to reset.");
+    await Promise.all(cards().map(renew));
+  });
+}
+
+addEventListener("beforeunload", (event) => {
+  if (cards().some(unsaved)) event.preventDefault();
+});
+
+cards().forEach(look);
