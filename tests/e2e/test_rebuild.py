@@ -81,15 +81,15 @@ def test_only_what_is_missing_is_added_and_numbers_do_not_clash(lab: Lab) -> Non
         lab.burnish("add", "New")
     lab.burnish("rm", "1")
     said = lab.burnish("rebuild", "--json").json
-    assert said["present"] == ["1"], "even a removed task is there"
+    assert said["present"] == ["1", "2", "3"], "even a removed task is there"
     lose_database(lab)
-    home = story_file(lab).parents[2]
+    (home,) = Path(lab.env["BURNISH_HOME"]).glob("projects/*/tasks")
     shutil.copytree(home / "1-add-division", home / "7-add-division")
     place = home / "7-add-division" / "artifacts" / "events.jsonl"
     place.write_text(place.read_text().replace('"task": "1"', '"task": "7"'))
     lab.burnish("add", "New")
     said = lab.burnish("rebuild", "--json").json
-    assert [one["id"] for one in said["restored"]] == ["7"]
+    assert [one["id"] for one in said["restored"]] == ["2", "3", "7"]
     assert lab.task(7)["status"] == "verified" and lab.task(1)["title"] == "New"
     ids = [event["id"] for event in lab.events()]
     assert len(ids) == len(set(ids))
@@ -128,7 +128,6 @@ def test_an_approval_of_what_the_branch_no_longer_holds_does_not_come_back(lab: 
     branch, tree = "refs/heads/burnish/1-add-division", lab.repo.git("rev-parse", "main^{tree}")
     moved = lab.repo.git("commit-tree", tree, "-p", branch, "-m", "by hand")
     lab.repo.git("update-ref", branch, moved)
-    lab.burnish("merge", "1", code=4)
     lose_database(lab)
     one, _ = lab.burnish("rebuild", "--json").json["restored"]
     assert one["status"] == "code_review" and "approval void: the branch has moved" in one["note"]
@@ -136,12 +135,44 @@ def test_an_approval_of_what_the_branch_no_longer_holds_does_not_come_back(lab: 
     lab.burnish("merge", "1", code=4)
 
 
-def test_it_says_that_tasks_which_were_never_run_are_lost(lab: Lab) -> None:
-    lab.add("Never run")
+def test_tasks_that_were_never_run_come_back_from_the_home_and_only_from_there(lab: Lab) -> None:
+    for title in ("Never run", "Put off", "Removed", "Edited"):
+        lab.add(title)
+    lab.burnish("cancel", "3")
+    lab.burnish("rm", "4")
+    lab.burnish("edit", "5", "--title", "Under another name", "--priority", "7")
     assert "never run" not in lab.burnish("rebuild").err, "nothing is missing"
+    before = lab.burnish("list", "--json").json
     lose_database(lab)
-    said = lab.burnish("rebuild").err
-    assert "Tasks that were never run leave no trace outside the database; add them again." in said
+    assert lab.burnish("rebuild", "--json").json["damaged"] == []
+    assert lab.burnish("list", "--json").json == before
+    lose_database(lab)
+    assert "Tasks that were never run are told of in the burnish home alone" in lab.burnish("rebuild", "--from-ref").err
+    assert [task["id"] for task in lab.burnish("status", "--json").json["tasks"]] == ["1"]
+
+
+def test_a_story_that_nothing_else_tells_is_not_written_over(lab: Lab) -> None:
+    story = story_file(lab)
+    before = story.read_bytes()
+    lose_database(lab)
+    lab.add("Add division")
+    assert story.read_bytes() != before == story.with_name("lost-events.jsonl").read_bytes()
+
+
+def test_an_approval_that_other_judges_voided_does_not_come_back_though_they_are_gone_again(lab: Lab) -> None:
+    lab.settle("checks: {test: 'true', lint: null}\n")
+    lab.burnish("merge", "1", code=4)
+    lab.settle("")
+    lose_database(lab)
+    (one,) = lab.burnish("rebuild", "--json").json["restored"]
+    assert one["status"] == lab.task()["status"] == "code_review"
+
+
+def test_an_approval_by_judges_that_are_no_longer_asked_does_not_come_back(lab: Lab) -> None:
+    lab.settle("checks: {test: 'true', lint: null}\n")
+    lose_database(lab)
+    (one,) = lab.burnish("rebuild", "--json").json["restored"]
+    assert one["status"] == "code_review" and "checks, reviewers or prompts" in one["note"]
 
 
 def test_a_damaged_review_is_named_and_decides_nothing(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from burnish.core.event import Recorded
 from burnish.core.history import History, PhaseRecord
@@ -13,7 +14,8 @@ from burnish.engine.record_review import for_the_ref, voice_of
 from burnish.review.records import Iteration, render_baseline_json, render_task_json
 
 # Read by machines: cut, they would be worth nothing.
-WHOLE = frozenset({"task.json", "events.jsonl", "baseline-tests.json"})
+STORY = "events.jsonl"
+WHOLE = frozenset({"task.json", STORY, "baseline-tests.json"})
 
 
 def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
@@ -21,7 +23,7 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
     events = deps.book.events(task.id)
     history = deps.book.history(task.id)
     deps.desk.write(task, "task.json", render_task_json(task, iterations(history)).encode())
-    deps.desk.write(task, "events.jsonl", b"".join(_line(e) for e in events))
+    deps.desk.write(task, STORY, story_of(events))
     _baseline(deps, task, events)
     files = {
         name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
@@ -31,8 +33,9 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
     deps.book.archived(task.id, events[-1].id if events else 0)
 
 
-def _line(event: Recorded) -> bytes:
-    return json.dumps(event.envelope(), sort_keys=True).encode() + b"\n"
+def story_of(events: Sequence[Recorded]) -> bytes:
+    """A line for each; a longer story begins with the shorter one, byte by byte."""
+    return b"".join(json.dumps(event.envelope(), sort_keys=True).encode() + b"\n" for event in events)
 
 
 def _baseline(deps: Deps, task: Task, events: list[Recorded]) -> None:

@@ -79,7 +79,8 @@ class App:
 
     @cached_property
     def book(self) -> StoreBook:
-        return StoreBook(self.store, self.key, is_dead=lambda runner: is_dead(self.locks, runner))
+        folder = self.home / "projects" / self.key / "tasks"
+        return StoreBook(self.store, self.key, is_dead=lambda other: is_dead(self.locks, other), tasks_folder=folder)
 
     @cached_property
     def prompts(self) -> dict[str, str]:
@@ -127,7 +128,9 @@ class App:
         if spec.of is not None:
             self.store.task(self.key, spec.of)
         plain = policy_for(self.config, spec, installed=lambda name: True, detected=())
-        return self.store.add_task(self.key, spec, max_cycles=plain.max_cycles, auto_review=plain.auto_review)
+        task = self.store.add_task(self.key, spec, max_cycles=plain.max_cycles, auto_review=plain.auto_review)
+        self.book.keep_story(task.id)
+        return task
 
     def edit(self, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:
         refuse_inside_phase()
@@ -141,6 +144,7 @@ class App:
             check_move(str(task_id), task.status, Status.BACKLOG)
         if changes:
             task = self.store.edit_task(self.key, task_id, clean_changes(self.book.secrets, changes))
+            self.book.keep_story(task_id)
         if status:
             task = actions.put_back(self.book, task_id)
         return self.store.task(self.key, task_id)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from burnish.core.approval import Approval
 from burnish.core.check import CheckReport
@@ -12,7 +14,9 @@ from burnish.core.finding import Finding
 from burnish.core.history import History
 from burnish.core.secrets import Secrets
 from burnish.core.task import Task
+from burnish.engine.archive import STORY, story_of
 from burnish.engine.moves import with_finish
+from burnish.git.files import write_whole
 from burnish.store import Store
 from burnish.wiring.discretion import clean_event, from_here
 from burnish.wiring.holding import refuse_if_held
@@ -20,6 +24,18 @@ from burnish.wiring.holding import refuse_if_held
 
 def _nobody_is_dead(runner: str) -> bool:
     return False
+
+
+def write_story(folder: Path, events: Sequence[Recorded]) -> None:
+    """`events.jsonl` among the task's artifacts. The database has it all: that it cannot be written is no failure."""
+    place = folder / "artifacts"
+    with suppress(OSError):
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        story, told = story_of(events), place / STORY
+        if told.is_file() and told.read_bytes().partition(b"\n")[0] != story.partition(b"\n")[0]:
+            # another task's, that the database lost and whose number and title were given out again
+            told.replace(place / f"lost-{STORY}")
+        write_whole(told, story)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +46,8 @@ class StoreBook:
     runner: str | None = None
     is_dead: Callable[[str], bool] = _nobody_is_dead
     secrets: Secrets = field(default_factory=from_here)
+    # where stories are kept; None: nowhere
+    tasks_folder: Path | None = None
 
     def task(self, task_id: int) -> Task:
         return self.store.task(self.project, task_id)
@@ -48,7 +66,17 @@ class StoreBook:
 
     def record(self, task_id: int, *events: Event) -> tuple[Recorded, ...]:
         clean = [clean_event(self.secrets, event) for event in with_finish(events)]
-        return self.store.record(self.project, task_id, clean, runner=self.runner)
+        recorded = self.store.record(self.project, task_id, clean, runner=self.runner)
+        # the rest is written down with each cycle; these would be lost with the database till then
+        if any(event.run == 0 or event.type == "approval.voided" for event in clean):
+            self.keep_story(task_id)
+        return recorded
+
+    def keep_story(self, task_id: int) -> None:
+        """What is on record of the task, in the burnish home."""
+        known = self.store.tasks(self.project, ids=[task_id])
+        if self.tasks_folder and known:
+            write_story(self.tasks_folder / known[0].name, self.events(task_id))
 
     def events(self, task_id: int) -> list[Recorded]:
         return self.store.events(self.project, task=task_id)

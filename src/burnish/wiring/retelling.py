@@ -11,7 +11,7 @@ from burnish.core.history import History
 from burnish.core.status import Status
 from burnish.core.task import TaskType
 from burnish.review.strictjson import loads
-from burnish.wiring.book import StoreBook
+from burnish.wiring.book import StoreBook, write_story
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -108,7 +108,9 @@ def keep_removal(app: App, told: History) -> None:
     from burnish.wiring.running import deps_for
 
     task = told.task
-    if task.branch:
+    if not task.branch:
+        write_story(app.task_folder(task), app.store.events(app.key, task=task.id))
+    else:
         deps = deps_for(app, RunRequest(), Nobody(), Stops(), "")
         book = _Remembering(app.store, app.key, told=told)
         archive(replace(deps, book=book), app.code.workspace(task), task, task.cycle)

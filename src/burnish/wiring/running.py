@@ -166,7 +166,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
 def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:
     folder = app.home / "projects" / app.key / "tasks"
     desk = HomeDesk(folder, app.locks, stops.everything)
-    book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other))
+    book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other), tasks_folder=folder)
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
     purse = _purse(app, request, agents)
