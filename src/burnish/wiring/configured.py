@@ -89,7 +89,7 @@ def configured_signs(start: Path, env: Mapping[str, str] = os.environ) -> list[S
 
 
 def _sign(one: Configured, env: Mapping[str, str]) -> Sign:
-    for what, remedy in _lacks(one, env):
+    for what, remedy in (*lacks(one, env), *_unset(one.entry, env)):
         return AGENTS_GROUP.weak(one.name, f"{one.words}: {what}", remedy)
     if not AGENTS[one.entry.kind].verified:
         what = "unverified, never tried against the real program"
@@ -97,7 +97,8 @@ def _sign(one: Configured, env: Mapping[str, str]) -> Sign:
     return AGENTS_GROUP.ok(one.name, one.words)
 
 
-def _lacks(one: Configured, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def lacks(one: Configured, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What keeps it from being started at all, each with the remedy."""
     entry = one.entry
     match entry.kind:
         case "llm":
@@ -110,6 +111,9 @@ def _lacks(one: Configured, env: Mapping[str, str]) -> Iterator[tuple[str, str]]
             yield "agent-client-protocol is not installed", "pip install 'burnish[acp]'"
     if entry.kind not in ("llm", "scripted"):
         yield from _no_program(entry)
+
+
+def _unset(entry: AgentSettings, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     unset = [name for name in entry.env if name not in env]
     if unset:
         yield (

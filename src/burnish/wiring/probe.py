@@ -22,7 +22,7 @@ from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import capture
 from burnish.proc.environment import listed_environment
 from burnish.proc.text import clean_text
-from burnish.wiring.configured import Configured, configured, root_of
+from burnish.wiring.configured import Configured, configured, lacks, root_of
 from burnish.wiring.confining import Confinement, confinement
 from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.reader import home_of
@@ -73,6 +73,8 @@ def _ground(config: Config, found: Sequence[Configured], checkout: Path, place: 
 
 
 def _asked(ground: _Ground, one: Configured, label: str) -> Sign:
+    for what, remedy in lacks(one, os.environ):
+        return PROBE.weak(one.name, f"{one.words}: not asked: {what}", remedy)
     begun, who = time.monotonic(), one.words
     try:
         if one.entry.kind in CLI_KINDS:
