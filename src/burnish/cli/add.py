@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from burnish.cli.paint import say, say_json
+from burnish.cli.paint import say, say_json, titled
 from burnish.cli.session import AsJson, open_app, start_dir
-from burnish.cli.text import short_title
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
 
@@ -77,7 +76,7 @@ def add(
 
         say_json(task_json(task))
     else:
-        say(f"Added task {task.id}: {short_title(task.spec.title)}")
+        say(titled(f"Added task {task.id}: ", task.spec.title))
         say(f"Run it: burnish run {task.id}")
 
 

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from burnish.cli import questions
-from burnish.cli.paint import say, say_json, tell
+from burnish.cli.paint import say, say_json, tell, titled
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import short_title
 from burnish.core.gate import Answer, Choice
 from burnish.core.override import Grounds
 from burnish.core.status import Status
@@ -92,7 +91,7 @@ def _report(task: Task, what: str, as_json: bool) -> None:
 
         say_json(task_json(task))
         return
-    say(f"{what} task {task.id}: {short_title(task.spec.title)} ({task.status})")
+    say(titled(f"{what} task {task.id}: ", task.spec.title, f" ({task.status})"))
     if task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
         tell(f"  `burnish run {task.id}` goes on with it.")
     elif task.status is Status.VERIFIED:

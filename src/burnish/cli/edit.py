@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli import questions
-from burnish.cli.paint import say, say_json
+from burnish.cli.paint import say, say_json, titled
 from burnish.cli.session import AsJson, TaskId, open_app
-from burnish.cli.text import short_title
 from burnish.core.override import Grounds
 from burnish.core.task import Item, Task, task_id
 from burnish.errors import BadInput
@@ -125,7 +124,7 @@ def _report(task: Task, what: str, as_json: bool) -> None:
 
         say_json(task_json(task))
     else:
-        say(f"{what} task {task.id}: {short_title(task.spec.title)} ({task.status})")
+        say(titled(f"{what} task {task.id}: ", task.spec.title, f" ({task.status})"))
 
 
 def _checklist(

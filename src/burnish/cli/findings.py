@@ -50,13 +50,17 @@ def findings(
 def table(found: Sequence[Mapping[str, Any]], *, room: int, colour: bool) -> Iterator[str]:
     """One line each, and below it what a person or the author said of it."""
     rows = [_row(one) for one in found]
-    sizes = [max(width(text) for text in (HEADS[i], *(row[i] for row in rows))) for i in range(len(HEADS))]
-    others = sum(sizes) - sizes[5] + 2 * (len(HEADS) - 1)
+    heads: tuple[str, ...] = HEADS
+    if room < 100:
+        # who said it is told by `show`; what it is about must be readable
+        heads, rows = HEADS[:6], [row[:6] for row in rows]
+    sizes = [max(width(text) for text in (heads[i], *(row[i] for row in rows))) for i in range(len(heads))]
+    others = sum(sizes) - sizes[5] + 2 * (len(heads) - 1)
     # the place is cut before the title is lost
     sizes[4] = max(10, min(sizes[4], sizes[4] - max(0, 24 - (room - others))))
-    others = sum(sizes) - sizes[5] + 2 * (len(HEADS) - 1)
+    others = sum(sizes) - sizes[5] + 2 * (len(heads) - 1)
     sizes[5] = max(12, min(sizes[5], room - others))
-    yield paint("  ".join(pad(head, size) for head, size in zip(HEADS, sizes, strict=True)).rstrip(), "dim", on=colour)
+    yield paint("  ".join(pad(head, size) for head, size in zip(heads, sizes, strict=True)).rstrip(), "dim", on=colour)
     for row, one in zip(rows, found, strict=True):
         cells = [pad(cut(text, size), size) for text, size in zip(row, sizes, strict=True)]
         cells[2] = paint(cells[2], BY_SEVERITY.get(one["severity"], "dim"), on=colour)

@@ -71,7 +71,14 @@ class Live(Plain):
             row.said = said
 
     def write(self, text: str) -> None:
-        self.console.print(Text.from_ansi(text))
+        said, room = Text.from_ansi(text), self.console.width
+        # what follows the first line stands under its words, not under its counter
+        by = text.index("] ") + 2 if "/" in text[:12] and "] " in text[:16] else 2
+        if said.cell_len <= room:
+            self.console.print(said)
+            return
+        first, *more = said.wrap(self.console, room - by)
+        self.console.print(Text("\n").join([first, *(Text(" " * by) + line for line in more)]))
 
     def close(self) -> None:
         self.screen.stop()

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import typer
 
 from burnish.cli.lighten import lighten
-from burnish.cli.paint import coloured, paint, tell
+from burnish.cli.paint import coloured, fitted, paint, tell
 from burnish.cli.session import SESSION, SHARED, options
 from burnish.errors import BurnishError
 
@@ -168,9 +168,10 @@ def _complain(what: str, hint: str) -> None:
     from burnish.cli.text import clean
 
     on = coloured(sys.stderr)
-    tell(paint("error: ", "red", on=on) + clean(what))
-    if hint:
-        tell(paint("   do: ", "dim", on=on) + clean(hint))
+    for head, tone, text in (("error: ", "red", what), ("   do: ", "dim", hint)):
+        if text:
+            words = fitted(head + clean(text), sys.stderr, len(head))
+            tell(paint(head, tone, on=on) + words[len(head) :])
 
 
 def _bug(error: Exception) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from burnish.cli.findings import ALIVE, place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
-from burnish.cli.text import clean, count, cut, money, one_line, pad, width, wrap
+from burnish.cli.text import clean, count, cut, duration, money, one_line, pad, width, wrap
 from burnish.core.override import in_words
 from burnish.core.review import is_person
 from burnish.core.status import Status
@@ -119,6 +119,8 @@ def _phase(phase: Mapping[str, Any]) -> str:
         words.append("set aside, done again")
     if (phase.get("attempt") or 1) > 1:
         words.append(f"attempt {phase['attempt']}")
+    if phase.get("seconds") is not None and phase.get("state") == "finished":
+        words.append(duration(phase["seconds"]))
     words.append(money(phase.get("cost_usd")))
     if phase.get("error"):
         words.append(one_line(str(phase["error"])))

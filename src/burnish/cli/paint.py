@@ -10,6 +10,7 @@ import sys
 from typing import Any, TextIO
 
 from burnish.cli.session import SESSION
+from burnish.cli.text import LONGEST_TITLE, cut, hung, one_line, width
 
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
@@ -72,6 +73,17 @@ def columns(stream: TextIO) -> int:
     if not stream.isatty() and not os.environ.get("COLUMNS"):
         return 200
     return min(200, max(60, shutil.get_terminal_size((100, 24)).columns))
+
+
+def fitted(text: str, stream: TextIO, by: int = 2) -> str:
+    """A sentence that may be long, broken between words where somebody looks; as it is for programs."""
+    return "\n".join(hung(line, columns(stream), by) for line in text.split("\n")) if stream.isatty() else text
+
+
+def titled(before: str, title: str, after: str = "") -> str:
+    """A line with a title in it, which is cut to fit."""
+    room = columns(sys.stdout) - width(before) - width(after)
+    return f"{before}{cut(one_line(title), max(20, min(LONGEST_TITLE, room)))}{after}"
 
 
 def say(text: str = "") -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import BY_STATUS, coloured, mark, paint, say, say_json, tell
+from burnish.cli.paint import BY_STATUS, coloured, fitted, mark, paint, say, say_json, tell, titled
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
-from burnish.cli.text import clean, count, one_line, short_title
+from burnish.cli.text import clean, count, one_line
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -150,7 +150,8 @@ def _gate(app: App, request: RunRequest, progress: Plain, *, as_json: bool) -> T
     why = why or ("" if can_ask() else "this is no terminal")
     if not why:
         return TerminalGate(progress.aside)
-    tell(f"Warning: hitl_review is on, but there is no prompt here ({why}). A task at the gate waits: burnish inbox")
+    words = f"Warning: hitl_review is on, but there is no prompt here ({why}). A task at the gate waits: burnish inbox"
+    tell(fitted(words, sys.stderr))
     return None
 
 
@@ -172,18 +173,19 @@ def say_report(report: RunReport, request: RunRequest, *, told: bool = False) ->
     on = coloured(sys.stdout)
     if request.dry_run:
         for task in report.planned:
-            say(f"Would run task {task.id}: {short_title(task.spec.title)}")
+            say(titled(f"Would run task {task.id}: ", task.spec.title))
     if told and report.tasks:
         say(_counted(report.tasks))
     for task in report.tasks if not told else ():
-        say(paint(result(task), BY_STATUS[task.status], on=on))
+        say(paint(fitted(result(task), sys.stdout), BY_STATUS[task.status], on=on))
         words = advice(task)
         if words and len(report.tasks) == 1 and not SESSION.quiet:
-            tell(f"  {words}")
+            tell(fitted(f"  {words}", sys.stderr))
     for task, why in report.waiting:
-        say(f"{mark('·')} Task {task.id} waits: {one_line(why)}")
+        say(fitted(f"{mark('·')} Task {task.id} waits: {one_line(why)}", sys.stdout))
     if not (report.tasks or report.waiting or report.planned or report.interrupted):
-        tell("Nothing is ready to run. `burnish status` shows where things stand, `burnish add` adds a task.")
+        words = "Nothing is ready to run. `burnish status` shows where things stand, `burnish add` adds a task."
+        tell(fitted(words, sys.stderr))
     if report.interrupted:
         tell("Interrupted. `burnish run` goes on where this stopped.")
 

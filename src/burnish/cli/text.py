@@ -71,6 +71,17 @@ def wrap(text: str, room: int) -> list[str]:
     return lines
 
 
+def hung(text: str, room: int, by: int) -> str:
+    """A line on as many as it needs, those after the first set in by `by` columns."""
+    if width(text) <= room:
+        return text
+    lead = text[: len(text) - len(text.lstrip(" "))]
+    body = " ".join(text.expandtabs(4).split())
+    first = wrap(body, room - len(lead))[0]
+    more = wrap(body[len(first) :].lstrip(), room - by)
+    return "\n".join([lead + first, *(" " * by + line for line in more)])
+
+
 def _head(text: str, room: int) -> str:
     """The start of the text that fits; one character at least, so that there is always less left."""
     used = 0
