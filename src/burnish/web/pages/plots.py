@@ -138,11 +138,11 @@ def _cut(name: str, most: int) -> str:
 
 def _ticks(most: float, *, whole: bool = True) -> list[float]:
     """From 0 to above the highest value, in steps that a person would choose."""
-    if most <= 0:
+    if most < 1e-9:
         return [0.0, 1.0]
     rough = most / 4
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * 0.999)
     if whole:
         step = max(1.0, math.ceil(step))
-    return [step * n for n in range(math.ceil(most / step - 1e-9) + 1)]
+    return [step * n for n in range(max(1, math.ceil(most / step - 1e-9)) + 1)]

@@ -1,0 +1,127 @@
+"""Statistics and the inbox as pages and over HTTP."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.core.status import Reason, Status
+from burnish.core.task import Spec, Task
+from burnish.store import Store
+from burnish.views.inbox import ANSWERS, Entry
+from burnish.web.pages.inbox import answer_of
+from testing.at_hand import AtHand, at_hand
+from testing.lab import Lab
+from testing.tales import Teller
+
+HOSTILE = "<script>window.hurt=1</script>"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A project with a past, a hostile reviewer and a hostile title."""
+    lab = Lab.make(tmp_path_factory.mktemp("told") / "lab")
+    teller = Teller.at(Path(lab.env["BURNISH_HOME"]), lab.repo.path)
+    teller.store._db._connection().execute("PRAGMA synchronous = OFF")
+    teller.years(14, titles=[HOSTILE])
+    tale = teller.add(HOSTILE)
+    tale.begin(HOSTILE)
+    tale.phase("implement", 9, agent=HOSTILE, model=HOSTILE, cost_usd=9.0, commit="1" * 40)
+    tale.review("changes_requested", [{"agent": HOSTILE, "model": None, "verdict": "changes_requested"}])
+    tale.finding(HOSTILE)
+    tale.decide("escalate")
+    tale.to("blocked", reason="needs_discussion", note=HOSTILE)
+    teller.store.close()
+    return lab
+
+
+@pytest.fixture
+def past(told: Lab, hermetic: object) -> Iterator[AtHand]:
+    with at_hand(told) as opened:
+        yield opened
+
+
+def page(server: AtHand, path: str) -> str:
+    _, headers = server.browser()
+    answer = server.client.get(path, headers={**headers, "Accept": "text/html"})
+    assert answer.status_code == 200, answer.text
+    assert " style=" not in answer.text and HOSTILE not in answer.text
+    return str(answer.text)
+
+
+def test_the_page_counts_what_the_api_counts(past: AtHand) -> None:
+    told: dict[str, Any] = past.of_project("GET", "/stats").json()
+    shown = page(past, f"/p/{past.project}/stats")
+    assert f"{told['tasks']['approved']} approved, {told['tasks']['stopped']} stopped" in shown
+    assert f"${told['total']['cost_usd']:,.2f}" in shown
+    assert shown.count("<svg") == shown.count("<table>") - 1 == 8
+    assert past.api("GET", "/stats").json() == told
+    cost = past.of_project("GET", "/cost").json()
+    assert cost["total"] == told["total"] and {line["agent"] for line in cost["by_agent"]} >= {"claude", HOSTILE}
+
+
+def test_a_window_and_all_projects_can_be_asked_for(past: AtHand) -> None:
+    shown = page(past, f"/p/{past.project}/stats/part?days=7")
+    assert "Nothing to count" in shown and "Look at all of it" in shown
+    assert past.of_project("GET", "/stats?days=7").json()["total"]["calls"] == 0
+    assert past.of_project("GET", "/stats?days=0").status_code == 422
+    assert "How runs ended" in page(past, f"/p/{past.project}/stats?everything=true")
+
+
+def test_before_anything_ran_the_pages_say_what_will_be_there(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    lab.add()
+    with at_hand(lab) as fresh:
+        assert "Nothing to count yet" in html.unescape(page(fresh, f"/p/{fresh.project}/stats"))
+        assert "Nothing needs you" in page(fresh, "/inbox")
+
+
+def test_the_inbox_lists_what_the_command_line_lists_with_an_answer_for_each(past: AtHand) -> None:
+    entries = past.api("GET", "/inbox").json()["inbox"]
+    shown = page(past, "/inbox")
+    ids = re.findall(r'id="entry-[^"]*-(\d+)"', shown)
+    assert ids == [entry["id"] for entry in entries] and len(ids) > 5
+    kinds = [entry["kind"] for entry in entries]
+    assert kinds == sorted(kinds, key=lambda kind: kind == "ready")
+    assert all(f'id="do-{past.project}-{number}"' in shown for number in ids)
+    assert "Merge all verified" in shown
+    _, headers = past.browser()
+    counted = past.client.get("/inbox/count", headers=headers).json()
+    assert counted == {"waiting": kinds.count("blocked"), "ready": kinds.count("ready")}
+    assert page(past, "/inbox/part?of=nothing").count("entry-") == 0
+
+
+def test_a_merge_names_the_commit_that_was_shown(past: AtHand) -> None:
+    shown = page(past, "/inbox")
+    bodies = [json.loads(html.unescape(text)) for text in re.findall(r'/merge" data-body="([^"]*)"', shown)]
+    assert bodies and all(re.fullmatch("[1-3]{40}", body["commit"]) for body in bodies)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_an_answer_that_does_what_the_command_does(reason: Reason) -> None:
+    task = Task("p", 1, Spec("x"), Status.BLOCKED, reason=reason)
+    answer = answer_of(Entry(task, "blocked", "", "", ANSWERS[reason]))
+    verb = ANSWERS[reason].split()[1]
+    assert answer.path == f"/{verb}" or (verb, answer.part) == ("waive", "findings")
+    assert bool(answer.note) == ("-m" in ANSWERS[reason])
+    assert not answer.path or "--review" not in ANSWERS[reason] or answer.body == {"review": True}
+
+
+def test_the_inbox_of_many_tasks_is_counted_quickly(tmp_path: Path) -> None:
+    """It is asked for by every page that is open, whenever something happens."""
+    teller = Teller.at(tmp_path / "home", tmp_path / "app")
+    teller.store._db._connection().execute("PRAGMA synchronous = OFF")
+    teller.years(40)
+    teller.store.close()
+    from burnish.views.inbox import inbox
+
+    with Store.open(tmp_path / "home") as store:
+        before = store.statements
+        found = inbox(store, [teller.project], today="2026-04-01")
+        assert len(found) == 40 and store.statements - before <= 2 + 40
