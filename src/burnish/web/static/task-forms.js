@@ -76,7 +76,7 @@ async function submitted(event) {
   if (!form.matches("[data-gate]") && !box) return;
   event.preventDefault();
   const trouble = form.querySelector(".trouble");
-  const buttons = [...form.querySelectorAll("button")];
+  const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));
   try {
     await (box ? DOES[box.id](form, box.dataset.commit) : decide(form, event.submitter.value));

@@ -67,7 +67,9 @@ function keepState(old, fresh) {
 function outdated(old, fresh) {
   const form = old.querySelector("[data-gate]");
   const now = fresh.querySelector("[data-gate]");
-  if (form && now?.dataset.commit !== form.dataset.commit) form.querySelector("[data-stale]").hidden = false;
+  if (!form || now?.dataset.commit === form.dataset.commit) return;
+  form.querySelector("[data-stale]").hidden = false;
+  for (const button of form.querySelectorAll("[name=choice]")) button.disabled = true;
 }
 
 const following = () => document.getElementById("follow")?.checked;

@@ -1,0 +1,190 @@
+"""The page of a task in a real browser: a whole story by clicking, decisions that come too late, hostile text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing.browser import browser, logged_in, until
+from testing.lab import AUTHOR, CRITIC, Lab
+from testing.serving import Served, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+HOSTILE = "</textarea></script><img src=x onerror=\"hurt='%s'\"><script>hurt='%s'</script> {{ 7 * 7 }}"
+NAME = "odd<img src=x onerror=hurt()>.py"
+
+
+def bad(place: str) -> str:
+    return HOSTILE % (place, place)
+
+
+WRITES = f"""
+text = {bad("code")!r}
+if task == "2":
+    pathlib.Path({NAME!r}).write_text("x = 1\\n# " + text + "\\n")
+    print({bad("printed")!r})
+else:
+    exec({AUTHOR!r})
+"""
+JUDGES = f"""
+if task == "2":
+    evil = {{"category": "code", "severity": "error", "title": {bad("title")!r}, "description": {bad("description")!r},
+            "suggestion": {bad("suggestion")!r}, "quote": {bad("quote")!r}, "rule": {bad("rule")!r},
+            "file": {NAME!r}, "line": 2}}
+    print(verdict("changes_requested", {bad("summary")!r}, [evil], inspected=[{NAME!r}]))
+else:
+    exec({CRITIC!r})
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Task 1 is to be begun; task 2 is hostile wherever there is text, and waits for a person."""
+    lab = Lab.make(
+        tmp_path_factory.mktemp("task") / "lab",
+        author=WRITES,
+        judge=JUDGES,
+        extra="review: {agents: [judge]}\nhitl_review: every\n",
+    )
+    lab.add("Add division", "-d", "Nobody can divide yet.")
+    words = ("-d", bad("described"), "--scope", bad("scope"), "--accept", bad("criterion"), "--item", bad("item"))
+    lab.add(bad("task"), *words)
+    lab.burnish("run", "2", code=1)
+    with serving(lab) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def goto(page: Page, served: Served, task: int, rest: str = "") -> None:
+    page.goto(f"{served.url}/p/{served.project}/t/{task}{rest}")
+    page.wait_for_selector(".task-page[data-ready]")
+    page.wait_for_selector('.line[data-state="live"]')
+
+
+def is_now(page: Page, status: str) -> None:
+    page.wait_for_selector(f'#part-head[data-status="{status}"]', timeout=30_000)
+
+
+def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Served, opened: Browser) -> None:
+    lab = served.lab
+    with logged_in(opened, served) as page, logged_in(opened, served, width=390, height=844) as second:
+        goto(page, served, 1), goto(second, served, 1)
+        assert "ready to be started" in page.locator(".next").inner_text()
+        page.get_by_role("button", name="Start", exact=True).click()
+
+        # the review asks for changes, and the gate is open, in both windows
+        page.wait_for_selector("#gate"), second.wait_for_selector("#gate")
+        assert "Zero is not handled" in page.locator("#gate").inner_text()
+        page.locator("#gate a.place").click()
+        page.wait_for_selector("tr.add[data-line='4'] + tr.note #in-F1")
+        assert page.locator("#in-F1").is_visible()
+
+        # no word, no approval: it goes against the review
+        page.get_by_role("button", name="Approve").click()
+        assert "say why" in page.locator("#gate .trouble").inner_text()
+        category = page.locator("#gate [data-category]")
+        assert category.inner_text() == "custom"
+        page.locator("#gate").get_by_text("Did the reviewer judge with the wrong context?").click()
+        assert category.inner_text() == "wrong context"
+        assert not page.locator("#gate [data-must]").is_visible()
+
+        # rejected by a person, with a word
+        page.locator("#gate-note").fill("Not like this.")
+        page.get_by_role("button", name="Reject").click()
+        is_now(page, "blocked"), is_now(second, "blocked")
+        assert "Not like this." in page.locator(".next").inner_text()
+        assert second.locator("#gate").count() == 0
+
+        # one more round with advice; what is typed elsewhere meanwhile stays
+        page.get_by_role("button", name="Improve", exact=True).click()
+        page.locator("#improve textarea").fill("None is fine for zero.")
+        page.locator("#improve .first").click()
+        is_now(page, "waiting_approval")
+        assert "None is fine for zero." in [c["prompt"] for c in lab.calls() if c["phase"] == "improve"][-1]
+        until(page, "document.querySelector('#gate .badge').textContent.includes('approved')")
+        second.wait_for_selector("#gate-note")
+        second.locator("#gate-note").fill("half a thought")
+
+        # since the last review, and whole
+        page.locator("#tab-changes").click()
+        page.get_by_role("button", name="Since the last review").click()
+        page.wait_for_selector("tr.del")
+        assert page.locator("tr.add").count() == 1
+
+        page.get_by_role("button", name="Approve").click()
+        is_now(page, "verified"), is_now(second, "verified")
+        # the other person's words are not taken away, but it is said that they come too late
+        assert second.locator("#gate-note").input_value() == "half a thought"
+        second.wait_for_selector("#gate [data-stale]:not([hidden])")
+        assert second.get_by_role("button", name="Reject").is_disabled()
+        second.get_by_role("button", name="Load it again").click()
+        is_now(second, "verified")
+        until(second, "!document.getElementById('gate')")
+
+        page.get_by_role("button", name="Merge…").click()
+        page.get_by_text("makes one commit of them").click()
+        page.locator("#merge .first").click()
+        is_now(page, "completed")
+        page.locator("#tab-story").click()
+        told = page.locator("#story").inner_text()
+        for words in ("Cycle 2", "Cycle 1", "Rejected", "Merged into main", "changes requested"):
+            assert words in told, words
+    assert "if b else None" in (lab.repo.path / "app.py").read_text()
+
+
+def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served) as page:
+        goto(page, served, 2)
+        page.evaluate("document.querySelector('[data-gate]').dataset.commit = '0'.repeat(40)")
+        page.get_by_role("button", name="Reject").click()
+        page.wait_for_selector("#gate .trouble:not([hidden])")
+        assert "out of date" in page.locator("#gate .trouble").inner_text()
+        assert page.locator("#gate [data-stale]").is_visible()
+    assert served.of_project("GET", "/tasks/2").json()["status"] == "waiting_approval"
+
+
+def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: Browser) -> None:
+    with logged_in(opened, served) as page:
+        goto(page, served, 2)
+        shown = page.locator("h1").inner_text() + page.locator("#gate").inner_text()
+        for tab in ("story", "changes", "findings", "log", "papers"):
+            page.locator(f"#tab-{tab}").click()
+            page.wait_for_selector(f"#part-{tab}:not([data-empty])")
+            if tab == "findings":
+                page.locator("#F1 summary").click()
+            if tab == "log":
+                option = page.locator("#output-choice option", has_text=re.compile("implement.*stdout"))
+                page.locator("#output-choice").select_option(option.get_attribute("value"))
+                until(page, "document.querySelector('#output').textContent.includes('printed')")
+            if tab == "papers":
+                for paper in page.locator(".paper > summary").all():
+                    paper.click()
+                until(page, "[...document.querySelectorAll('.paper')].every(one => one.childElementCount > 1)")
+            shown += page.locator(f"#{tab}").inner_text()
+        for place in ("task", "described", "scope", "criterion", "item", "code", "printed", "title", "description"):
+            assert bad(place) in shown, place
+        for place in ("suggestion", "quote", "rule", "summary"):
+            assert bad(place) in shown, place
+        assert NAME in shown
+        # the dialogs take text from the page as well
+        page.locator("#tab-findings").click()
+        page.locator("#F1 [data-rule=waive]").click()
+        assert page.locator("#waive [data-title]").inner_text() == bad("title")
+        page.locator("#waive textarea").fill(bad("waiver"))
+        page.locator("#waive .first").click()
+        page.wait_for_selector("#F1 [data-rule=reopen]", state="attached")
+        assert bad("waiver") in page.locator("#findings").inner_text()
+
+        assert page.evaluate("window.hurt") is None
+        assert page.locator("main img, main script, dialog img, dialog script").count() == 0
+        assert "49" not in page.locator(".task-head h1").inner_text()
