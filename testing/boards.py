@@ -52,8 +52,8 @@ def open_store(lab: Lab) -> tuple[Store, str]:
 
 
 def until_in(page: Page, number: int | str, status: str, seconds: float = 20) -> None:
-    """The card has come to that column."""
-    page.wait_for_selector(f"#c-{status} #t{number}", timeout=seconds * 1000)
+    """The card has come to that column, which may be folded."""
+    page.wait_for_selector(f"#c-{status} #t{number}", state="attached", timeout=seconds * 1000)
 
 
 def move(store: Store, project: str, number: int, to: Status, **data: Any) -> None:

@@ -35,7 +35,7 @@ ORDER = (
     Status.COMPLETED,
     Status.CANCELLED,
 )
-# a thin strip while nothing is there
+# a thin strip while nothing is there; what is cancelled is in nobody's way
 RARE = frozenset({Status.FAILED, Status.CANCELLED})
 # the newest first: of what is over, nobody looks for the oldest
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
@@ -105,7 +105,7 @@ class Column:
 
     @property
     def folded(self) -> bool:
-        return self.status in RARE and not self.cards
+        return self.status is Status.CANCELLED or (self.status in RARE and not self.cards)
 
 
 @dataclass(frozen=True, slots=True)

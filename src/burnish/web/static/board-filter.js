@@ -7,6 +7,9 @@ const chips = [...document.querySelectorAll(".chip")];
 // ids in whose long texts the words were found, by the server
 let inText = new Set();
 let timer = null;
+// thin strips: what is rare while it is empty, and what a person has folded
+const RARE = new Set(["failed", "cancelled"]);
+const foldedByHand = new Set((localStorage.getItem("burnish-folded") ?? "cancelled").split(" ").filter(Boolean));
 
 const words = () => search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
 
@@ -51,9 +54,23 @@ function mark(column, name, visible, total) {
   const count = column.querySelector(".count");
   if (count.textContent !== words) count.textContent = tab.textContent = words;
   column.toggleAttribute("data-empty", visible === 0);
-  column.classList.toggle("folded", visible === 0 && (name === "failed" || name === "cancelled") && !status.value);
+  const folded = !status.value && (foldedByHand.has(name) || (visible === 0 && RARE.has(name)));
+  column.classList.toggle("folded", folded);
+  column.querySelector(".fold").setAttribute("aria-expanded", String(!folded));
   column.hidden = Boolean(status.value) && status.value !== name;
 }
+
+/** Fold or unfold a column; `false` unfolds it for what is to be shown there, until the next visit. */
+export function fold(name, folded = !foldedByHand.has(name), kept = true) {
+  folded ? foldedByHand.add(name) : foldedByHand.delete(name);
+  if (kept) localStorage.setItem("burnish-folded", [...foldedByHand].join(" "));
+  document.dispatchEvent(new Event("filtered"));
+}
+
+document.getElementById("board").addEventListener("click", (event) => {
+  const button = event.target.closest(".fold");
+  if (button) fold(button.closest(".column").dataset.status);
+});
 
 function again() {
   const here = new URL(location.href);

@@ -30,8 +30,9 @@ export function startKeys(given) {
 }
 
 const help = () => document.getElementById("keys").showModal();
-const visible = () => [...board.querySelectorAll(".column:not([hidden]) .card:not([hidden])")];
-const cardsOf = (list) => [...list.children].filter((card) => !card.hidden);
+// a folded column's cards are not shown
+const cardsOf = (list) => (list.offsetParent ? [...list.children].filter((card) => !card.hidden) : []);
+const visible = () => [...lists.values()].flatMap(cardsOf);
 
 function pressed(event) {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");

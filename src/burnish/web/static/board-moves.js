@@ -141,8 +141,7 @@ function howToMerge(id, title, card) {
 // menu
 
 function openMenu(card) {
-  const entries = [];
-  for (const [to, act] of movesOf(card)) entries.push(entry(acts[act].label, `→ ${name(to)}`, () => perform(cardNow(card), act)));
+  const entries = [...ways(card)].map(([act, to]) => entry(acts[act].label, `→ ${to.join(", ")}`, () => perform(cardNow(card), act)));
   const rest = card.dataset.others.split(" ").filter(Boolean);
   const others = rest.map((act) => entry(acts[act].label, "", () => perform(cardNow(card), act), act === "remove"));
   others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
@@ -154,6 +153,13 @@ function openMenu(card) {
   menu.querySelector("button").focus();
   const back = () => cardNow(card)?.isConnected && !document.querySelector("dialog[open]") && cardNow(card).focus();
   menu.addEventListener("close", back, { once: true });
+}
+
+/** Each act once, with the columns that it may lead to. */
+function ways(card) {
+  const found = new Map();
+  for (const [to, act] of movesOf(card)) found.set(act, [...(found.get(act) ?? []), name(to)]);
+  return found;
 }
 
 // it may have been replaced since the menu was opened

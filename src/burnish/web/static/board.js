@@ -1,6 +1,6 @@
 // The board: what changed is fetched again, by ids, and put where it belongs.
 import { fragment, gathered, listen, make, swap, tick, toast } from "./burnish.js";
-import { filter } from "./board-filter.js";
+import { filter, fold } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
 import { startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
@@ -92,6 +92,7 @@ function put(card) {
 function focusAgain(id, moved) {
   const card = cardOf(id);
   if (!card || card.contains(document.activeElement)) return;
+  if (card.closest(".folded")) fold(card.dataset.status, false, false);
   card.focus({ preventScroll: true });
   if (moved) card.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
