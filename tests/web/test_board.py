@@ -23,7 +23,7 @@ from testing.lab import Lab
 from testing.serving import Served, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 HOSTILE = "<img src=x onerror=\"window.hurt='{0}'\"><script>window.hurt='{0}'</script>' \" {{{{7*7}}}} </li></ul>"
 
@@ -43,12 +43,6 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Tasks in every status, and one that is hostile in every field."""
     lab = Lab.make(tmp_path_factory.mktemp("board") / "lab")
@@ -65,6 +59,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(stack.enter_context(serving(lab)), store, key)
 
 
+@pytest.fixture(scope="module")
+def window(place: Place) -> Iterator[Page]:
+    """One window for all: whoever comes next opens the board anew."""
+    with browser() as opened, logged_in(opened, place.served, width=1800) as page:
+        yield page
+
+
+@pytest.fixture
+def page(window: Page, place: Place) -> Page:
+    window.set_viewport_size({"width": 1800, "height": 900})
+    return place.goto(window)
+
+
 def column_of(page: Page, number: int | str) -> str:
     return str(page.eval_on_selector(f"#t{number}", "card => card.closest('.column').dataset.status"))
 
@@ -77,107 +84,100 @@ def drag(page: Page, number: int, to: str) -> None:
     page.locator(f"#h-{to}").hover()
 
 
-def test_cards_are_dragged_where_it_is_legal_and_nowhere_else(place: Place, opened: Browser) -> None:
-    with logged_in(opened, place.served, width=1800) as page:
-        place.goto(page)
-        drag(page, 3, "backlog")
-        legal = page.eval_on_selector_all(".column.legal", "all => all.map(one => one.dataset.status)")
-        assert set(legal) == {"in_progress", "code_review", "backlog", "verified", "cancelled"}
-        assert page.locator("#c-backlog .drop-here").inner_text() == "Put back"
-        assert page.locator("#c-completed.illegal").count() == 1
-        page.mouse.up()
-        until_in(page, 3, "backlog")
+def test_cards_are_dragged_where_it_is_legal_and_nowhere_else(place: Place, page: Page) -> None:
+    drag(page, 3, "backlog")
+    legal = page.eval_on_selector_all(".column.legal", "all => all.map(one => one.dataset.status)")
+    assert set(legal) == {"in_progress", "code_review", "backlog", "verified", "cancelled"}
+    assert page.locator("#c-backlog .drop-here").inner_text() == "Put back"
+    assert page.locator("#c-completed.illegal").count() == 1
+    page.mouse.up()
+    until_in(page, 3, "backlog")
 
-        # illegal: nothing moves, and the table of moves says why
-        drag(page, 16, "verified")
-        page.mouse.up()
-        page.wait_for_selector(".toast.bad")
-        said = page.locator(".toast.bad").inner_text()
-        assert "Task 16 is backlog and cannot become verified." in said and "it may become" in said
-        assert column_of(page, 16) == "backlog" and place.store.task(place.key, 16).status is Status.BACKLOG
+    # illegal: nothing moves, and the table of moves says why
+    drag(page, 16, "verified")
+    page.mouse.up()
+    page.wait_for_selector(".toast.bad")
+    said = page.locator(".toast.bad").inner_text()
+    assert "Task 16 is backlog and cannot become verified." in said and "it may become" in said
+    assert column_of(page, 16) == "backlog" and place.store.task(place.key, 16).status is Status.BACKLOG
 
-        # what cannot be undone by a click is asked first
-        drag(page, 15, "cancelled")
-        page.mouse.up()
-        page.get_by_role("button", name="Not now").click()
-        assert column_of(page, 15) == "backlog"
-        drag(page, 15, "cancelled")
-        page.mouse.up()
-        page.get_by_role("button", name="Cancel", exact=True).click()
-        until_in(page, 15, "cancelled")
-        assert place.store.task(place.key, 15).status is Status.CANCELLED
+    # what cannot be undone by a click is asked first
+    drag(page, 15, "cancelled")
+    page.mouse.up()
+    page.get_by_role("button", name="Not now").click()
+    assert column_of(page, 15) == "backlog"
+    drag(page, 15, "cancelled")
+    page.mouse.up()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    until_in(page, 15, "cancelled")
+    assert place.store.task(place.key, 15).status is Status.CANCELLED
 
-        # forward against a review: the task's page asks why
-        drag(page, 13, "verified")
-        page.mouse.up()
-        page.wait_for_url(re.compile(r"/t/13#override"))
+    # forward against a review: the task's page asks why
+    drag(page, 13, "verified")
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"/t/13#override"))
 
 
-def test_hostile_text_is_shown_as_text_on_the_card_in_the_form_and_in_what_is_said(
-    place: Place, opened: Browser
-) -> None:
-    with logged_in(opened, place.served) as page:
-        place.goto(page)
-        card = page.locator("#t17")
-        assert HOSTILE.format("card") in card.locator(".title").inner_text()
-        assert HOSTILE.format("card") in str(card.locator(".note").text_content())
-        page.locator("#t17").focus()
-        page.keyboard.press("e")
-        page.wait_for_selector("#form[open]")
-        for name in ("title", "description", "scope", "criteria", "plan", "agent", "model"):
-            assert page.locator(f"#form [name={name}]").input_value() == HOSTILE.format("card"), name
-        assert HOSTILE.format("card") in page.locator("#form fieldset").inner_text()
-        page.keyboard.press("Escape")
-        # through the address, too
-        place.goto(page, "?q=%3Cscript%3Ewindow.hurt%3D1%3C/script%3E&agent=%22%3E%3Cimg%20src=x%20onerror=hurt()%3E")
-        page.locator("#t17").wait_for(state="attached")
-        assert page.evaluate("window.hurt") is None
-        assert page.locator("main img, main script").count() == 0
+def test_hostile_text_is_shown_as_text_on_the_card_in_the_form_and_in_what_is_said(place: Place, page: Page) -> None:
+    card = page.locator("#t17")
+    assert HOSTILE.format("card") in card.locator(".title").inner_text()
+    assert HOSTILE.format("card") in str(card.locator(".note").text_content())
+    page.locator("#t17").focus()
+    page.keyboard.press("e")
+    page.wait_for_selector("#form[open]")
+    for name in ("title", "description", "scope", "criteria", "plan", "agent", "model"):
+        assert page.locator(f"#form [name={name}]").input_value() == HOSTILE.format("card"), name
+    assert HOSTILE.format("card") in page.locator("#form fieldset").inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    page.get_by_role("menuitem", name="Cancel").click()
+    assert HOSTILE.format("card") in page.locator("dialog[open]").inner_text()
+    page.keyboard.press("Escape")
+    # through the address, too
+    place.goto(page, "?q=%3Cscript%3Ewindow.hurt%3D1%3C/script%3E&agent=%22%3E%3Cimg%20src=x%20onerror=hurt()%3E")
+    page.locator("#t17").wait_for(state="attached")
+    assert page.evaluate("window.hurt") is None
+    assert page.locator("main img, main script").count() == 0
 
 
-def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place, opened: Browser) -> None:
+def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place, page: Page) -> None:
     number = place.store.add_task(
         place.key, Spec("Plain title", "mentions the wombat once"), max_cycles=3, auto_review=True
     ).id
-    with logged_in(opened, place.served, width=1800) as page:
-        place.goto(page)
-        page.keyboard.press("/")
-        page.keyboard.type("wombat")
-        until(page, "document.querySelectorAll('.card:not([hidden])').length === 1")
-        assert page.locator(f"#t{number}").is_visible() and page.locator("#c-backlog .count").inner_text().startswith(
-            "1/"
-        )
-        # a reload keeps it, Escape lets go of it
-        page.reload()
-        until(page, "document.querySelectorAll('.card:not([hidden])').length === 1")
-        page.locator("#search").press("Escape")
-        assert page.locator(".card:not([hidden])").count() > 10
-        page.get_by_role("button", name="Needs me").click()
-        shown = page.eval_on_selector_all(".card:not([hidden])", "all => all.map(one => one.dataset.status)")
-        assert set(shown) <= {"blocked", "failed", "waiting_approval", "in_progress", "code_review"} and shown
-        page.get_by_role("button", name="Needs me").click()
-        page.locator("#by-status").select_option("completed")
-        assert page.locator(".column:visible").count() == 1
-        # nothing that is related stays unseen
-        page.locator("#by-status").select_option("")
-        page.locator("#t6").hover()
-        assert page.locator("#t5.needed").count() == 1
+    page.keyboard.press("/")
+    page.keyboard.type("wombat")
+    until(page, "document.querySelectorAll('.card:not([hidden])').length === 1")
+    assert page.locator(f"#t{number}").is_visible() and page.locator("#c-backlog .count").inner_text().startswith("1/")
+    # a reload keeps it, Escape lets go of it
+    page.reload()
+    until(page, "document.querySelectorAll('.card:not([hidden])').length === 1")
+    page.locator("#search").press("Escape")
+    assert page.locator(".card:not([hidden])").count() > 10
+    page.get_by_role("button", name="Needs me").click()
+    shown = page.eval_on_selector_all(".card:not([hidden])", "all => all.map(one => one.dataset.status)")
+    assert set(shown) <= {"blocked", "failed", "waiting_approval", "in_progress", "code_review"} and shown
+    page.get_by_role("button", name="Needs me").click()
+    page.locator("#by-status").select_option("completed")
+    assert page.locator(".column:visible").count() == 1
+    # nothing that is related stays unseen
+    page.locator("#by-status").select_option("")
+    page.locator("#t6").hover()
+    assert page.locator("#t5.needed").count() == 1
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_it_fits_every_screen_in_both_themes(place: Place, opened: Browser, theme: str, tmp_path: Path) -> None:
-    with logged_in(opened, place.served, theme=theme) as page:
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 844})
-            place.goto(page)
-            page.screenshot(path=tmp_path / f"board-{width}-{theme}.png")
-            # the board scrolls inside of itself: the page never does, in neither direction
-            box: dict[str, Any] = page.evaluate(
-                "({w: document.documentElement.scrollWidth, h: document.documentElement.scrollHeight})"
-            )
-            assert box["w"] <= width and box["h"] <= 844, (width, box)
-            assert page.locator("#add").is_visible() and page.locator("#search").is_visible()
-        assert _worst_contrast(page) >= 4.5
+def test_it_fits_every_screen_in_both_themes(page: Page, theme: str, tmp_path: Path) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.screenshot(path=tmp_path / f"board-{width}-{theme}.png")
+        # the board scrolls inside of itself: the page never does, in neither direction
+        box: dict[str, Any] = page.evaluate(
+            "({w: document.documentElement.scrollWidth, h: document.documentElement.scrollHeight})"
+        )
+        assert box["w"] <= width and box["h"] <= 844, (width, box)
+        assert page.locator("#add").is_visible() and page.locator("#search").is_visible()
+    assert _worst_contrast(page) >= 4.5
 
 
 def _worst_contrast(page: Page) -> float:
