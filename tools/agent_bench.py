@@ -26,6 +26,9 @@ from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Tur
 from testing.userrepo import UserRepo
 from tools.agent_programs import KEY, Program
 
+# For calls that end by themselves: long, as the machine may be busy.
+PATIENT = 300.0
+
 
 class Lacks(Exception):
     """The program has no such thing, or it cannot be had here."""
@@ -54,14 +57,15 @@ class Bench:
         return variables | self.program.env(self.server.url)
 
     def call(
-        self, *, seconds: float = 60, stop: Stop | None = None, entry: AgentSettings | None = None, **changes: Any
+        self, *, seconds: float = PATIENT, stop: Stop | None = None, entry: AgentSettings | None = None, **changes: Any
     ) -> AgentReply:
         """As burnish itself calls it; once, so that a failure is seen and not waited for."""
         # where burnish keeps them: hidden from the program but for its own
         calls = self.home / "burnish" / "calls"
         calls.mkdir(parents=True, exist_ok=True)
         call_dir = Path(tempfile.mkdtemp(dir=calls))
-        role = "review" if changes.get("read_only") else "implement"
+        changes.setdefault("read_only", self.program.only_reviews)
+        role = "review" if changes["read_only"] else "implement"
         values: dict[str, Any] = {"role": role, "phase": role, "prompt": "Do it.", "task": 1, "cycle": 1}
         values |= {"agent": "it", "model": self.program.model, "cwd": self.repo.path, "timeout_seconds": seconds}
         settings = {"it": entry or AgentSettings(name="it", kind=self.program.name)}
@@ -88,10 +92,9 @@ class Bench:
     def by_hand(self) -> None:
         """As a person would start it, without any of our care."""
         env = {**os.environ, **self.env, **self.program.control_env}
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        argv, where = self.program.control, self.repo.path
         with contextlib.suppress(subprocess.TimeoutExpired):
-            argv = self.program.control
-            subprocess.run(argv, cwd=self.repo.path, env=env, input=b"Do it.", timeout=60, check=False, **quiet)
+            subprocess.run(argv, cwd=where, env=env, input=b"Do it.", capture_output=True, timeout=180, check=False)
 
     def fingerprint(self) -> str:
         return self.repo.fingerprint()

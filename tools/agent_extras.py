@@ -89,7 +89,7 @@ def _rounds(home: Path) -> list[int]:
 def speaks_acp(program: Program) -> str:
     """By the generic adapter: an author writes, a reviewer that tries to does not, a wrong key is told."""
     if not program.acp:
-        raise Lacks("it speaks it only by another package")
+        raise Lacks("only by another package" if program.at_work else "it does not speak it")
     if find_spec("acp") is None:
         raise Lacks(f"{Path(sys.executable).name} has no agent-client-protocol")
     with bench(program, script()) as it:
@@ -104,7 +104,7 @@ def speaks_acp(program: Program) -> str:
         looked = _by_acp(it, read_only=True)
         assert it.fingerprint() == before and not leak.exists(), "a reviewer wrote"
         it.key = "bad-key"
-        failure = it.failure(entry=_acp_entry(it), seconds=150)
+        failure = it.failure(entry=_acp_entry(it))
         assert failure.code is ErrorCode.AGENT_FAILED and not failure.retryable, failure
         assert not it.left(), it.left()
         return looked[:80]
@@ -112,7 +112,7 @@ def speaks_acp(program: Program) -> str:
 
 def _by_acp(it: Bench, *, read_only: bool = False) -> str:
     try:
-        return it.call(entry=_acp_entry(it), read_only=read_only, model=None, seconds=150).text
+        return it.call(entry=_acp_entry(it), read_only=read_only, model=None).text
     except Exception as problem:
         if not read_only:
             raise

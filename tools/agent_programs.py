@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ class Program:
     resumes: bool = True
     # the program as a person lets it work, prompt on stdin; empty: it has no hook for its stop
     at_work: tuple[str, ...] = ()
+    # a model's API without a program: it can review, and nothing else
+    only_reviews: bool = False
     # words that make it speak the Agent Client Protocol
     acp: tuple[str, ...] = ()
     # why it cannot be run here
@@ -62,7 +65,7 @@ class Program:
 
     def install(self) -> str:
         """Empty, or why it is not there."""
-        if (self.folder / "ready").exists():
+        if self.only_reviews or (self.folder / "ready").exists():
             return ""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.python:
@@ -253,4 +256,29 @@ PROGRAMS = {
     ),
     "cursor": Program("cursor", "", "", unable="it is in no package index, and talks to its own service only"),
     "amp": Program("amp", "", "", unable="it talks to its own service only"),
+}
+
+
+def _api(maker: str, model: str, variable: str, path: str = "") -> Program:
+    missing = "pydantic-ai is not installed" if find_spec("pydantic_ai") is None else ""
+    return Program(
+        "llm",
+        "",
+        "",
+        env=lambda url: {f"{variable}_BASE_URL": f"{url}{path}"},
+        key=f"{maker}_API_KEY",
+        model=model,
+        schema=True,
+        only_reviews=True,
+        unable=missing,
+    )
+
+
+# What the `llm` agent asks, by whose wire.
+APIS = {
+    "Anthropic": _api("ANTHROPIC", "anthropic:claude-sonnet-4-5", "ANTHROPIC"),
+    "OpenAI": _api("OPENAI", "openai:gpt-5", "OPENAI", "/v1"),
+    "Gemini": _api("GEMINI", "google:gemini-2.5-pro", "GOOGLE_GEMINI"),
+    "Ollama": _api("OLLAMA", "ollama:qwen3:8b", "OLLAMA", "/v1"),
+    "any other": _api("OPENAI", MODEL, "OPENAI", "/v1"),
 }

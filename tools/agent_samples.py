@@ -29,14 +29,14 @@ def record(program: Program) -> Path:
     cases: dict[str, Any] = {}
     with bench(program, script()) as it:
         it.server.brain = editing(program, it.repo.path / "hello.txt")
-        cases["implement"] = _recorded(it, seconds=120)
+        cases["implement"] = _recorded(it)
         it.server.brain = script(Answer(APPROVAL)) if program.schema else script(said_block())
         schema = json.dumps(contract.json_schema()) if program.schema else ""
-        cases["review"] = _recorded(it, read_only=True, schema=schema, number=NUMBER, seconds=120)
+        cases["review"] = _recorded(it, read_only=True, schema=schema, number=NUMBER)
         for name, move in FAILURES.items():
             it.server.brain = script(move)
             it.key = "bad-key" if name == "401" else it.key.replace("bad", "test")
-            cases[name] = _recorded(it, seconds=150)
+            cases[name] = _recorded(it)
     FOLDER.mkdir(exist_ok=True)
     target = FOLDER / f"{program.name}.json"
     target.write_text(json.dumps({"version": program.version, **cases}, indent=1, ensure_ascii=False) + "\n")

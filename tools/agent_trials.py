@@ -19,7 +19,7 @@ from burnish.proc.sandbox import available
 from burnish.review import contract
 from testing.lab import Lab
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write
-from tools.agent_bench import Bench, Lacks, bench, script
+from tools.agent_bench import PATIENT, Bench, Lacks, bench, script
 from tools.agent_extras import holds_up, speaks_acp
 from tools.agent_programs import Program
 
@@ -45,7 +45,7 @@ def implements(program: Program, *, confined: bool = False) -> str:
     with bench(program, script(), confined=confined) as it:
         target = it.repo.path / "hello.txt"
         it.server.brain = editing(program, target)
-        reply = it.call(seconds=120)
+        reply = it.call()
         assert target.exists() and target.read_text() == "hello\n", f"hello.txt: {target.exists()}; {reply.text[:200]}"
         assert "All done" in reply.text, reply.text[:300]
         cost = "" if reply.cost_usd is None else f", ${reply.cost_usd:.4f}"
@@ -68,7 +68,7 @@ def reads_only(program: Program, *, confined: bool = False) -> str:
             tries = (Say("leak.txt\n```\nx\n```\n\nI have looked."),)  # type: ignore[assignment]
         it.server.brain = script(*tries)
         before = it.fingerprint()
-        reply = it.call(read_only=True, seconds=120)
+        reply = it.call(read_only=True)
         assert it.fingerprint() == before, "the repository was changed"
         assert not outside.exists() and not inside.exists(), "it wrote a file"
         assert "I have looked" in reply.text, reply.text[:300]
@@ -81,11 +81,11 @@ def answers(program: Program) -> str:
     with bench(program, script(Answer(APPROVAL))) as it:
         if program.schema:
             schema = json.dumps(contract.json_schema())
-            reply = it.call(read_only=True, schema=schema, number=NUMBER, seconds=120)
+            reply = it.call(read_only=True, schema=schema, number=NUMBER)
             read = contract.read_schema(reply.text, NUMBER, expect=expect)
         else:
             it.server.brain = script(said_block())
-            read = contract.read(it.call(read_only=True, seconds=120).text, NUMBER, expect=expect)
+            read = contract.read(it.call(read_only=True).text, NUMBER, expect=expect)
         assert isinstance(read, Review) and read.verdict is Verdict.APPROVED, read
         return "schema" if program.schema else "block"
 
@@ -149,10 +149,10 @@ def resumes(program: Program) -> str:
         raise Lacks("it cannot")
     with bench(program, script(Shell(f": {MARK}"), Say("All done."))) as it:
         entry = AgentSettings(name="it", kind=program.name, resume=True)
-        first = it.call(entry=entry, seconds=150)
+        first = it.call(entry=entry)
         assert first.session, "it told no session"
         before = len(it.server.turns)
-        second = it.call(entry=entry, session=first.session, role="improve", phase="improve", seconds=150)
+        second = it.call(entry=entry, session=first.session, role="improve", phase="improve")
         assert "All done" in second.text, second.text[:300]
         asked = [turn for turn, _ in it.server.turns[before:]]
         assert any(remembers(turn) for turn in asked), "it began anew"
@@ -197,7 +197,7 @@ def unreachable(program: Program) -> str:
 
 
 def _failed(it: Bench, *, retryable: bool) -> str:
-    failure = it.failure(seconds=200)
+    failure = it.failure()
     assert failure.code is ErrorCode.AGENT_FAILED, failure
     assert failure.retryable is retryable, f"retryable={failure.retryable}: {failure.what}"
     assert not it.left(), it.left()
@@ -206,21 +206,24 @@ def _failed(it: Bench, *, retryable: bool) -> str:
 
 def hangs(program: Program) -> str:
     """A server that takes the request and says nothing: our own clock ends it, and all of it."""
-    with bench(program, script(Hang(60))) as it:
-        failure = it.failure(seconds=25)
-        assert failure.code is ErrorCode.TIMEOUT, failure
-        assert it.server.turns, "it never asked the model"
-        assert not it.left(), it.left()
-        return ""
+    with bench(program, script(Hang(PATIENT))) as it:
+        # on a busy machine it may not come to ask before the clock has run out
+        for seconds in (15, 45, 180):
+            failure = it.failure(seconds=seconds)
+            assert failure.code is ErrorCode.TIMEOUT, failure
+            assert not it.left(), it.left()
+            if it.server.turns:
+                return f"after {seconds} s"
+        raise AssertionError("it never asked the model")
 
 
 def stops(program: Program) -> str:
-    """Asked to stop in the middle: gone within five seconds, children too."""
-    with bench(program, script(Hang(60))) as it:
+    """Asked to stop in the middle: gone in seconds, children too."""
+    with bench(program, script(Hang(PATIENT))) as it:
         stop, asked = Stop(), []
 
         def ask() -> None:
-            until = time.monotonic() + 30
+            until = time.monotonic() + PATIENT / 2
             while not it.server.turns and time.monotonic() < until:
                 time.sleep(0.05)
             asked.append(time.monotonic())
@@ -228,11 +231,11 @@ def stops(program: Program) -> str:
 
         thread = threading.Thread(target=ask)
         thread.start()
-        failure = it.failure(seconds=60, stop=stop)
+        failure = it.failure(stop=stop)
         took = time.monotonic() - asked[0]
         thread.join()
         assert failure.code is ErrorCode.INTERRUPTED, failure
-        assert took < 6 and not it.left(), f"{took:.1f} s, left: {it.left()}"
+        assert took < 10 and not it.left(), f"{took:.1f} s, left: {it.left()}"
         return f"gone in {took:.1f} s"
 
 
@@ -246,7 +249,7 @@ def ignores_repository(program: Program) -> str:
         link = it.root / "link"
         link.symlink_to(it.repo.path)
         for read_only, cwd in ((True, it.repo.path), (False, it.repo.path), (False, link)):
-            it.call(read_only=read_only, cwd=cwd, seconds=120)
+            it.call(read_only=read_only, cwd=cwd)
             assert not mark.exists(), f"settings of the repository were run (read_only={read_only})"
         # a trap that never snaps proves nothing
         it.by_hand()
@@ -260,7 +263,7 @@ def starts(program: Program) -> str:
     with bench(program, script(Say("Yes."))) as it:
         for _ in range(3):
             begun = time.monotonic()
-            it.call(read_only=True, seconds=120)
+            it.call(read_only=True)
             times.append(time.monotonic() - begun)
     return f"{statistics.median(times):.1f} s"
 
@@ -287,3 +290,5 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "acp": speaks_acp,
     "start-up": starts,
 }
+# what there is to try without a program
+API_TRIALS = ("review read", "401", "404", "429", "500", "cut stream", "no server", "hang", "stop", "start-up")

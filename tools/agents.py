@@ -1,40 +1,44 @@
 """`make agents`: the real agent programs, each in its own folder and home, against a model on loopback.
 
 python -m tools.agents [NAME…] [--only TRIAL…] [--record]     results go to docs/agents.md
+
+Two programs are tried at a time, each by a process of its own; start-up is measured at the end, alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
+import subprocess
+import sys
+import tempfile
 import time
 import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tools.agent_bench import Lacks
-from tools.agent_programs import PROGRAMS, Program, place
-from tools.agent_trials import TRIALS
+from tools.agent_page import write
+from tools.agent_programs import APIS, PROGRAMS, Program, place
+from tools.agent_trials import API_TRIALS, TRIALS
 
-PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
-BEGIN, END = "<!-- written by make agents: begin -->", "<!-- written by make agents: end -->"
+ALONE = "start-up"
+EVERY = {**PROGRAMS, **{f"llm {name}": api for name, api in APIS.items()}}
 
 
-def tried(program: Program, only: list[str]) -> dict[str, Any]:
+def tried(label: str, program: Program, wanted: Sequence[str]) -> dict[str, Any]:
     """Every trial's remark and time; what went wrong instead, if it did."""
     why = program.unable or program.install()
     if why:
-        print(f"{program.name}: not run: {why}")
+        print(f"{label}: not run: {why}", flush=True)
         return {"version": program.version, "unable": why, "trials": {}}
     found: dict[str, Any] = {}
-    for name, trial in TRIALS.items():
-        if only and name not in only:
-            continue
-        begun = time.monotonic()
-        lacks = ""
+    for name in (name for name in TRIALS if name in wanted):
+        begun, lacks = time.monotonic(), ""
         try:
-            told, good = trial(program), True
+            told, good = TRIALS[name](program), True
         except Lacks as missing:
             told, good, lacks = str(missing), True, str(missing)
         except Exception as problem:
@@ -44,8 +48,23 @@ def tried(program: Program, only: list[str]) -> dict[str, Any]:
         took = round(time.monotonic() - begun, 1)
         found[name] = {"good": good, "told": told, "seconds": took, "lacks": lacks}
         word = "–" if lacks else "ok" if good else "FAILED"
-        print(f"{program.name:9} {name:30} {took:6.1f} s  {word:6} {told}", flush=True)
+        print(f"{label:14} {name:30} {took:6.1f} s  {word:6} {told}", flush=True)
     return {"version": program.version, "unable": "", "trials": found}
+
+
+def trials_of(label: str, only: Sequence[str]) -> list[str]:
+    whole = API_TRIALS if EVERY[label].only_reviews else tuple(TRIALS)
+    return [name for name in whole if not only or name in only]
+
+
+def in_a_process(label: str, wanted: Sequence[str]) -> dict[str, Any]:
+    """The environment is a process's own, and every trial sets it."""
+    if not wanted:
+        return {"version": EVERY[label].version, "unable": EVERY[label].unable, "trials": {}}
+    with tempfile.NamedTemporaryFile() as file:
+        argv = [sys.executable, "-m", "tools.agents", label, "--to", file.name, "--only", *wanted]
+        subprocess.run(argv, cwd=Path(__file__).parents[1], check=True)
+        return dict(json.loads(Path(file.name).read_text()))
 
 
 def kept(results: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -57,62 +76,46 @@ def kept(results: dict[str, Any] | None = None) -> dict[str, Any]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
-def table(results: dict[str, Any]) -> str:
-    names = [name for name in PROGRAMS if results.get(name, {}).get("trials")]
-    rows = [
-        ["trial", *(f"{name} {results[name]['version']}" for name in names)],
-        ["---"] * (len(names) + 1),
-        *([trial, *(_cell(trial, results[name]["trials"].get(trial)) for name in names)] for trial in TRIALS),
-    ]
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    for name in PROGRAMS:
-        if why := results.get(name, {}).get("unable"):
-            lines.append(f"\n**{name}** was not run: {why}.")
-    machine = f"{platform.system()}, Python {platform.python_version()}"
-    written = f"Last written on {time.strftime('%Y-%m-%d')}, {machine}."
-    return "\n".join([*lines, "", f"{written} A trial keeps the result of its last run; seconds depend on the load."])
+def keep(label: str, found: dict[str, Any], *, anew: bool) -> None:
+    results = kept()
+    if not anew:
+        found["trials"] = {**results.get(label, {}).get("trials", {}), **found["trials"]}
+    write(kept({**results, label: found}))
 
 
-def _cell(trial: str, found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "not run"
-    if not found["good"]:
-        return f"**failed**: {found['told'].splitlines()[0][:80]}".replace("|", "/")
-    if trial == "start-up":
-        return str(found["told"])
-    return f"– ({found['lacks']})" if found.get("lacks") else f"yes, {found['seconds']} s"
+def all_of_them(labels: Sequence[str], only: Sequence[str]) -> int:
+    def most(label: str) -> dict[str, Any]:
+        return in_a_process(label, [name for name in trials_of(label, only) if name != ALONE])
 
-
-def write(results: dict[str, Any]) -> None:
-    text = PAGE.read_text()
-    head, _, rest = text.partition(BEGIN)
-    tail = rest.partition(END)[2]
-    PAGE.write_text(f"{head}{BEGIN}\n{table(results)}\n{END}{tail}")
+    with ThreadPoolExecutor(2) as pool:
+        for label, found in zip(labels, pool.map(most, labels), strict=True):
+            keep(label, found, anew=not only)
+    for label in labels:
+        if ALONE in trials_of(label, only):
+            keep(label, in_a_process(label, [ALONE]), anew=False)
+    results = kept()
+    return int(any(not trial["good"] for label in labels for trial in results[label]["trials"].values()))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make agents", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*PROGRAMS, []], help="which programs; all if left out")
-    parser.add_argument("--only", nargs="+", default=[], help="which trials")
+    parser.add_argument("names", nargs="*", choices=[*EVERY, []], help="which programs; all if left out")
+    parser.add_argument("--only", nargs="+", default=[], choices=list(TRIALS), help="which trials")
     parser.add_argument("--record", action="store_true", help="write tests/agents/samples anew instead")
+    parser.add_argument("--to", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     place().mkdir(parents=True, exist_ok=True)
-    programs = [PROGRAMS[name] for name in given.names or PROGRAMS]
+    labels = given.names or list(EVERY)
+    if given.to:
+        given.to.write_text(json.dumps(tried(labels[0], EVERY[labels[0]], given.only)))
+        return 0
     if given.record:
         from tools.agent_samples import record
 
-        for program in programs:
+        for program in (PROGRAMS[name] for name in labels if name in PROGRAMS):
             print(program.unable or program.install() or record(program))
         return 0
-    for program in programs:
-        found = tried(program, given.only)
-        # read anew each time: another run may try another program meanwhile
-        results = kept()
-        if given.only:
-            found["trials"] = {**results.get(program.name, {}).get("trials", {}), **found["trials"]}
-        write(kept({**results, program.name: found}))
-    results = kept()
-    return int(any(not trial["good"] for found in results.values() for trial in found["trials"].values()))
+    return all_of_them(labels, given.only)
 
 
 if __name__ == "__main__":
