@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from burnish.core.task import Spec, Task
 from burnish.errors import NotFound
-from burnish.wiring.output import MOST_OF_A_PAPER, PIECE, Output, folder_of, output, outputs, paper, papers, piece
+from burnish.wiring.logs import AT_ONCE
+from burnish.wiring.output import MOST_OF_A_PAPER, Output, folder_of, output, outputs, paper, papers, piece
 
 TASK = Task("app-1", 7, Spec("Add login"))
 CALL = "calls/run-1-cycle-1-implement-1/try-1"
@@ -21,9 +23,11 @@ def wrote(home: Path, name: str, data: bytes) -> Path:
     return path
 
 
-def log(home: Path, data: bytes) -> Output:
-    wrote(home, f"{CALL}/stdout", data)
-    return output(home, TASK, f"{CALL}/stdout".replace("/", "~"))
+def log(home: Path, data: bytes, *, at_rest: bool = True) -> Output:
+    path = wrote(home, f"{CALL}/stdout", data)
+    if at_rest:
+        os.utime(path, (1, 1))
+    return output(home, TASK, f"{CALL}/stdout".replace("/", ":"))
 
 
 def all_of(one: Output) -> tuple[str, int]:
@@ -40,24 +44,28 @@ def test_a_long_log_comes_in_pieces_of_whole_lines_and_nothing_is_lost(tmp_path:
 
 
 def test_a_line_without_an_end_is_cut_between_letters(tmp_path: Path) -> None:
-    said = "ü→" * PIECE
+    said = "ü→" * AT_ONCE
     text, asked = all_of(log(tmp_path, said.encode()))
     assert text == said and asked > 2
 
 
 def test_a_line_that_is_still_being_written_waits_for_its_end(tmp_path: Path) -> None:
-    one = log(tmp_path, b"first\nsec")
+    one = log(tmp_path, b"first\nsec", at_rest=False)
     some = piece(one, 0)
     assert (some.text, some.next) == ("first\n", 6)
     with one.file.path.open("ab") as file:
         file.write(b"ond\n")
     assert piece(one, some.next).text == "second\n"
+    with one.file.path.open("ab") as file:
+        file.write(b"last, without an end")
+    os.utime(one.file.path, (1, 1))
+    assert piece(one, 13).text == "last, without an end"
 
 
 def test_the_end_of_a_long_log_is_shown_first(tmp_path: Path) -> None:
     one = log(tmp_path, b"".join(b"line %d\n" % n for n in range(50_000)))
     some = piece(one, -1)
-    assert some.start > 0 and some.text.startswith("line ") and some.text.endswith("line 49999\n")
+    assert some.offset > 0 and some.text.startswith("line ") and some.text.endswith("line 49999\n")
 
 
 def test_controls_and_secrets_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,12 +80,12 @@ def test_controls_and_secrets_are_not_shown(tmp_path: Path, monkeypatch: pytest.
 def test_a_key_that_lies_across_two_pieces_is_not_shown(tmp_path: Path) -> None:
     body = ("QUJD" * 16 + "\n") * 12
     lead = "x" * 99 + "\n"
-    said = lead * (PIECE // 100) + f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\nafter\n"
+    said = lead * (AT_ONCE // 100) + f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\nafter\n"
     text, asked = all_of(log(tmp_path, said.encode()))
     assert asked == 2 and "QUJD" not in text and text.endswith("after\n")
 
 
-@pytest.mark.parametrize("name", ["../task.json", "calls~..~..~secret", "/etc/passwd", "", "calls~nothing"])
+@pytest.mark.parametrize("name", ["../task.json", "calls:..:..:secret", "/etc/passwd", "", "calls:nothing"])
 def test_only_what_is_listed_can_be_asked_for(tmp_path: Path, name: str) -> None:
     log(tmp_path, b"said\n")
     wrote(tmp_path, "artifacts/task.json", b"{}")

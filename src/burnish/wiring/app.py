@@ -205,24 +205,9 @@ class App:
         return place
 
     def diff(self, task_id: int, *, since_review: bool) -> bytes:
-        task = self.store.task(self.key, task_id)
-        workspace = self.code.workspace(task)
-        head = workspace.head() if task.branch else None
-        if head is None or not task.base:
-            raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
-        old = self._last_reviewed(task) if since_review else None
-        change = workspace.changes(old or self.code.base_now(task, head.sha).tree, head.tree)
-        return change.text().encode("utf-8", "surrogateescape")
+        from burnish.wiring.changes import change_of
 
-    def _last_reviewed(self, task: Task) -> str | None:
-        """The tree of the review before the newest commit."""
-        history = self.store.history(self.key, task.id)
-        trees = [
-            str(p.result["tree"])
-            for p in history.phases
-            if p.phase == "review" and p.state == "finished" and p.cycle < task.cycle
-        ]
-        return trees[-1] if trees else None
+        return change_of(self, task_id, since_review=since_review).text().encode("utf-8", "surrogateescape")
 
     def artifact(self, task_id: int, name: str) -> bytes:
         task = self.store.task(self.key, task_id)

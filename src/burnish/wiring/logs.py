@@ -46,13 +46,23 @@ def read_chunk(file: Path, offset: int, secrets: Secrets) -> Chunk:
         log.seek(start)
         before, data = log.read(offset - start), log.read(AT_ONCE)
     at_rest = offset + len(data) == size and time.time() - file.stat().st_mtime > RESTING
-    whole = data if at_rest else data[: data.rfind(b"\n") + 1] or (data if len(data) == AT_ONCE else b"")
+    whole = data if at_rest else data[: data.rfind(b"\n") + 1] or (_letters(data) if len(data) == AT_ONCE else b"")
     shown = LineFilter(secrets)
     for line in before.decode(errors="replace").splitlines():
         shown(line)
     lines = [shown(line) for line in whole.decode(errors="replace").split("\n")]
     text = clean_text("\n".join(line for line in lines if line is not None))
     return Chunk(text, offset, min(offset, size) + len(whole), size)
+
+
+def _letters(data: bytes) -> bytes:
+    """A line without an end is cut between two letters."""
+    for back in range(1, 4):
+        if data[-back] >= 0xC0:
+            return data[:-back]
+        if data[-back] < 0x80:
+            break
+    return data
 
 
 def _calls(folder: Path) -> list[LogFile]:

@@ -70,7 +70,7 @@ def printed(
 ) -> dict[str, Any]:
     """Some of it, from `offset` on; -1 begins near the end."""
     found = piece(output(house.home, house.store.task(project.key, task), name), offset)
-    return {"text": found.text, "start": found.start, "next": found.next, "size": found.size}
+    return {"text": found.text, "start": found.offset, "next": found.next, "size": found.size}
 
 
 @router.get("/output/{name}/raw")
