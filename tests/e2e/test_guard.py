@@ -53,3 +53,21 @@ def test_off_is_off(tmp_path: Path) -> None:
     lab.add()
     lab.burnish("run")
     assert lab.show()["findings"] == []
+
+
+def test_what_changes_in_the_users_own_checkout_while_an_agent_runs_is_told_and_does_not_block(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.agent(
+        "robot",
+        f"theirs = pathlib.Path({str(lab.repo.path)!r})\n(theirs / 'app.py').write_text('mine now\\n')\n"
+        "(theirs / 'new.py').write_text('')\napp.write_text(app.read_text() + 'y = 1\\n')",
+    )
+    lab.add()
+    said = lab.burnish("run")
+    told = "2 files in your own checkout changed while the agent ran"
+    assert f"Guard: {told} (implement): app.py, new.py" in said.err
+    (breach,) = lab.events("guard.breach")
+    assert breach["data"]["paths"] == ["app.py", "new.py"]
+    (finding,) = lab.show()["findings"]
+    assert (finding["category"], finding["severity"], finding["title"]) == ("guard", "warning", told)
+    assert lab.task()["status"] == "verified" and (lab.repo.path / "app.py").read_text() == "mine now\n"

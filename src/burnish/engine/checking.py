@@ -17,7 +17,7 @@ from burnish.core.ledger import absorb_checks
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
-from burnish.engine.guarding import absorb_guard
+from burnish.engine.guarding import absorb_guard, absorb_touched
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site, isolation_env, run_setup_in
@@ -97,6 +97,9 @@ def _finished(
     delta = delta_since(site, history, cycle, "check")
     checked = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
     update = absorb_guard(deps, site, history.findings, checked, comparisons, cycle=cycle, delta=delta)
+    work = history.work(cycle)
+    touched = work.result.get("touched", ()) if work else ()
+    update = absorb_touched(history.findings, update, touched, cycle, site.policy.block_on)
     checks = [check_data(c) for c in comparisons]
     data: dict[str, Any] = {
         "phase": "check",

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from burnish.core.change import Change
 from burnish.core.check import Comparison
+from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.ledger import Update, absorb_source
+from burnish.core.task import Task
 from burnish.core.update import between
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
+from burnish.errors import PhaseFailed
 
 SOURCE = "check:guard"
 # what reviewers do; not one with what authors do, or the next look at the change would settle it
 BREACH = "check:snapshot"
+CHECKOUT = "check:checkout"
 
 
 def absorb_guard(
@@ -39,6 +44,51 @@ def absorb_guard(
     )
     guarded = absorb_source(checked.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
     return between(findings, guarded.findings, notes=(*checked.notes, *guarded.notes), given=checked.given)
+
+
+@contextmanager
+def watched(deps: Deps, site: Site, task: Task, cycle: int, phase: str) -> Iterator[list[str]]:
+    """What changes in the user's own checkout meanwhile, where nothing keeps an agent out of it.
+
+    The list is filled at the end; of an agent that failed it is told at once.
+    """
+    changed: Callable[[], list[str]] = deps.code.watch(site.base.commit) if deps.sandbox == "none" else list
+    touched: list[str] = []
+    try:
+        yield touched
+    except PhaseFailed:
+        if told := touched_event(task, cycle, phase, changed()):
+            deps.record(task, *told)
+        raise
+    touched += changed()
+
+
+def touched_event(task: Task, cycle: int, phase: str, paths: Sequence[str]) -> list[Event]:
+    if not paths:
+        return []
+    what = f"{_many(len(paths))} in your own checkout changed while the agent ran ({phase}): {', '.join(paths[:5])}"
+    return [Event("guard.breach", {"what": what, "paths": list(paths[:50])}, run=task.run, cycle=cycle)]
+
+
+def absorb_touched(
+    findings: tuple[Finding, ...], said: Update, paths: Sequence[str], cycle: int, on: Severity
+) -> Update:
+    """The user's own files changed meanwhile. Perhaps by the user: told, never undone, and nothing that blocks."""
+    if not paths:
+        return said
+    remark = Remark(
+        category=Category.GUARD,
+        severity=Severity.WARNING if on is Severity.ERROR else Severity.INFO,
+        title=f"{_many(len(paths))} in your own checkout changed while the agent ran",
+        description=f"The agent was not confined, and may have done it: {', '.join(paths[:20])}. Nothing was undone.",
+        rule="checkout",
+    )
+    told = absorb_source(said.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
+    return between(findings, told.findings, notes=(*said.notes, *told.notes), given=said.given)
+
+
+def _many(count: int) -> str:
+    return f"{count} file{'s' * (count != 1)}"
 
 
 def absorb_breach(

@@ -124,6 +124,9 @@ class Code(Protocol):
     def left_out(self, workspace: Workspace) -> list[str]:
         """Files in it that never come into git because of their names (`.env`, keys)."""
 
+    def watch(self, commit: str) -> Callable[[], list[str]]:
+        """Looks at the user's own checkout; called later, the answer names what is different there."""
+
     def author(self) -> tuple[str, str]: ...
     def context_files(self, workspace: Workspace, base: Base) -> tuple[tuple[str, str], ...]:
         """AGENTS.md and its like, from the base, never from the change."""

@@ -15,7 +15,7 @@ from burnish.core.ledger import Update, absorb_review
 from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
-from burnish.engine.guarding import absorb_breach
+from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event, watched
 from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import asking
@@ -37,10 +37,12 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
     with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base) as snapshot:
         place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
         hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, place)
-        heard = hear_all(hearing)
+        with watched(deps, site, task, step.cycle, step.phase) as touched:
+            heard = hear_all(hearing)
         breaches = snapshot.breaches()
     deps.fail_at("review-replied")
-    conclude(deps, site, history, step, attempt, hearing, heard, breaches)
+    before = touched_event(task, step.cycle, step.phase, touched)
+    conclude(deps, site, history, step, attempt, hearing, heard, breaches, before, touched)
     deps.fail_at("review-finished")
 
 
@@ -54,6 +56,7 @@ def conclude(
     heard: tuple[Heard, ...],
     breaches: list[str],
     before: Sequence[Event] = (),
+    touched: Sequence[str] = (),
 ) -> None:
     """Put together what was said, and write it down with what belongs before it."""
     subject, panel = hearing.subject, panel_of(hearing, heard)
@@ -69,6 +72,7 @@ def conclude(
         mechanical=mechanical(heard),
     )
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
+    update = absorb_touched(history.findings, update, touched, step.cycle, site.policy.block_on)
     _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
 
 

@@ -11,6 +11,7 @@ from burnish.core.flow import DoReview, Work
 from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
+from burnish.engine.guarding import touched_event, watched
 from burnish.engine.metering import asking
 from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
@@ -36,11 +37,12 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
         site.workspace.put_right(done.sha, base=site.base)
     deps.fail_at("work-started")
     prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
-    reply = _ask(deps, site, task, step, call, prompt, session=_session(site, history, step))
+    with watched(deps, site, task, step.cycle, step.phase) as touched:
+        reply = _ask(deps, site, task, step, call, prompt, session=_session(site, history, step))
     deps.fail_at("work-replied")
     commit = done or _commit(deps, site, task, step, reply)
     deps.fail_at("work-committed")
-    _finish(deps, site, history, step, attempt, call, reply, commit)
+    _finish(deps, site, history, step, attempt, call, reply, commit, touched)
 
 
 def committed(site: Site, task: Task, step: Work | DoReview) -> Commit | None:
@@ -215,6 +217,7 @@ def _finish(
     call: CallDir,
     reply: AgentReply,
     commit: Commit | None,
+    touched: list[str],
 ) -> None:
     task = deps.book.task(history.task.id)
     disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
@@ -233,11 +236,13 @@ def _finish(
         "session": reply.session,
         "disputes": [d.finding.id for d in disputes],
         "left_out": left_out(deps, site, task),
+        "touched": touched[:50],
     }
     deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
         deps.desk.write(task, "plan.md", reply.text.encode(errors="replace"))
-    events = [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
+    events = touched_event(task, step.cycle, step.phase, touched)
+    events += [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
         events.append(moved(task, Status.CODE_REVIEW, cycle=step.cycle))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref, read_ref
 from burnish.git.rescue import keep
 from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
+from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
 from burnish.wiring.discretion import from_here
 
@@ -147,6 +148,11 @@ class GitCode:
         assert isinstance(workspace, Workspace)
         found = left_out_by_name(self.project, workspace.index, workspace.path, self.copies)
         return sorted(map(os.fsdecode, found))
+
+    def watch(self, commit: str) -> Callable[[], list[str]]:
+        tracked = self.files(commit)
+        before = look_at(self.project, tracked)
+        return lambda: differing(self.project, before, look_at(self.project, tracked), tracked)
 
     def files(self, commit: str) -> list[str]:
         if commit not in self._files:

@@ -1,0 +1,74 @@
+"""The user's checkout before and after somebody worked elsewhere: what is different in it. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from burnish.git.project import Project
+from burnish.git.taking import is_secret
+
+# The name of a file, a folder or a ref → whatever differs when it was touched.
+Seen = Mapping[str, object]
+
+
+def look_at(project: Project, tracked: Collection[str]) -> Seen:
+    """Every folder that holds a tracked file, by `stat` alone: no process, and no look into what is only installed.
+
+    The index is left out, as every `git status` of the user's writes it anew.
+    """
+    seen: dict[str, object] = {}
+    for folder in {os.path.dirname(path) for path in tracked} | {""}:  # noqa: PTH120 (thousands of them)
+        _folder(project.root, folder, seen)
+    for name in ("HEAD", "config", "refs/stash"):
+        seen[f".git/{name}"] = _content(project.common_dir / name)
+    seen[".git/HEAD"] = _content(project.git_dir / "HEAD")
+    _folder(project.common_dir, "hooks", seen, prefix=".git/")
+    for here, folders, names in os.walk(project.common_dir / "refs" / "heads"):
+        folders[:] = [name for name in folders if name != "burnish"]
+        for name in names:
+            place = Path(here, name)
+            seen[f".git/{place.relative_to(project.common_dir)}"] = _content(place)
+    return seen
+
+
+def differing(project: Project, before: Seen, after: Seen, tracked: Collection[str]) -> list[str]:
+    """What is new, gone or changed, in order; untracked files that git is told to ignore aside."""
+    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    known = frozenset(tracked)
+    doubtful = [name for name in names if name not in known and not name.startswith(".git/") and not is_secret(name)]
+    ignored = _ignored(project, doubtful) if doubtful else frozenset()
+    return [name for name in names if name not in ignored]
+
+
+def _folder(root: Path, folder: str, seen: dict[str, object], *, prefix: str = "") -> None:
+    place = root / folder
+    if place.is_symlink():
+        return
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if path == ".git":
+                continue
+            with suppress(OSError):
+                facts = entry.stat(follow_symlinks=False)
+                inside = entry.is_dir(follow_symlinks=False)
+                # of a folder only that it is there: its files are looked at, or are not ours to look at
+                seen[prefix + path] = inside or (facts.st_mtime_ns, facts.st_size, facts.st_mode)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _ignored(project: Project, names: list[str]) -> frozenset[str]:
+    # "./" keeps a name like ":(top)" from being read as more than a name.
+    asked = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
+    args = ("check-ignore", "-z", "--stdin", "--no-index")
+    told = project.git(*args, work_tree=project.root, stdin=asked, ok=(0, 1)).stdout.split(b"\0")
+    return frozenset(os.fsdecode(path[2:]) for path in told if path)

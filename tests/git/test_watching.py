@@ -1,0 +1,29 @@
+"""What changed in the user's checkout meanwhile: named, whatever it is, and not what changes all the time."""
+
+from __future__ import annotations
+
+from burnish.git import run
+from burnish.git.watching import differing, look_at
+from testing.gitworld import GitWorld
+
+
+def test_every_kind_of_change_is_named_and_what_git_ignores_is_not(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n", "lib/a.py": "2\n", "lib/gone.py": "3\n", ".gitignore": "*.pyc\n"})
+    tracked = ["app.py", "lib/a.py", "lib/gone.py", ".gitignore"]
+    fingerprint = user_repo.fingerprint()
+    run.calls.reset()
+    before = look_at(project, tracked)
+    assert differing(project, before, look_at(project, tracked), tracked) == []
+    assert run.calls.total == 0 and user_repo.fingerprint() == fingerprint
+
+    user_repo.write({"lib/a.py": "other\n", "lib/new.py": "", "lib/x.pyc": "", ".env": "K=1\n"})
+    (user_repo.path / "lib/gone.py").unlink()
+    (user_repo.path / ".git/hooks").mkdir(exist_ok=True)
+    (user_repo.path / ".git/hooks/pre-commit").write_text("#!/bin/sh\n")
+    user_repo.git("branch", "other")
+    user_repo.git("branch", "burnish/1-task")
+    user_repo.git("status")
+
+    named = [".env", ".git/hooks/pre-commit", ".git/refs/heads/other", "lib/a.py", "lib/gone.py", "lib/new.py"]
+    assert differing(project, before, look_at(project, tracked), tracked) == named
