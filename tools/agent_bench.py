@@ -92,9 +92,24 @@ class Bench:
     def by_hand(self) -> None:
         """As a person would start it, without any of our care."""
         env = {**os.environ, **self.env, **self.program.control_env}
-        argv, where = self.program.control, self.repo.path
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(argv, cwd=where, env=env, input=b"Do it.", capture_output=True, timeout=180, check=False)
+            self.alone(self.program.control, "Do it.", env)
+
+    def alone(self, argv: tuple[str, ...], prompt: str, env: dict[str, str]) -> tuple[int, str]:
+        """A program without burnish around it. Into a file: what it leaves behind may hold a pipe for ever."""
+        with tempfile.TemporaryFile(dir=self.root) as said:
+            done = subprocess.run(
+                argv,
+                cwd=self.repo.path,
+                env=env,
+                input=prompt.encode(),
+                stdout=said,
+                stderr=said,
+                timeout=PATIENT,
+                check=False,
+            )
+            said.seek(0)
+            return done.returncode, said.read().decode(errors="replace")
 
     def fingerprint(self) -> str:
         return self.repo.fingerprint()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,21 +32,13 @@ def holds_up(program: Program) -> str:
         lab.apart("hook", "install", program.name)
         # a hook for all projects reviews in those that burnish knows
         lab.apart("add", "Known to burnish")
-        done = subprocess.run(
-            program.at_work,
-            cwd=it.repo.path,
-            env={**os.environ, **env, **program.control_env, "DISABLE_AUTOUPDATER": "1"},
-            input="Write new.py",
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        said = f"exit code {done.returncode}: {done.stdout[-200:]} {done.stderr[-200:]}"
+        alone = {**os.environ, **env, **program.control_env, "DISABLE_AUTOUPDATER": "1"}
+        code, printed = it.alone(program.at_work, "Write new.py", alone)
+        said = f"exit code {code}: {printed[-400:]}"
         held = [turn for turn, _ in it.server.turns if told_why(turn)]
         assert held, f"its stop was not refused; {said}"
         assert "undefined" in json.dumps(held[0].body), "the findings are not part of the reason"
-        assert done.returncode == 0 and "undefined" not in new.read_text(), said
+        assert code == 0 and "undefined" not in new.read_text(), said
         rounds = _rounds(it.home / "burnish")
         assert rounds == [1], f"refused {rounds} times"
         lab.apart("hook", "uninstall", program.name)
