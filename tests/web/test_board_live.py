@@ -15,7 +15,7 @@ from burnish.store import Store
 from testing import boards
 from testing.boards import open_store, until_in
 from testing.browser import browser, logged_in, until
-from testing.lab import Lab
+from testing.lab import AUTHOR, Lab
 from testing.serving import serving
 
 if TYPE_CHECKING:
@@ -49,10 +49,17 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
         assert page.locator("#welcome").is_visible()
         page.keyboard.press("n")
         page.wait_for_selector("#form[open]")
-        page.keyboard.type("Add division")
+        page.keyboard.type("Add divi")
+        # closed by mistake: what was written is still there
+        page.keyboard.press("Escape")
+        page.keyboard.press("n")
+        page.wait_for_selector("#form[open]")
+        page.keyboard.press("End")
+        page.keyboard.type("sion")
         page.keyboard.press("Enter")
         until_in(page, 1, "backlog"), until_in(second, 1, "backlog")
         assert not second.locator("#welcome").is_visible()
+        assert page.locator("#t1 .title").inner_text() == "Add division"
         until(page, "document.activeElement.id === 't1'")
         page.keyboard.press("m")
         assert page.locator("#menu button").first.inner_text().startswith("Start")
@@ -70,6 +77,29 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
         assert "div_1" in (lab.repo.path / "app.py").read_text()
         page.keyboard.press("Enter")
         page.wait_for_url("**/t/1")
+
+
+def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened: Browser) -> None:
+    lab = Lab.make(tmp_path / "lab", author="time.sleep(60)")
+    lab.add("Add division")
+    with serving(lab) as served, logged_in(opened, served) as page:
+        live(page)
+        page.locator("#run-all").click()
+        page.locator("#run-form [value=go]").click()
+        page.wait_for_selector("#c-in_progress #t1 .doing time")
+        # it counts by itself, without a word from the server
+        first = page.locator("#t1 .doing time").inner_text()
+        until(page, f"document.querySelector('#t1 .doing time').textContent !== '{first}'")
+        assert page.locator("#t1 .doing").inner_text().startswith("implementing")
+        assert "1 running" in page.locator("#head").inner_text()
+        page.locator("#t1 .more").click()
+        page.get_by_role("menuitem", name="Stop").click()
+        page.wait_for_selector("#t1[data-standing=interrupted]")
+        lab.agent("robot", AUTHOR)
+        page.locator("#t1 .more").click()
+        page.get_by_role("menuitem", name="Go on").click()
+        until_in(page, 1, "verified")
+        assert page.locator("#t1 .doing").count() == 0
 
 
 def test_a_board_that_was_open_while_the_server_died_catches_up_by_itself(tmp_path: Path, opened: Browser) -> None:

@@ -187,7 +187,7 @@ def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
     for task in tasks:
         if task.id in ids:
             found.update(task.spec.depends_on)
-        elif not found.isdisjoint(task.spec.depends_on) and any(other in ids for other in task.spec.depends_on):
+        elif any(other in ids for other in task.spec.depends_on):
             found.add(task.id)
     return found
 

@@ -48,6 +48,11 @@ export function filter(lists) {
   document.getElementById("board").classList.toggle("one", Boolean(status.value));
 }
 
+/** An agent that came after the page is one to choose, too. */
+export function known(name) {
+  if (name && ![...agent.options].some((option) => option.value === name)) agent.add(new Option(name, name));
+}
+
 function mark(column, name, visible, total) {
   const words = visible === total ? String(total) : `${visible}/${total}`;
   const tab = document.querySelector(`.tabs [data-status="${name}"] .count`);

@@ -22,7 +22,10 @@ export function startForms(given) {
 async function open(which) {
   if (dialog.open) return;
   await attempt(async () => {
-    dialog.innerHTML = await fragment(`/p/${project}/form${which}`);
+    // what was written and not sent is still there
+    const begun = dialog.dataset.which === which && dialog.querySelector("form[data-touched]");
+    if (!begun) dialog.innerHTML = await fragment(`/p/${project}/form${which}`);
+    dialog.dataset.which = which;
     if (!dialog.open) dialog.showModal();
     dialog.querySelector("[name=title]").focus();
   });
@@ -77,6 +80,7 @@ async function send(event) {
     const path = `/projects/${project}/tasks`;
     const task = id ? await api("PATCH", `${path}/${id}`, wanted) : await api("POST", path, wanted);
     const start = form.querySelector("#start-now")?.checked;
+    form.removeAttribute("data-touched");
     dialog.close();
     look(task.id);
     if (start) await attempt(() => api("POST", `${path}/${task.id}/run`, {}));

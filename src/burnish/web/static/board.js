@@ -1,6 +1,6 @@
 // The board: what changed is fetched again, by ids, and put where it belongs.
 import { fragment, gathered, listen, make, swap, tick, toast } from "./burnish.js";
-import { filter, fold } from "./board-filter.js";
+import { filter, fold, known } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
 import { startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
@@ -61,6 +61,7 @@ function apply(html, asked) {
     const text = card.outerHTML;
     if (written.get(card.dataset.id) === text) continue;
     written.set(card.dataset.id, text);
+    known(card.dataset.agent);
     if (put(document.importNode(card, true))) arrived.push(card.dataset.id);
   }
   for (const id of asked) if (!there.has(id)) drop(id);
