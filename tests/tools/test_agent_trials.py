@@ -1,0 +1,66 @@
+"""`make agents`: what it says of each program is what burnish knows of it, and its table tells lack from failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from burnish.agents.base import AgentSettings
+from burnish.agents.registry import AGENTS
+from burnish.config.kinds import CLI_KINDS
+from burnish.wiring.hook_kinds import STOP_HOOKS
+from testing.agent_samples import NAMES, request
+from tools.agent_bench import Lacks
+from tools.agent_extras import holds_up, speaks_acp
+from tools.agent_page import cell, page
+from tools.agent_programs import APIS, PROGRAMS
+from tools.agent_trials import API_TRIALS, TRIALS, resumes
+from tools.agents import EVERY, trials_of
+
+RUN = {name: program for name, program in PROGRAMS.items() if not program.unable}
+
+
+def test_every_program_is_tried_or_says_why_not() -> None:
+    assert set(PROGRAMS) == set(CLI_KINDS) & set(AGENTS)
+    assert {name for name in PROGRAMS if AGENTS[name].verified} == set(RUN) == set(NAMES)
+    assert {name for name, program in RUN.items() if program.at_work} == set(STOP_HOOKS)
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_who_goes_on_in_a_session_is_told_of_it(name: str) -> None:
+    call = AGENTS[name].call(request(session="the-session"), AgentSettings("it", name, resume=True))
+    assert any("the-session" in word for word in call.argv) == RUN[name].resumes
+
+
+def test_what_a_program_lacks_is_said_and_not_tried() -> None:
+    for trial in (holds_up, speaks_acp, resumes):
+        with pytest.raises(Lacks):
+            trial(PROGRAMS["aider"])
+
+
+def test_without_a_program_only_a_reviewer_is_tried() -> None:
+    assert set(API_TRIALS) < set(TRIALS)
+    for label in EVERY:
+        wanted = API_TRIALS if label.removeprefix("llm ") in APIS else TRIALS
+        assert trials_of(label, []) == list(wanted)
+    assert trials_of("llm Gemini", ["implements", "401"]) == ["401"]
+
+
+def test_a_cell_tells_lack_failure_and_seconds_apart() -> None:
+    good = {"good": True, "told": "1.5 s", "seconds": 4.2, "lacks": ""}
+    assert cell("401", good) == "yes, 4.2 s" and cell("start-up", good) == "1.5 s"
+    assert cell("acp", {**good, "lacks": "it does not speak it"}) == "– (it does not speak it)"
+    assert cell("401", {**good, "good": False, "told": "a | b\nmore"}) == "**failed**: a / b"
+    assert cell("401", None) == "not run"
+
+
+def test_the_page_has_a_column_for_each_program_that_ran_and_a_word_for_each_that_did_not() -> None:
+    trial = {"good": True, "told": "", "seconds": 1.0, "lacks": ""}
+    results = {
+        "claude": {"version": "1.2", "unable": "", "trials": {"401": trial}},
+        "amp": {"version": "", "unable": "it talks to its own service only", "trials": {}},
+        "llm Gemini": {"version": "", "unable": "", "trials": {"401": trial}},
+    }
+    text = page(results)
+    assert "| trial | claude 1.2 |" in text and "| 401 | yes, 1.0 s |" in text
+    assert "**amp** was not run: it talks to its own service only." in text
+    assert "| trial of `llm` | Gemini |" in text
