@@ -42,7 +42,7 @@ def plain(code: str) -> str:
 def rows_of(file: FileDiff, old: str, new: str) -> list[tuple[str, str, str, str]]:
     painted = Painter().paint(file, lambda: {file.file.old_blob: old, file.file.new_blob: new})
     found = []
-    for block in painted:
+    for block in painted.blocks:
         for _, row in block.rows:
             match = ROW.fullmatch(row)
             assert match, row
@@ -74,8 +74,8 @@ def test_numbers_and_texts_of_the_rows_are_those_of_the_two_files(old: list[str]
     gone, come = [n for n in range(1, len(old) + 1) if n not in seen_old], set(range(1, len(new) + 1)) - seen_new
     assert len(gone) == len(come) and [old[n - 1] for n in gone] == [new[n - 1] for n in sorted(come)]
     folded = sum(block.skipped for block in file.blocks)
-    tail = len(new) + 1 - file.tail()[1] if file.blocks else len(new)
-    assert folded + tail == len(come)
+    rest = Painter().paint(file, lambda: {"b" * 40: after}).rest if file.blocks else len(new)
+    assert folded + rest == len(come)
 
 
 @settings(max_examples=30, deadline=None)
@@ -90,8 +90,8 @@ def test_colours_neither_add_nor_lose_a_letter(lines: list[str], path: str) -> N
 def test_folded_lines_come_with_both_their_numbers() -> None:
     rows = [ROW.fullmatch(row + "\n") for row in between("a.py", "1\n2\n3\n4\n5\n", 2, 4, 2).splitlines()]
     assert [(row[3], row[4], plain(row[5])) for row in rows if row] == [("2", "4", "4"), ("3", "5", "5")]
-    # to the end of the file, which has no line after its last break
-    assert between("a.py", "1\n2\n", 5, 2, 0).count("<tr") == 1
+    # not past the end of the file, which has no line after its last break
+    assert between("a.py", "1\n2\n", 5, 2, 9).count("<tr") == 1
 
 
 def test_signs_that_hide_or_turn_text_are_named() -> None:
@@ -164,8 +164,8 @@ def test_two_thousand_lines_are_on_the_page_soon() -> None:
     file, painter = one_file("", new), Painter()
     painter.paint(file, lambda: {"b" * 40: new})
     begun = time.perf_counter()
-    blocks = painter.paint(file, dict)
-    page = render("task/file_body.html.j2", file=file, blocks=blocks, markup=markup)
+    painted = painter.paint(file, dict)
+    page = render("task/file_body.html.j2", file=file, painted=painted, markup=markup)
     # 200 ms are promised; a machine that does other things meanwhile gets more
     assert time.perf_counter() - begun < 1
     assert page.count('<tr class="add"') == 2000

@@ -70,7 +70,7 @@ def test_the_change_comes_with_its_findings_under_their_lines(server: AtHand) ->
     html = Page(server, 2).part("changes")
     assert '<span class="k">def' in html
     row, _, rest = html.partition('data-line="4"')
-    assert row and rest.index('id="in-F1"') < rest.index("Show the rest of the file")
+    assert row and rest.index('id="in-F1"') < rest.index("</table>")
     assert "1 file changed" in html
 
 

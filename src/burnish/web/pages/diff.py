@@ -15,7 +15,7 @@ from burnish.core.finding import Finding
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
 from burnish.views.diff import Diff, FileDiff, diff_view
-from burnish.web.pages.diff_lines import Painter, Rows, between, markup
+from burnish.web.pages.diff_lines import Painted, Painter, between, markup
 from burnish.web.pages.rendering import fragment
 from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
 from burnish.wiring.app import App
@@ -41,7 +41,7 @@ def diff_of(house: House, key: str, task: Task, *, since_review: bool) -> dict[s
     """What the part `changes` shows."""
     app = house.open(key)
     diff = _diff(app, task.id, since_review=since_review)
-    bodies: dict[int, tuple[Rows, ...]] = {}
+    bodies: dict[int, Painted] = {}
     room = AT_ONCE
     for file in diff.files:
         if not file.folded and file.lines <= room:
@@ -63,7 +63,7 @@ def file(
 ) -> Response:
     app = house.open(project.key)
     found = _file(app, task, number, tree, since_review)
-    return fragment("task/file_body.html.j2", file=found, blocks=_painted(app, found), markup=markup)
+    return fragment("task/file_body.html.j2", file=found, painted=_painted(app, found), markup=markup)
 
 
 @router.get("/{number}/lines")
@@ -75,14 +75,14 @@ def lines(
     tree: Tree,
     old: Number,
     new: Number,
-    count: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    count: Number,
     since_review: bool = False,
 ) -> Response:
-    """Lines that nobody changed: `count` of them, or all to the end of the file."""
+    """Lines that nobody changed, as many as are asked for and can be borne."""
     app = house.open(project.key)
     change = _file(app, task, number, tree, since_review).file
     text = texts(app, [change.new_blob]).get(change.new_blob, "")
-    return HTMLResponse(between(change.path, text, old, new, min(count or MOST_BETWEEN, MOST_BETWEEN)))
+    return HTMLResponse(between(change.path, text, old, new, min(count, MOST_BETWEEN)))
 
 
 def stamp(file: FileDiff) -> str:
@@ -104,7 +104,7 @@ def _file(app: App, task: int, number: int, tree: str, since_review: bool) -> Fi
     return diff.files[number]
 
 
-def _painted(app: App, file: FileDiff) -> tuple[Rows, ...]:
+def _painted(app: App, file: FileDiff) -> Painted:
     return _painter.paint(file, lambda: texts(app, [file.file.old_blob, file.file.new_blob]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -28,6 +28,14 @@ class Rows:
     rows: tuple[tuple[int | None, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """A file: its blocks, and how many unchanged lines stand after the last."""
+
+    blocks: tuple[Rows, ...]
+    rest: int = 0
+
+
 Read = Callable[[], Mapping[str, str]]
 Key = tuple[str, str, str]
 
@@ -37,23 +45,23 @@ class Painter:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        self._kept: OrderedDict[Key, tuple[tuple[Rows, ...], int]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[Painted, int]] = OrderedDict()
         self._size = 0
         self._guard = threading.Lock()
 
-    def paint(self, file: FileDiff, read: Read) -> tuple[Rows, ...]:
+    def paint(self, file: FileDiff, read: Read) -> Painted:
         """`read` gives the texts of the file's blobs; it is called only where they are not known."""
         key = (file.path, file.file.old_blob, file.file.new_blob)
         with self._guard:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][0]
-        made = tuple(_painted(file, read()))
+        made = _painted(file, read())
         self._keep(key, made)
         return made
 
-    def _keep(self, key: Key, made: tuple[Rows, ...]) -> None:
-        size = sum(len(html) for block in made for _, html in block.rows)
+    def _keep(self, key: Key, made: Painted) -> None:
+        size = sum(len(html) for block in made.blocks for _, html in block.rows)
         with self._guard:
             if key in self._kept:
                 return
@@ -67,18 +75,25 @@ class Painter:
 def between(path: str, text: str, old: int, new: int, count: int) -> str:
     """Unchanged lines that were folded away: `count` of them, from these numbers on."""
     lines = coloured(path, text)
-    last = len(lines) - 1 if not lines[-1] else len(lines)
-    end = min(new + count - 1, last) if count else last
+    end = min(new + count - 1, _count(lines))
     return "".join(_row("same", old + n - new, n, lines[n - 1]) for n in range(new, end + 1))
 
 
-def _painted(file: FileDiff, texts: Mapping[str, str]) -> Iterator[Rows]:
+def _painted(file: FileDiff, texts: Mapping[str, str]) -> Painted:
     change = file.file
     old = _sheet(change.old_path or change.path, texts.get(change.old_blob))
     new = _sheet(change.path, texts.get(change.new_blob))
-    for block in file.blocks:
-        rows = tuple((line.new, _of_line(line, old, new)) for line in block.lines)
-        yield Rows(block.skipped, block.old, block.new, block.about, rows)
+    blocks = [
+        Rows(b.skipped, b.old, b.new, b.about, tuple((line.new, _of_line(line, old, new)) for line in b.lines))
+        for b in file.blocks
+    ]
+    rest = _count(new.texts) + 1 - file.tail()[1] if blocks and new.texts else 0
+    return Painted(tuple(blocks), max(0, rest))
+
+
+def _count(lines: Sequence[str]) -> int:
+    """A break at the end of a file begins no line."""
+    return len(lines) - (1 if lines and not lines[-1] else 0)
 
 
 @dataclass(frozen=True, slots=True)

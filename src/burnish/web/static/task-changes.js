@@ -53,8 +53,14 @@ async function unfold(button) {
     const table = document.createElement("template");
     table.innerHTML = `<table><tbody>${html}</tbody></table>`;
     const rows = table.content.querySelectorAll("tr");
-    if (!rows.length) button.closest("tr").remove();
-    else button.closest("tr").replaceWith(...rows);
+    const fold = button.closest("tr");
+    fold.before(...rows);
+    // a very long part comes in several steps
+    const left = Number(count) - rows.length;
+    if (left > 0 && rows.length) {
+      Object.assign(button.dataset, { old: Number(old) + rows.length, new: Number(fresh) + rows.length, count: left });
+      button.textContent = `Show ${left} unchanged lines`;
+    } else fold.remove();
   });
 }
 

@@ -13,6 +13,8 @@ export function startLog() {
   document.addEventListener("change", (event) => {
     if (event.target.id !== "output-choice") return;
     document.getElementById("follow").checked = event.target.selectedIndex === 0;
+    // while it has the focus, the list is not made anew
+    event.target.blur();
     choose(event.target.value);
   });
   document.addEventListener("tab", (event) => event.detail === "log" && showOutput());

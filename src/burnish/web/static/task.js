@@ -187,6 +187,13 @@ document.addEventListener("click", async (event) => {
   if (done) for (const name of ["head", "gate", "story"]) refresh(name);
 });
 
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.querySelector(".menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 // what happens
 
 const ALWAYS = ["head", "gate", "story"];
