@@ -55,10 +55,22 @@ def many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def commands(text: str) -> Markup:
+    """A sentence whose `commands` are set as such."""
+    parts = str(text).split("`")
+    # an odd backtick is a backtick
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "ago": ago,
     "took": took,
     "dollars": dollars,
     "words": words,
     "many": many,
+    "commands": commands,
 }

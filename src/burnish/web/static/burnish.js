@@ -157,7 +157,7 @@ async function signedOut(cuts) {
 }
 
 /** Gather calls that come in a burst, and answer them together: at once when it is quiet, seldom in a storm. */
-export function gathered(work, { first = 25, storm = 350 } = {}) {
+export function gathered(work, { first = 12, storm = 350 } = {}) {
   let waiting = new Set();
   let busy = false;
   let notBefore = 0;
