@@ -134,6 +134,7 @@ document.addEventListener("click", (event) => {
   if ("preview" in button.dataset) preview(card, button);
 });
 document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form.prompt")) return; // a question's own form
   event.preventDefault();
   save(event.target);
 });
