@@ -1,0 +1,102 @@
+"""The line through time: what went wrong is told as clearly as what went well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.core.event import Event
+from burnish.core.task import Spec
+from burnish.store import Store
+from burnish.views.task_page_story import CycleStory, Moment, story
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+class Teller:
+    """A task with one run, told event by event."""
+
+    def __init__(self, store: Store, tmp_path: Path) -> None:
+        row = store.project_for(tmp_path / ".git", tmp_path, create=True)
+        assert row
+        self.store, self.key = store, row.key
+        store.add_task(self.key, Spec("Add login"), max_cycles=3, auto_review=True)
+        facts = {"branch": "burnish/1-add-login", "target": "main", "base": "b" * 40, "max_cycles": 3}
+        self.tell("run.started", 0, run=1, auto_review=True, agent="claude", model=None, **facts)
+
+    def tell(self, kind: str, cycle: int = 1, **data: Any) -> None:
+        self.store.record(self.key, 1, [Event(kind, data, run=1, cycle=cycle)])
+
+    def phase(self, name: str, attempt: int = 1, *, ends: str | None = "finished", **result: Any) -> None:
+        self.tell("phase.started", phase=name, attempt=attempt, runner="r")
+        if ends:
+            self.tell(f"phase.{ends}", phase=name, attempt=attempt, **result)
+
+    def cycle(self, *, running: bool = False) -> CycleStory:
+        return story(self.store, self.key, 1, running=running).runs[0].cycles[0]
+
+    def moments(self, *, running: bool = False) -> dict[str, Moment]:
+        return {moment.title: moment for moment in self.cycle(running=running).moments}
+
+
+@pytest.fixture
+def told(store: Store, tmp_path: Path) -> Teller:
+    return Teller(store, tmp_path)
+
+
+def test_a_phase_that_failed_says_why_what_it_cost_and_where_its_work_is(told: Teller) -> None:
+    told.phase("implement", ends="failed", error="TIMEOUT", what="It took too long.", hint="Retry.", cost_usd=0.5,
+               rescue="refs/burnish/rescue/1")  # fmt: skip
+    told.phase("implement", 2, commit="c" * 40, agent="claude", model="opus", seconds=12.5, cost_usd=0.25, tokens=900)
+    first, second = told.cycle().moments
+    assert (first.tone, first.detail, first.saved) == ("bad", "It took too long. Retry.", "refs/burnish/rescue/1")
+    assert (second.attempt, second.who, second.seconds, second.commit) == (2, "claude opus", 12.5, "c" * 40)
+    assert told.cycle().cost == 0.75
+
+
+def test_what_runs_is_live_and_what_was_cut_is_not(told: Teller) -> None:
+    told.phase("implement", ends=None)
+    assert told.moments(running=True)["Implement"].live
+    cut = told.moments()["Implement"]
+    assert not cut.live and "cut" in cut.detail
+
+
+def test_checks_and_reviews_are_told_by_what_they_say_not_by_that_they_ended(told: Teller) -> None:
+    counts = {"total": 8, "passed": 6, "failed": 2, "skipped": 0}
+    told.phase("check", commit="c", checks=[{"name": "test", "counts": counts, "new": ["a"]}], warnings=["no lint"])
+    told.phase("review", verdict="changes_requested", summary="Not yet.", commit="c", tree="t")
+    told.tell("decision.made", action="revise", by="burnish", why="Not yet.")
+    moments = told.moments()
+    assert (moments["Checks"].detail, moments["Checks"].tone) == ("test: 6 passed, 2 failed (1 new)", "warn")
+    assert (moments["Review"].detail, moments["Review"].tone) == ("changes requested", "warn")
+    # the summary stands above already
+    assert moments["Sent back"].detail == "" and told.cycle().summary == "Not yet."
+    assert told.cycle().warnings == ("no lint",)
+
+
+def test_people_overrides_and_voided_approvals_have_lines_of_their_own(told: Teller) -> None:
+    told.phase("implement", commit="c")
+    told.tell("decision.made", action="escalate", by="user:ann", why="Not like this.", choice="reject")
+    told.tell("override.recorded", category="infra", explanation="The disk was full.", by="user:ann")
+    told.tell("approval.voided", why="the branch has moved")
+    told.tell("phase.rescued", phase="improve", ref="refs/burnish/rescue/2")
+    told.tell("task.merged", into="main", by="user:ann")
+    moments = told.moments()
+    assert (moments["Rejected"].who, moments["Rejected"].detail) == ("ann", "Not like this.")
+    assert "infra" in moments["Overridden"].detail and "The disk was full." in moments["Overridden"].detail
+    assert moments["The approval is void"].detail == "the branch has moved"
+    assert moments["Work was saved"].saved == "refs/burnish/rescue/2" and "Merged into main" in moments
+
+
+def test_what_belongs_to_no_cycle_is_told_all_the_same(told: Teller) -> None:
+    told.store.edit_task(told.key, 1, {"title": "Add a login"})
+    whole = story(told.store, told.key, 1, running=False)
+    assert [moment.title for moment in whole.before] == ["Added", "Edited"]
+    assert whole.runs[0].cycles == ()
