@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from burnish.cli import questions
-from burnish.cli.paint import BY_SEVERITY, coloured, columns, paint, spoken, tell
+from burnish.cli.paint import BY_SEVERITY, coloured, columns, fitted, paint, spoken, tell
 from burnish.cli.text import count, cut, one_line, width, wrap
 from burnish.core.finding import Finding, blocks, worst_first
 from burnish.core.gate import Answer, Choice, Shown
@@ -127,7 +127,11 @@ def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:
             keys = "a, r, f or s" if shown.may_skip else "a, r or f"
             tell(f"Press {keys}. Ctrl-C leaves the task waiting.")
         elif choice is Choice.SKIP and not shown.may_skip:
-            tell("The review is required, so it cannot be skipped (`review.required: false` allows it).")
+            tell(
+                fitted(
+                    "The review is required, so it cannot be skipped (`review.required: false` allows it).", sys.stderr
+                )
+            )
         elif (choice is Choice.APPROVE and shown.against) or (choice is Choice.SKIP and shown.skip_against):
             return Answer(choice, "", shown.commit, questions.ask(line))
         elif choice is Choice.FIX:

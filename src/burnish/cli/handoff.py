@@ -112,13 +112,17 @@ def _given(source: str) -> tuple[str, str]:
         with nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as why:
-        raise BadInput(f"{name} cannot be read: {why.strerror}.", hint="Nothing was changed.") from None
+        raise BadInput(
+            f"{name} cannot be read: {why.strerror}.", hint="Nothing was changed. Name the file with the review."
+        ) from None
     if len(data) > LARGEST:
         raise BadInput(f"{name} is larger than {LARGEST >> 20} MB.", hint="Nothing was changed.")
     try:
         return name, data.decode("utf-8")
     except UnicodeDecodeError:
-        raise BadInput(f"{name} cannot be read: it is not UTF-8 text.", hint="Nothing was changed.") from None
+        raise BadInput(
+            f"{name} cannot be read: it is not UTF-8 text.", hint="Nothing was changed. Save it as UTF-8."
+        ) from None
 
 
 def _verdict(word: str | None) -> Verdict | None:

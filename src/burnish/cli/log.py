@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import json_text, say, say_json, tell
+from burnish.cli.paint import columns, json_text, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
-from burnish.cli.text import clean, one_line
+from burnish.cli.text import clean, cut, one_line
 from burnish.core.flow import RUNNING
 from burnish.core.task import task_id
 from burnish.errors import BadInput
@@ -153,5 +153,7 @@ def _say_event(event: Recorded, as_json: bool) -> None:
         say(json_text(event_json(event)))
     else:
         whose = f"T{event.task}" if event.task else "-"
-        say(f"{event.id:>6}  {event.ts[:19]}  {whose:<5} {event.type:<18} {one_line(brief(event))}".rstrip())
+        line = f"{event.id:>6}  {event.ts[:19]}  {whose:<5} {event.type:<18} {one_line(brief(event))}".rstrip()
+        # one event, one line: `--json` has all of it
+        say(cut(line, columns(sys.stdout)) if sys.stdout.isatty() else line)
     sys.stdout.flush()

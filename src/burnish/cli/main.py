@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import typer
 
 from burnish.cli.lighten import lighten
-from burnish.cli.paint import coloured, fitted, paint, tell
+from burnish.cli.paint import complain, tell
 from burnish.cli.session import SESSION, SHARED, options
 from burnish.errors import BurnishError
 
@@ -93,7 +93,7 @@ def main(argv: Sequence[str]) -> int:
     except BurnishError as error:
         if SESSION.debug:
             _traceback()
-        _complain(error.what, error.hint)
+        complain(error.what, error.hint)
         return error.exit_code
     except OSError as error:
         return _no_room(error) if error.errno in NO_ROOM else _bug(error)
@@ -111,7 +111,7 @@ def _streams() -> bool:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     if closed:
-        _complain("Standard output is closed, so nothing can be shown.", "Send it somewhere, e.g. > /dev/null.")
+        complain("Standard output is closed, so nothing can be shown.", "Send it somewhere, e.g. > /dev/null.")
     return not closed
 
 
@@ -126,7 +126,7 @@ def _call(argv: Sequence[str]) -> int:
         return done.exit_code
     except _UsageError as error:
         where = error.ctx.command_path if error.ctx else "burnish"
-        _complain(error.format_message(), f"`{where} --help` shows what it takes.")
+        complain(error.format_message(), f"`{where} --help` shows what it takes.")
         return 2
     return code if isinstance(code, int) else 0
 
@@ -164,21 +164,11 @@ def _verb(argv: Sequence[str]) -> str | None:
     return None
 
 
-def _complain(what: str, hint: str) -> None:
-    from burnish.cli.text import clean
-
-    on = coloured(sys.stderr)
-    for head, tone, text in (("error: ", "red", what), ("   do: ", "dim", hint)):
-        if text:
-            words = fitted(head + clean(text), sys.stderr, len(head))
-            tell(paint(head, tone, on=on) + words[len(head) :])
-
-
 def _bug(error: Exception) -> int:
     if SESSION.debug:
         _traceback()
     words = str(error).partition("\n")[0][:200]
-    _complain(
+    complain(
         f"This is a bug in burnish: {type(error).__name__}{': ' if words else ''}{words}",
         "Run the same command with --debug and report what it prints; nothing that was recorded is lost.",
     )
@@ -189,7 +179,7 @@ def _no_room(error: OSError) -> int:
     """A full disk, or output that takes nothing."""
     if SESSION.debug:
         _traceback()
-    _complain(
+    complain(
         f"It could not be written: {(error.strerror or 'no room').lower()}.",
         "Make room where the output and burnish's files go, and run it again; what was recorded is kept.",
     )

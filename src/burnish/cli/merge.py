@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, mark, paint, say, say_json, tell
+from burnish.cli.paint import advise, coloured, complain, fitted, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
 from burnish.cli.text import clean, cut, one_line
 from burnish.core.task import task_id
@@ -72,11 +72,11 @@ def _say(report: MergeReport) -> None:
         say(paint(_words(landed), "green", on=on))
     for task, error in report.left:
         if alone:
-            tell(paint("error: ", "red", on=coloured(sys.stderr)) + clean(error.what))
+            complain(error.what, error.hint)
         else:
-            say(paint(f"{mark('!')} {task.id} {_title(task.spec.title)}: {clean(error.what)}", "yellow", on=on))
-    for hint in dict.fromkeys(error.hint for _, error in report.left if error.hint):
-        tell(paint("   do: ", "dim", on=coloured(sys.stderr)) + clean(hint))
+            words = f"{mark('!')} {task.id} {_title(task.spec.title)}: {clean(error.what)}"
+            say(paint(fitted(words, sys.stdout), "yellow", on=on))
+            advise("   do: ", "dim", error.hint)
     if not (report.landed or report.left):
         tell("Nothing is verified, so there is nothing to merge. `burnish status` shows where things stand.")
 

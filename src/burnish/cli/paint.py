@@ -10,7 +10,7 @@ import sys
 from typing import Any, TextIO
 
 from burnish.cli.session import SESSION
-from burnish.cli.text import LONGEST_TITLE, cut, hung, one_line, width
+from burnish.cli.text import LONGEST_TITLE, clean, cut, hung, one_line, width
 
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 
@@ -95,6 +95,18 @@ def tell(text: str) -> None:
     """A line beside the data: progress, warnings, errors."""
     sys.stderr.write(spoken(text) + "\n")
     sys.stderr.flush()
+
+
+def complain(what: str, hint: str) -> None:
+    """An error: a line on what it is, and a line on what to do."""
+    advise("error: ", "red", what)
+    advise("   do: ", "dim", hint)
+
+
+def advise(head: str, tone: str, text: str) -> None:
+    if text:
+        words = fitted(head + clean(text), sys.stderr, len(head))
+        tell(paint(head, tone, on=coloured(sys.stderr)) + words[len(head) :])
 
 
 def say_json(value: Any) -> None:

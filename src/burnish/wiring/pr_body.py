@@ -86,7 +86,8 @@ def _cycle(cycle: Mapping[str, Any]) -> str:
 
 
 def _foot(task: Task) -> str:
-    cost = f"${task.cost_usd:.2f}" if task.cost_usd is not None else "unknown"
+    cost = f", cost ${task.cost_usd:.2f}" if task.cost_usd is not None else ""
+    tokens = f", {task.tokens:,} tokens" if task.tokens else ""
     overrides = f", {task.overrides} overridden by a person" if task.overrides else ""
     count = f"{task.cycle} cycle{'' if task.cycle == 1 else 's'}"
-    return f"Task {task.id}, {count}, cost {cost}, {task.tokens} tokens{overrides}."
+    return f"Task {task.id}, {count}{cost}{tokens}{overrides}."

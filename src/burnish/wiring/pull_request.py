@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.landing import ELSEWHERE, user_git
@@ -68,10 +69,16 @@ def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, bool]:
     task = app.store.task(app.key, task_id)
     try:
         fit = fit_to_merge(app, task_id)
-    except Refused:
+    except Refused as unfit:
         tip = read_ref(app.repo, f"refs/heads/{task.branch}") if task.branch else None
-        if not draft or tip is None or tip == task.base:
+        if tip is None or tip == task.base:
             raise
+        if not draft:
+            what = f"Task {task.id} is {task.status}" if task.status is not Status.VERIFIED else unfit.what.rstrip(".")
+            raise Refused(
+                f"{what}: a pull request shows what is approved.",
+                hint=f"As a draft it may be shown all the same: burnish pr {task.id} --draft",
+            ) from None
         return app.store.task(app.key, task_id), tip, False
     return fit.task, fit.approval.commit, True
 
