@@ -100,7 +100,7 @@ def said_of(one: Mapping[str, Any]) -> Iterator[str]:
         yield f"disputed by the author{times}: {one_line(one['evidence'])}"
     note = one_line(one.get("note") or "")
     if note and not waiver:
-        yield f"{one['state']}: {note}"
+        yield note if note.startswith(one["state"]) else f"{one['state']}: {note}"
 
 
 def waive(

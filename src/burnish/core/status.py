@@ -97,5 +97,7 @@ def check_move(task: str, old: Status, new: Status) -> None:
     if new in MOVES[old]:
         return
     allowed = ", ".join(sorted(MOVES[old]))
-    hint = f"From {old} it may become: {allowed}." if allowed else f"What is {old} stays so. For more of it: burnish add"
+    hint = (
+        f"From {old} it may become: {allowed}." if allowed else f"What is {old} stays so. For more of it: burnish add"
+    )
     raise Refused(f"Task {task} is {old} and cannot become {new}.", hint=hint)
