@@ -6,6 +6,7 @@ import errno
 import fcntl
 import ipaddress
 import json
+import logging
 import os
 import secrets
 import socket
@@ -60,6 +61,8 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Call
 
     from burnish.web.app import create
 
+    # a client that is gone is no news, and whoever started us may not read what we print
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     sessions = Sessions(house.home / "serve" / "sessions.json")
     app = create(house, door_for(address, sessions), sessions)
     settings = uvicorn.Config(

@@ -85,6 +85,8 @@ async def _send(line: Line, seen: int) -> None:
             for message in messages:
                 await line.socket.send_json(message)
             seen = event.id
+            # a line that was cut takes everything without a word: give the news of it a chance
+            await asyncio.sleep(0)
         if not batch:
             await _wait(line.socket, news)
 
