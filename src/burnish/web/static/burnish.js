@@ -157,14 +157,17 @@ async function signedOut(cuts) {
 }
 
 /** Gather calls that come in a burst, and answer them together: at once when it is quiet, seldom in a storm. */
-export function gathered(work, { first = 12, storm = 350 } = {}) {
+export function gathered(work, { first = 12, storm = 400 } = {}) {
   let waiting = new Set();
   let busy = false;
-  let notBefore = 0;
+  let gap = first;
+  let ended = 0;
   function plan() {
     if (busy || !waiting.size) return;
     busy = true;
-    setTimeout(flush, Math.max(first, notBefore - performance.now()));
+    const rested = performance.now() - ended;
+    if (rested > 2 * storm) gap = first;
+    setTimeout(flush, Math.max(first, gap - rested));
   }
   async function flush() {
     const items = [...waiting];
@@ -173,7 +176,8 @@ export function gathered(work, { first = 12, storm = 350 } = {}) {
       await work(items);
     } finally {
       busy = false;
-      notBefore = performance.now() + (items.length > 8 ? storm : 60);
+      ended = performance.now();
+      gap = Math.min(storm, items.length > 8 ? storm : gap * 2);
       plan();
     }
   }
