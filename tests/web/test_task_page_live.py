@@ -105,14 +105,17 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         assert "Not like this." in page.locator(".next").inner_text()
         assert second.locator("#gate").count() == 0
 
-        # one more round with advice; what is typed elsewhere meanwhile stays
+        # one more round with advice, whose words the other window follows
+        second.locator("#tab-log").click()
+        second.wait_for_selector("#output-choice")
         page.get_by_role("button", name="Improve", exact=True).click()
         page.locator("#improve textarea").fill("None is fine for zero.")
         page.locator("#improve .first").click()
         is_now(page, "waiting_approval")
         assert "None is fine for zero." in [c["prompt"] for c in lab.calls() if c["phase"] == "improve"][-1]
         until(page, "document.querySelector('#gate .badge').textContent.includes('approved')")
-        second.wait_for_selector("#gate-note")
+        until(second, "document.getElementById('output').textContent.includes('\"approved\"')")
+        assert "cycle 2: review" in second.locator("#output-choice option").first.inner_text()
         second.locator("#gate-note").fill("half a thought")
 
         # since the last review, and whole
@@ -144,7 +147,9 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
 def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
-        goto(page, served, 2)
+        # as the board leads there
+        goto(page, served, 2, "#gate")
+        page.wait_for_selector("#part-changes .file")
         page.evaluate("document.querySelector('[data-gate]').dataset.commit = '0'.repeat(40)")
         page.get_by_role("button", name="Reject").click()
         page.wait_for_selector("#gate .trouble:not([hidden])")

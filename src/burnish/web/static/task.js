@@ -1,5 +1,5 @@
 // The page of one task: parts are fetched again when something happened; what a person does goes to the API.
-import { api, attempt, busy, fragment, gathered, listen, sure, tick, toast } from "./burnish.js";
+import { api, attempt, busy, fragment, gathered, listen, sure, tick } from "./burnish.js";
 import { startChanges } from "./task-changes.js";
 import { showOutput, startLog } from "./task-log.js";
 import { startForms } from "./task-forms.js";
@@ -221,6 +221,7 @@ startForms();
 startChanges();
 startLog();
 for (const part of document.querySelectorAll("[data-part]:not([data-empty])")) after(part);
-if (!location.hash || (await follow(location.hash)) === false) open(page.dataset.opens);
+// a link to the gate or to the override opens no tab of its own
+if (["", "#gate", "#override"].includes(location.hash)) open(page.dataset.opens);
+if (location.hash && (await follow(location.hash)) === false) open(page.dataset.opens);
 page.dataset.ready = "yes";
-export { toast };
