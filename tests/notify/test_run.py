@@ -51,7 +51,7 @@ def test_a_blocked_task_is_told_on_the_desktop_with_a_sound(tmp_path: Path, monk
     lab.burnish("run", code=1)
     (words,) = told(log)
     assert words[-2] == "Review Failed: Add <division>"
-    assert words[-1].startswith("Task needs human review after 1 attempts") and "burnish show 1" in words[-1]
+    assert words[-1].startswith("Task needs human review after 1 attempt") and "burnish show 1" in words[-1]
     assert any(word.startswith("--hint=string:sound-name:") for word in words)
     assert lab.events("notify.failed") == []
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
 from burnish.notify.message import Message
-from burnish.notify.ways import desktop, url
+from burnish.notify.ways import bell, desktop, url
 
 HOSTILE = Message('Review Failed: "; do shell script "touch /tmp/x', "-e <b>a</b> & b\nburnish show 1")
 
@@ -63,3 +66,15 @@ def test_where_there_is_no_desktop_there_is_no_way(tmp_path: Path, monkeypatch: 
 def test_a_url_that_cannot_be_reached_is_named_by_its_kind_alone() -> None:
     why = url("json://user:t0ken@127.0.0.1:1/x")(Message("a", "b"))
     assert why.startswith("json://") and "t0ken" not in why
+
+
+def test_the_bell_makes_no_line_on_a_screen_that_is_being_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", FileProxy(Console(file=terminal), terminal))
+    ring = bell()
+    assert ring is not None and ring(Message("t", "b")) == ""
+    assert terminal.getvalue() == "\a"

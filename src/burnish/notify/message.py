@@ -65,7 +65,8 @@ def _words(task: Task, status: Status, event: Recorded) -> tuple[str, str]:
     if reason in REJECTED:
         return "Review Rejected", "Blocking issue found"
     if reason == Reason.MAX_CYCLES:
-        return "Review Failed", f"Task needs human review after {max(event.cycle, 1)} attempts"
+        tries = max(event.cycle, 1)
+        return "Review Failed", f"Task needs human review after {tries} attempt{'s' * (tries != 1)}"
     return ("Review Failed" if reason in REVIEW_FAILED else "Task Blocked"), "Task needs a person"
 
 

@@ -28,7 +28,8 @@ end run"""
 
 def bell() -> Way | None:
     """Rings where a person may hear it."""
-    stream = sys.stderr
+    # the terminal itself: a screen that is being drawn would make a line of the bell
+    stream = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
     if not stream.isatty():
         return None
 
