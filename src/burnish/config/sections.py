@@ -106,7 +106,9 @@ class ReviewSettings(v.Section):
         default=False, description="read old markers such as `[APPROVED]`; a person still confirms"
     )
     followups: v.Flag = Field(default=False, description="make tasks of findings that did not block")
-    slash_command: v.Text | None = Field(default=None, description="command of `.claude/commands` that the review prompt is put into")
+    slash_command: v.Text | None = Field(
+        default=None, description="command of `.claude/commands` that the review prompt is put into"
+    )
     context: Context = Field(default_factory=Context, description="what the reviewer is shown")
     limits: ReviewLimits = Field(default_factory=ReviewLimits, description="how much of it")
 
