@@ -67,6 +67,8 @@ function neighbour(card, step) {
   if (step === "up" || step === "down") return own[own.indexOf(card) + (step === "up" ? -1 : 1)];
   const columns = [...lists.values()].filter((list) => !list.parentElement.hidden);
   const by = step === "left" ? -1 : 1;
+  // one status alone is shown as a grid
+  if (board.classList.contains("one")) return own[own.indexOf(card) + by];
   const height = card.getBoundingClientRect().top;
   for (let at = columns.indexOf(card.parentElement) + by; columns[at]; at += by) {
     const cards = cardsOf(columns[at]);
