@@ -60,10 +60,6 @@ class App:
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
         return cls(home, store, project, repo, config, flags)
 
-    def reopened(self) -> App:
-        """The same project with its settings read anew."""
-        return App.open(self.repo.root, flags=self.flags, store=self.store)
-
     @property
     def key(self) -> str:
         return self.project.key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,12 +46,11 @@ class Nobody:
     def note(self, text: str) -> None: ...
 
 
-def rendered(app: App, task_id: int, name: str | None, *, own: Mapping[str, str] | None = None) -> list[Sent]:
-    """By default what comes next: the work where nothing is done yet, else the review. `own`: other texts to try."""
+def rendered(app: App, task_id: int, name: str | None) -> list[Sent]:
+    """By default what comes next: the work where nothing is done yet, else the review."""
     from burnish.wiring.running import deps_for
 
     deps = deps_for(app, RunRequest(), Nobody(), Stops(), "")
-    deps = replace(deps, prompts={**deps.prompts, **(own or {})})
     history = deps.book.history(task_id)
     site = _site(deps, history)
     begun = bool(history.work(history.cycle)) or history.task.spec.type is TaskType.REVIEW

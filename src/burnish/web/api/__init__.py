@@ -8,7 +8,6 @@ from fastapi import APIRouter
 def routers() -> tuple[APIRouter, ...]:
     from burnish.web.api import (
         code_review,
-        counts,
         decisions,
         everything,
         findings,
@@ -35,6 +34,5 @@ def routers() -> tuple[APIRouter, ...]:
         stats,
         everything,
         code_review,
-        counts,
     )
     return tuple(noun.router for noun in nouns)

@@ -53,3 +53,10 @@ def all_stats(house: HouseDep, days: Days = None) -> dict[str, Any]:
     """As `burnish stats --all --json`."""
     keys = [row.key for row in house.projects()]
     return stats_json(stats(house.store, keys, now=datetime.now(UTC), days=days))
+
+
+@router.get("/cost", response_model=CostOut)
+def all_cost(house: HouseDep, days: Days = None) -> dict[str, Any]:
+    """As `burnish cost --all --json`."""
+    keys = [row.key for row in house.projects()]
+    return cost_json(stats(house.store, keys, now=datetime.now(UTC), days=days))
