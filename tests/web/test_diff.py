@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from burnish.views.diff import FileDiff, diff_view
 from burnish.web.pages.diff_colour import LONGEST_LINE, coloured
 from burnish.web.pages.diff_lines import Painter, between, markup
 from burnish.web.pages.rendering import render
+from burnish.wiring.changes import without_secrets
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.histories import hunks
 
@@ -137,7 +139,7 @@ def test_findings_stand_under_their_line_or_are_said_to_stand_elsewhere() -> Non
 def test_the_tree_sums_up_and_joins_folders_that_hold_one_folder() -> None:
     files = (added("src/shop/cart/total.py", 4), added("src/shop/cart/tax.py", 2), modified("README.md"))
     over = found("F1", "src/shop/cart/tax.py", 1, state=State.RESOLVED)
-    folder, readme = diff_view(change(*files), [found("F2", "src/shop/cart/tax.py", 1), over]).tree()
+    folder, readme = diff_view(change(*files), [found("F2", "src/shop/cart/tax.py", 1), over]).tree(10)
     assert (folder.name, folder.added, folder.alive) == ("src/shop/cart", 6, 1)
     assert [leaf.name for leaf in folder.inside] == ["tax.py", "total.py"] and readme.name == "README.md"
 
@@ -169,3 +171,15 @@ def test_two_thousand_lines_are_on_the_page_soon() -> None:
     # 200 ms are promised; a machine that does other things meanwhile gets more
     assert time.perf_counter() - begun < 1
     assert page.count('<tr class="add"') == 2000
+
+
+def test_a_name_that_is_no_text_can_be_shown() -> None:
+    file = diff_view(change(added("caf\udce9\u202e.py")), ()).files[0]
+    page = render("task/file_body.html.j2", file=file, painted=Painter().paint(file, dict), markup=markup)
+    assert page.encode() and "caf?.py" in page
+
+
+def test_what_the_environment_calls_secret_is_not_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_TOKEN", "canary-4711-canary")
+    shown = without_secrets(change(modified("a.py", words="token = 'canary-4711-canary'")))
+    assert "canary" not in shown.text() and "secret" in shown.text() and "+token" in shown.text()

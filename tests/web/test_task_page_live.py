@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from testing.browser import browser, logged_in, until
+from testing.browser import WIDTHS, browser, logged_in, until
 from testing.lab import AUTHOR, CRITIC, Lab
 from testing.serving import Served, serving
 
@@ -193,3 +193,9 @@ def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: 
         assert page.evaluate("window.hurt") is None
         assert page.locator("main img, main script, dialog img, dialog script").count() == 0
         assert "49" not in page.locator(".task-head h1").inner_text()
+        # nor does it push the page out of its window
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            for tab in ("story", "changes", "findings", "checks", "log", "papers"):
+                page.locator(f"#tab-{tab}").click()
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, tab)

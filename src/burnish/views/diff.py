@@ -143,8 +143,9 @@ class Diff:
     def lines(self) -> int:
         return sum(file.lines for file in self.files)
 
-    def tree(self) -> tuple[Branch, ...]:
-        return _tree([(file.path.split("/"), file) for file in self.files])
+    def tree(self, most: int) -> tuple[Branch, ...]:
+        """Of the first so many files."""
+        return _tree([(file.path.split("/"), file) for file in self.files[:most]])
 
 
 def diff_view(change: Change, findings: Sequence[Finding]) -> Diff:

@@ -27,6 +27,8 @@ router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
 # the first files come with the page, up to so many lines; the rest when somebody comes near
 AT_ONCE = 400
 MOST_BETWEEN = 2_000
+# of more files than anybody reads, the rest is named as a number, and in the raw patch
+MOST_FILES = 400
 MOST_CHANGES = 16
 
 Tree = Annotated[str, Query(pattern="^[0-9a-f]{40,64}$")]
@@ -43,14 +45,15 @@ def diff_of(house: House, key: str, task: Task, *, since_review: bool) -> dict[s
     diff = _diff(app, task.id, since_review=since_review)
     bodies: dict[int, Painted] = {}
     room = AT_ONCE
-    for file in diff.files:
+    for file in diff.files[:MOST_FILES]:
         if not file.folded and file.lines <= room:
             room -= file.lines
             bodies[file.number] = _painted(app, file)
     return {
         "diff": diff,
         "bodies": bodies,
-        "stamps": {file.number: stamp(file) for file in diff.files},
+        "stamps": {file.number: stamp(file) for file in diff.files[:MOST_FILES]},
+        "most": MOST_FILES,
         "since_review": since_review,
         "reviewed": last_reviewed(app, task) is not None,
         "markup": markup,
