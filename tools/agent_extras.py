@@ -10,6 +10,7 @@ from pathlib import Path
 
 from burnish.agents.base import AgentSettings
 from burnish.core.status import ErrorCode
+from burnish.wiring.hook_kinds import STOP_HOOKS
 from testing.lab import Lab
 from testing.model_turns import Brain, Move, Say, Shell, Turn, Write
 from tools.agent_bench import Bench, Lacks, bench, script
@@ -68,9 +69,11 @@ def _left(it: Bench, new: Path) -> list[str]:
     """Changes in the repository, the program's own folder aside: some write their settings anew as they like them."""
     own = f".{it.program.name}/"
     paths = [line[3:] for line in it.repo.git("status", "--porcelain", "-uall").splitlines()]
-    settings = [path for path in (it.repo.path / own, it.home / own) if path.is_dir()]
-    files = [file for folder in settings for file in folder.rglob("*.json") if "hook run" in file.read_text()]
-    return [path for path in paths if path != new.name and not path.startswith(own)] + [str(file) for file in files]
+    hook = STOP_HOOKS[it.program.name]
+    # not what it remembers of hooks that it has once run
+    places = (it.repo.path / hook.local_file, it.home / hook.home_folder / hook.own_file)
+    files = [str(file) for file in places if file.is_file() and "hook run" in file.read_text()]
+    return [path for path in paths if path != new.name and not path.startswith(own)] + files
 
 
 def _rounds(home: Path) -> list[int]:
