@@ -11,6 +11,7 @@ import typer
 
 from burnish.cli.paint import coloured, columns, say, say_json
 from burnish.cli.session import AsJson, open_reader
+from burnish.cli.text import width
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
@@ -32,7 +33,11 @@ def status(as_json: AsJson = False) -> None:
     view = _view(reader, tasks)
     _say_board(view)
     say("")
-    say(view.summary.words)
+    words = view.summary.words
+    if sys.stdout.isatty() and width(words) > columns(sys.stdout):
+        # the command stays whole
+        words = words.replace(" Next: ", "\nNext: ")
+    say(words)
 
 
 def list_tasks(
