@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -130,3 +131,16 @@ def test_threads_of_one_process_are_counted_too(tmp_path: Path) -> None:
         thread.join()
 
     assert max(most) == 2
+
+
+def test_a_lock_that_may_not_be_looked_at_is_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hold(tmp_path) as lock:
+        runner = lock.runner.uuid
+    assert is_dead(tmp_path, runner)
+
+    def forbidden(*words: object, **more: object) -> int:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    # root, as whom tests may run, may look at everything: so it is the system that says no
+    monkeypatch.setattr(os, "open", forbidden)
+    assert not is_dead(tmp_path, runner)
