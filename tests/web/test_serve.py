@@ -1,4 +1,4 @@
-"""`burnish serve` as a person meets it: the address with its token, a browser that comes in, a second one that is refused."""
+"""`burnish serve` as a person meets it: an address with its token, a browser that comes in, strangers that do not."""
 
 from __future__ import annotations
 
