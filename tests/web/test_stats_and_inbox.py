@@ -13,7 +13,6 @@ import pytest
 
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
-from burnish.store import Store
 from burnish.views.inbox import ANSWERS, Entry
 from burnish.web.pages.inbox import answer_of
 from testing.at_hand import AtHand, at_hand
@@ -113,15 +112,22 @@ def test_every_reason_has_an_answer_that_does_what_the_command_does(reason: Reas
     assert not answer.path or "--review" not in ANSWERS[reason] or answer.body == {"review": True}
 
 
-def test_the_inbox_of_many_tasks_is_counted_quickly(tmp_path: Path) -> None:
-    """It is asked for by every page that is open, whenever something happens."""
-    teller = Teller.at(tmp_path / "home", tmp_path / "app")
-    teller.store._db._connection().execute("PRAGMA synchronous = OFF")
-    teller.years(40)
-    teller.store.close()
-    from burnish.views.inbox import inbox
+def test_what_waits_is_counted_once_for_all_pages_and_anew_after_an_event(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    teller = Teller.at(Path(lab.env["BURNISH_HOME"]), lab.repo.path)
+    teller.years(8)
+    with at_hand(lab) as server:
+        _, headers = server.browser()
 
-    with Store.open(tmp_path / "home") as store:
-        before = store.statements
-        found = inbox(store, [teller.project], today="2026-04-01")
-        assert len(found) == 40 and store.statements - before <= 2 + 40
+        def asked() -> tuple[dict[str, int], int]:
+            before = server.house.store.statements
+            told = server.client.get("/inbox/count", headers=headers).json()
+            return told, server.house.store.statements - before
+
+        (first, many), (second, few) = asked(), asked()
+        assert first == second and many > 4 >= few
+        tale = teller.add()
+        tale.begin()
+        tale.to("failed", error="AGENT_FAILED")
+        assert asked()[0]["waiting"] == first["waiting"] + 1
+    teller.store.close()

@@ -66,7 +66,7 @@ def inbox(
 
 def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[Entry]:
     waived = set(store.waived_until(project))
-    tasks = store.tasks(project, statuses=OPEN)
+    tasks = store.tasks(project, statuses=OPEN, brief=True)
     for task in tasks:
         over = _run_out(store, task, today) if task.id in waived else ()
         if over:

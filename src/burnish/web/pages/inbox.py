@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -19,6 +20,9 @@ from burnish.web.parts import HouseDep
 from burnish.wiring.house import House
 
 router = APIRouter(prefix="/inbox", include_in_schema=False)
+
+# seconds; a runner that died is no event
+FRESH = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,18 @@ def part(house: HouseDep, of: str = "") -> Response:
 
 
 @router.get("/count")
-def count(house: HouseDep) -> dict[str, int]:
+def count(request: Request, house: HouseDep) -> dict[str, int]:
     """For the bar on top of every page: what waits, and what only needs to be merged."""
-    found = _entries(house, [row.key for row in house.projects()])
-    ready = sum(entry.kind == "ready" for entry in found)
-    return {"waiting": len(found) - ready, "ready": ready}
+    rows, state = house.projects(), request.app.state
+    newest = tuple((row.key, house.store.last_event(row.key)) for row in rows)
+    seen, at, told = getattr(state, "waiting", ((), 0.0, {}))
+    # every open page asks after every event: counted once for all of them
+    if seen != newest or time.monotonic() - at > FRESH:
+        found = _entries(house, [row.key for row in rows])
+        ready = sum(entry.kind == "ready" for entry in found)
+        told = {"waiting": len(found) - ready, "ready": ready}
+        state.waiting = (newest, time.monotonic(), told)
+    return dict(told)
 
 
 def _view(house: House, rows: list[ProjectRow], of: str) -> dict[str, Any]:
