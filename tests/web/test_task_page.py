@@ -10,6 +10,7 @@ import pytest
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.views.task_page import what_next
+from burnish.web.pages import diff
 from burnish.web.pages.task_markdown import LONGEST, read
 from testing.at_hand import TOKEN, AtHand
 
@@ -72,6 +73,14 @@ def test_the_change_comes_with_its_findings_under_their_lines(server: AtHand) ->
     row, _, rest = html.partition('data-line="4"')
     assert row and rest.index('id="in-F1"') < rest.index("</table>")
     assert "1 file changed" in html
+
+
+def test_what_is_far_down_is_left_for_later(server: AtHand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "AT_ONCE", 0)
+    html = Page(server, 2).part("changes")
+    assert "data-wanted" in html and "app.py" in html and "div_2" not in html
+    monkeypatch.setattr(diff, "MOST_FILES", 0)
+    assert "1 more file changed and is not shown" in Page(server, 2).part("changes")
 
 
 def test_lines_of_a_file_are_given_only_for_the_tree_that_the_page_shows(server: AtHand) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.finding import Finding, worst_first
@@ -149,19 +149,31 @@ class Diff:
 
 
 def diff_view(change: Change, findings: Sequence[Finding]) -> Diff:
-    paths = set(change.paths)
+    return pinned(bare(change), findings)
+
+
+def bare(change: Change) -> Diff:
+    """Without findings: as long as the two trees are the same, so is this."""
+    files = [_file(number, file) for number, file in enumerate(change.files)]
+    return Diff(change.old_tree, change.new_tree, tuple(files), ())
+
+
+def pinned(diff: Diff, findings: Sequence[Finding]) -> Diff:
+    """Each finding put to its file, the worst first; what fits to none stands apart."""
     by_path: dict[str, list[Finding]] = {}
     for finding in worst_first(tuple(findings)):
         by_path.setdefault(finding.remark.file or "", []).append(finding)
-    files = [_file(number, file, by_path.get(file.path, [])) for number, file in enumerate(change.files)]
-    apart = [finding for path, found in by_path.items() if path not in paths for finding in found]
-    return Diff(change.old_tree, change.new_tree, tuple(files), tuple(worst_first(tuple(apart))))
+    files = [
+        replace(file, findings=tuple(by_path.pop(file.path))) if file.path in by_path else file for file in diff.files
+    ]
+    apart = tuple(finding for found in by_path.values() for finding in found)
+    return replace(diff, files=tuple(files), apart=tuple(worst_first(apart)))
 
 
-def _file(number: int, file: ChangedFile, findings: Iterable[Finding]) -> FileDiff:
+def _file(number: int, file: ChangedFile) -> FileDiff:
     blocks = tuple(_blocks(file.hunks))
     kinds = [line.kind for block in blocks for line in block.lines]
-    return FileDiff(number, file, blocks, kinds.count("add"), kinds.count("del"), tuple(findings))
+    return FileDiff(number, file, blocks, kinds.count("add"), kinds.count("del"))
 
 
 def _blocks(hunks: Sequence[Hunk]) -> Iterator[Block]:

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from burnish.core.change import Change
 from burnish.core.finding import Finding
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
-from burnish.views.diff import Diff, FileDiff, diff_view
+from burnish.views.diff import Diff, FileDiff, bare, pinned
 from burnish.web.pages.diff_lines import Painted, Painter, between, markup
 from burnish.web.pages.rendering import fragment
 from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
@@ -29,13 +28,13 @@ AT_ONCE = 400
 MOST_BETWEEN = 2_000
 # of more files than anybody reads, the rest is named as a number, and in the raw patch
 MOST_FILES = 400
-MOST_CHANGES = 16
+MOST_KNOWN = 6
 
 Tree = Annotated[str, Query(pattern="^[0-9a-f]{40,64}$")]
 Number = Annotated[int, Query(ge=1, le=2**31)]
 
 _painter = Painter()
-_changes: OrderedDict[tuple[str, str], Change] = OrderedDict()
+_known: OrderedDict[tuple[str, str], Diff] = OrderedDict()
 _guard = threading.Lock()
 
 
@@ -114,12 +113,14 @@ def _painted(app: App, file: FileDiff) -> Painted:
 def _diff(app: App, task: int, *, since_review: bool) -> Diff:
     trees = ends(app, task, since_review=since_review)
     with _guard:
-        known = _changes.get(trees)
+        known = _known.get(trees)
+        if known is not None:
+            _known.move_to_end(trees)
     if known is None:
         # slow for a large change, and the same each time
-        known = without_secrets(change_of(app, task, since_review=since_review))
+        known = bare(without_secrets(change_of(app, task, since_review=since_review)))
         with _guard:
-            _changes[known.old_tree, known.new_tree] = known
-            while len(_changes) > MOST_CHANGES:
-                _changes.popitem(last=False)
-    return diff_view(known, app.store.findings(app.key, task))
+            _known[known.old_tree, known.new_tree] = known
+            while len(_known) > MOST_KNOWN:
+                _known.popitem(last=False)
+    return pinned(known, app.store.findings(app.key, task))
