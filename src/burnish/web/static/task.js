@@ -78,6 +78,10 @@ function after(part) {
   if (part.dataset.part === "head") {
     const open = Number(part.dataset.open);
     document.getElementById("count-findings").textContent = open || "";
+    // for those who hear the page: a part that was put in place anew is not read out by itself
+    const said = document.getElementById("said");
+    const words = `${part.querySelector(".badge").textContent}. ${part.querySelector(".sentence").textContent}`;
+    if (said.textContent !== words) said.textContent = words;
   }
   if (part.dataset.part === "findings") showFindings();
   if (part.dataset.part === "log") showOutput();
