@@ -1,4 +1,4 @@
-"""A way round the dearest part of typer's start."""
+"""A way round the dearest part of typer's start, and round words of Python in its help."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ def lighten(command: Any) -> None:
     command.get_help_option = get_help_option
     for param in command.params:
         _lighten(param)
+        if param.param_type_name == "argument" and hasattr(param, "display_type_rich"):
+            # its name says what it is: `TASK`, not `TASK <str>`
+            param.display_type_rich = lambda ctx: ""
 
 
 def _lighten(param: Any) -> None:

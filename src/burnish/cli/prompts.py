@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.paint import coloured, fitted, paint, say, say_json, tell
 from burnish.cli.session import AsJson, open_app
 from burnish.cli.text import clean, one_line
 from burnish.core.task import task_id
@@ -91,7 +91,7 @@ def _show(name: str, as_json: bool) -> None:
         return
     say(clean(one.text).rstrip("\n"))
     where = f"{one.origin}: {one.path}" if one.path else "as it came with burnish"
-    tell(f"({clean(where)}; variables: {', '.join(sorted(variables(name)))})")
+    tell(fitted(f"({clean(where)}; variables: {', '.join(sorted(variables(name)))})", sys.stderr, 1))
 
 
 def _edit(name: str, everywhere: bool, as_json: bool) -> None:
