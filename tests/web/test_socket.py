@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from socket import SHUT_RDWR
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 from websockets.sync.client import ClientConnection, connect
 
+from burnish.core.event import Event
+from burnish.store import Store
 from testing.lab import Lab
 from testing.serving import Served, serving
 
@@ -128,6 +131,17 @@ def test_what_a_client_says_does_not_matter(served: Served) -> None:
         with pytest.raises(ConnectionClosed):
             for _ in range(100_000):
                 socket.recv(20)
+
+
+def test_a_name_that_is_no_text_breaks_nothing(served: Served) -> None:
+    """Git takes any bytes for a name, and so do events."""
+    with Store.open(Path(served.lab.env["BURNISH_HOME"])) as store:
+        [event] = store.record(served.project, 1, [Event("review.progress", {"message": "caf\udce9.py", "at": 0})])
+    with line(served, served.project, event.id - 1, names="both") as socket:
+        heard(socket)
+        assert heard(socket)["data"]["message"] == heard(socket)["payload"]["message"] == "caf\udce9.py"
+    assert served.of_project("GET", f"/events?since={event.id - 1}").json()["events"][0]["id"] == event.id
+    assert served.of_project("GET", "/tasks/1").status_code == 200
 
 
 def test_a_client_that_does_not_read_costs_the_server_nothing(served: Served) -> None:

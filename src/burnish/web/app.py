@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from burnish import __version__
 from burnish.web import api, login, pages, socket
+from burnish.web.asciijson import AsciiJson
 from burnish.web.door import Door
 from burnish.web.guard import Asgi, Guard
 from burnish.web.hub import Hub
@@ -48,6 +49,7 @@ def routes(house: House, door: Door, sessions: Sessions) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
+        default_response_class=AsciiJson,
     )
     app.state.house, app.state.hub, app.state.door, app.state.sessions = house, hub, door, sessions
     app.add_middleware(GZipMiddleware, minimum_size=1000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -11,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from burnish.errors import BadInput, BurnishError, NotFound, Refused
+from burnish.web.asciijson import AsciiJson
 
 PROBLEM = "application/problem+json"
 # the first that fits
@@ -71,8 +71,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 def problem(status: int, title: str, detail: str = "", **more: Any) -> Response:
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    # in ASCII: what is complained about may be half of a character
-    return Response(json.dumps(body), status, media_type=PROBLEM)
+    return AsciiJson(body, status, media_type=PROBLEM)
 
 
 def install(app: FastAPI) -> None:

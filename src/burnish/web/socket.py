@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from burnish.core.event import Recorded
 from burnish.store import Store
+from burnish.web.asciijson import dumped
 from burnish.web.automaker import renamed
 from burnish.web.hub import Hub
 from burnish.wiring.house import House
@@ -76,14 +77,14 @@ async def _listen(socket: WebSocket) -> None:
 
 async def _send(line: Line, seen: int) -> None:
     """Each batch is read when the one before it is out: who reads slowly holds up nobody, and fills no memory."""
-    await line.socket.send_json({"hello": line.project, "since": seen})
+    await line.socket.send_text(dumped({"hello": line.project, "since": seen}))
     while True:
         news = line.hub.news
         batch = await run_in_threadpool(line.store.events, line.project, since=seen, limit=AT_ONCE)
         for event in batch:
             messages = await run_in_threadpool(_renamed, event, line) if line.names != "burnish" else _plain(event)
             for message in messages:
-                await line.socket.send_json(message)
+                await line.socket.send_text(dumped(message))
             seen = event.id
             # a line that was cut takes everything without a word: give the news of it a chance
             await asyncio.sleep(0)
@@ -95,7 +96,7 @@ async def _wait(socket: WebSocket, news: asyncio.Event) -> None:
     try:
         await asyncio.wait_for(news.wait(), BEAT)
     except TimeoutError:
-        await socket.send_json({"beat": True})
+        await socket.send_text(dumped({"beat": True}))
 
 
 def _plain(event: Recorded) -> Iterator[dict[str, Any]]:

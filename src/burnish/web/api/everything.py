@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from burnish import __version__
-from burnish.views.inbox import inbox as look
 from burnish.views.picking import pick, search
 from burnish.views.task import task_json
 from burnish.web.api.answers import Answer, TasksOut
-from burnish.web.api.project import InboxOut
+from burnish.web.api.project import InboxOut, inbox_of
 from burnish.web.api.shapes import Limit, Offset
 from burnish.web.parts import HouseDep, ProjectDep
 from burnish.web.problems import PROBLEMS
@@ -81,9 +79,7 @@ def tasks(
 @router.get("/inbox", response_model=InboxOut)
 def inbox(house: HouseDep) -> dict[str, Any]:
     """As `burnish inbox --all --json`."""
-    keys = [row.key for row in house.projects()]
-    found = look(house.store, keys, today=date.today().isoformat(), alive=house.alive)
-    return {"inbox": [entry.as_json() for entry in found]}
+    return inbox_of(house, house.projects())
 
 
 @router.get("/server", response_model=ServerOut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from fastapi import Body as FromBody
 from pydantic import Field
 
 from burnish.errors import Refused
+from burnish.store.rows import ProjectRow
 from burnish.views.inbox import inbox as look
 from burnish.views.task import event_json
 from burnish.web.api.answers import Answer, EventsOut
@@ -18,6 +20,8 @@ from burnish.web.parts import AppDep, HouseDep, ProjectDep, Via
 from burnish.web.problems import PROBLEMS
 from burnish.wiring import cleaning, explain
 from burnish.wiring.doctor import can_run, examine
+from burnish.wiring.hook_news import commit_news
+from burnish.wiring.house import House
 from burnish.wiring.rebuilding import rebuild as bring_back
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["project"], responses=PROBLEMS)
@@ -37,8 +41,19 @@ class EntryOut(Answer):
     command: str
 
 
+class CommitOut(Answer):
+    """A commit whose review in the background found something, or could not be done."""
+
+    project: str
+    commit: str
+    why: str
+    since: str
+    command: str
+
+
 class InboxOut(Answer):
     inbox: list[EntryOut]
+    commits: list[CommitOut]
 
 
 class SettingOut(Answer):
@@ -124,8 +139,13 @@ def events(
 @router.get("/inbox", response_model=InboxOut)
 def inbox(house: HouseDep, project: ProjectDep) -> dict[str, Any]:
     """As `burnish inbox --json`."""
-    found = look(house.store, [project.key], today=date.today().isoformat(), alive=house.alive)
-    return {"inbox": [entry.as_json() for entry in found]}
+    return inbox_of(house, [project])
+
+
+def inbox_of(house: House, rows: Sequence[ProjectRow]) -> dict[str, Any]:
+    found = look(house.store, [row.key for row in rows], today=date.today().isoformat(), alive=house.alive)
+    news = [one.as_json() for row in rows if (one := commit_news(house.home, row.key, row.common_dir))]
+    return {"inbox": [entry.as_json() for entry in found], "commits": news}
 
 
 @router.get("/config", response_model=ConfigOut)

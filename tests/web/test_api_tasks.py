@@ -1,0 +1,155 @@
+"""Tasks and what they leave behind, as a program asks for them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from testing.at_hand import AtHand, at_hand
+from testing.lab import Lab
+
+
+def test_the_same_as_the_command_line_says(server: AtHand) -> None:
+    lab = server.lab
+    assert server.of_project("GET", "/tasks").json()["tasks"] == lab.burnish("status", "--json").json["tasks"]
+    assert server.of_project("GET", "/tasks/1").json() == lab.show(1)
+    assert server.of_project("GET", "/events").json()["events"] == lab.events()
+    found = lab.burnish("findings", "2", "--open", "--json").json
+    assert server.of_project("GET", "/tasks/2/findings?open=true").json() == found and found["findings"]
+    assert server.of_project("GET", "/inbox").json() == lab.burnish("inbox", "--json").json
+    assert server.of_project("GET", "/tasks/1/diff").text == lab.burnish("diff", "1").out
+    assert server.of_project("GET", "/tasks/1/path").json() == lab.burnish("path", "1", "--json").json
+    assert server.of_project("GET", "/tasks/1/logs").json() == lab.burnish("log", "1", "-v", "--json").json
+    assert server.api("GET", "/projects").json() == lab.burnish("projects", "--json").json
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("status=backlog", ["3"]),
+        ("status=backlog&status=blocked", ["2", "3"]),
+        ("ready=true", ["3"]),
+        ("blocked=true", ["1", "2"]),
+        ("agent=robot", ["1", "2"]),
+        ("q=root", ["2"]),
+        ("q=ADD+division", ["1"]),
+        ("q=T3", ["3"]),
+        ("q=nothing+like+it", []),
+        ("limit=1&offset=1", ["2"]),
+    ],
+)
+def test_some_of_the_tasks(server: AtHand, query: str, ids: list[str]) -> None:
+    assert [task["id"] for task in server.of_project("GET", f"/tasks?{query}").json()["tasks"]] == ids
+
+
+def test_a_task_is_written_down_and_changed(server: AtHand) -> None:
+    asked: dict[str, Any] = {
+        "title": "  Say\n more ",
+        "description": "<script>alert(1)</script>",
+        "criteria": ["it is said"],
+        "checklist": ["first", "second"],
+        "depends_on": [1, "T2", "2"],
+        "priority": 7,
+        "max_cycles": 2,
+        "auto_review": False,
+    }
+    made = server.of_project("POST", "/tasks", asked).json()
+    number = made["id"]
+    assert (made["title"], made["depends_on"], made["auto_review"]) == ("Say more", ["1", "2"], False)
+    changed = {"tick": [2], "agent": "judge", "depends_on": [], "description": "other"}
+    assert server.of_project("PATCH", f"/tasks/{number}", changed).status_code == 200
+    story = server.of_project("GET", f"/tasks/{number}").json()
+    assert story["checklist"] == [{"text": "first", "done": False}, {"text": "second", "done": True}]
+    assert (story["agent"], story["depends_on"], story["description"], story["priority"]) == ("judge", [], "other", 7)
+    assert server.of_project("PATCH", f"/tasks/{number}", {"agent": None}).json()["agent"] is None
+    for wrong in ({}, {"tick": [9]}, {"depends_on": [number]}, {"status": "verified"}, {"title": " "}):
+        assert server.of_project("PATCH", f"/tasks/{number}", wrong).status_code == 400, wrong
+    assert server.of_project("POST", "/tasks", {"title": "x", "depends_on": [999]}).status_code == 400
+    assert server.of_project("DELETE", f"/tasks/{number}").status_code == 200
+    assert server.of_project("GET", f"/tasks/{number}").status_code == 404
+
+
+def test_nothing_that_is_asked_for_becomes_a_path(server: AtHand) -> None:
+    evil = [
+        "../../../burnish.db",
+        "/etc/passwd",
+        "calls:..:..:task.json",
+        "a\x00b",
+        "review-cycle-1.md/..",
+        "*",
+    ]
+    for name in evil:
+        for noun in ("logs", "artifacts"):
+            answer = server.of_project("GET", f"/tasks/1/{noun}/{quote(name, safe='')}")
+            assert answer.status_code in (400, 404, 422), (noun, name, answer.text)
+    names = [one["name"] for one in server.of_project("GET", "/tasks/1/artifacts").json()["artifacts"]]
+    assert "review-cycle-1.md" in names
+    assert "verdict: changes_requested" in server.of_project("GET", "/tasks/1/artifacts/review-cycle-1.md").text
+    log = next(one for one in server.of_project("GET", "/tasks/1/logs").json()["logs"] if one["kind"] == "stdout")
+    assert server.of_project("GET", f"/tasks/1/logs/{log['name']}").json()["text"] == "done: implement\n"
+
+
+def test_what_costs_money_takes_more_than_a_cookie(server: AtHand) -> None:
+    _, page = server.browser()
+    where = f"/api/v1/projects/{server.project}/doctor"
+    assert server.client.get(where, headers=page).json()["signs"]
+    assert server.client.get(f"{where}?probe=true", headers=page).status_code == 409
+
+
+def test_a_finding_is_waived_and_reopened(server: AtHand) -> None:
+    where = "/tasks/2/findings/F1"
+    for wrong in ({"reason": " "}, {"reason": "x", "until": "2001-01-01"}):
+        assert server.of_project("POST", f"{where}/waive", wrong).status_code == 400
+    assert server.of_project("POST", "/tasks/2/findings/F99/waive", {"reason": "x"}).status_code in (400, 404)
+    waived = server.of_project("POST", f"{where}/waive", {"reason": "so be it", "until": "2099-01-01"}).json()
+    assert (waived["state"], waived["waiver"]["until"], waived["task"]) == ("waived", "2099-01-01", "2")
+    assert server.of_project("POST", f"{where}/reopen").json()["state"] in ("open", "reopened")
+
+
+SLOW = """
+pathlib.Path(LOG).with_name("working").touch()
+while not pathlib.Path(LOG).with_name("go").exists():
+    time.sleep(0.05)
+app.write_text(app.read_text() + "# more\\n")
+"""
+
+
+def test_a_run_is_stopped_goes_on_and_is_handed_over(tmp_path_factory: pytest.TempPathFactory) -> None:
+    lab = Lab.make(
+        tmp_path_factory.mktemp("stop") / "lab", author=SLOW, extra="review: {agents: [judge], trigger: explicit}\n"
+    )
+    lab.add("Add division")
+    with at_hand(lab) as server:
+        assert server.of_project("POST", "/run", {"ids": ["1"], "dry_run": True}).json() == {"planned": ["1"]}
+        assert server.of_project("POST", "/tasks/1/stop").status_code == 409
+        assert server.of_project("POST", "/run", {"ids": ["1"]}).status_code == 202
+        lab.until((lab.root / "working").exists, 60)
+        assert server.api("GET", "/server").json()["running"] == {server.project: 1}
+        # held: a second runner is told by whom
+        assert server.of_project("POST", "/tasks/1/run").status_code == 409
+        assert server.of_project("POST", "/tasks/1/stop").status_code == 202
+        lab.until(lambda: server.api("GET", "/server").json()["running"] == {server.project: 0}, 60)
+        assert server.of_project("GET", "/tasks/1").json()["status"] == "in_progress"
+        (lab.root / "go").touch()
+        assert server.of_project("POST", "/tasks/1/run").status_code == 202
+        lab.until(lambda: server.api("GET", "/server").json()["running"] == {server.project: 0}, 60)
+        assert server.of_project("GET", "/tasks/1").json()["status"] == "code_review"
+
+        handed = server.of_project("POST", "/tasks/1/handoff").json()
+        assert handed["number"] in handed["prompt"] and handed["commit"] == lab.task(1)["commit"]
+        stale = {"text": "- app.py:1: wrong", "verdict": "changes_requested", "commit": "0" * 40}
+        assert server.of_project("POST", "/tasks/1/review-from", stale).status_code == 409
+        taken = {**stale, "commit": handed["commit"]}
+        assert server.of_project("POST", "/tasks/1/review-from", taken).status_code == 200
+        told = server.of_project("GET", "/tasks/1/review-json").json()
+        assert told["verdict"] == "changes_requested" and len(told["findings"]) == 1
+        assert server.of_project("POST", "/tasks/1/cancel").json()["status"] == "cancelled"
+        assert server.of_project("POST", "/clean", {"dry_run": True}).json()["chosen"] == ["1-add-division"]
+        assert server.of_project("POST", "/rebuild").json()["present"] == ["1"]
+        # one who forgets a project leaves its work where it is
+        assert server.api("DELETE", f"/projects/{server.project}").status_code == 200
+        assert server.api("GET", "/projects").json() == {"projects": []}
+    assert json.loads(lab.burnish("status", "--json").out)
