@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDE, HIGH = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 46, 6, 12, 26
+LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 26
 # of a plot of lines: where the names end, how high a line is, what is kept free for the number at its end
 NAMES, LINE, END = 122, 30, 84
 MOST_LABELS = 5
