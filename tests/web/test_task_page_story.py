@@ -68,6 +68,16 @@ def test_what_runs_is_live_and_what_was_cut_is_not(told: Teller) -> None:
     assert not cut.live and "cut" in cut.detail
 
 
+def test_the_gate_is_told_once(told: Teller) -> None:
+    told.tell("decision.made", action="ask", by="burnish", why="Not yet.")
+    told.phase("gate", ends=None)
+    told.tell("gate.opened", commit="c", why="Not yet.")
+    moments = told.cycle(running=True).moments
+    assert [(moment.title, moment.detail, moment.live) for moment in moments] == [
+        ("Gate", "It waits for a person.", False)
+    ]
+
+
 def test_checks_and_reviews_are_told_by_what_they_say_not_by_that_they_ended(told: Teller) -> None:
     counts = {"total": 8, "passed": 6, "failed": 2, "skipped": 0}
     told.phase("check", commit="c", checks=[{"name": "test", "counts": counts, "new": ["a"]}], warnings=["no lint"])

@@ -28,7 +28,6 @@ _ACTIONS = {
     "escalate": ("Stopped for a person", "bad"),
     "wait": ("Waits", "warn"),
     "again": ("To be done again", "warn"),
-    "ask": ("Put before a person", "warn"),
 }
 _VERDICTS = {"approved": "good", "changes_requested": "warn", "needs_discussion": "warn", "rejected": "bad"}
 
@@ -156,7 +155,9 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
     name, _, step = str(phase["phase"]).partition(":")
     state = str(phase["state"])
     live = state == "started" and running
-    cut = "" if state != "started" or live or name == "gate" else "It was cut and will be taken up again."
+    cut = "" if state != "started" or live else "It was cut and will be taken up again."
+    if name == "gate" and state == "started":
+        live, cut = False, "It waits for a person."
     failed = " ".join(str(phase.get(key) or "") for key in ("what", "hint")).strip() or str(phase.get("error") or "")
     return Moment(
         at=str(phase["started_at"] or ""),
@@ -211,6 +212,8 @@ def _note(event: Recorded) -> Moment | None:
     who = str(data.get("by") or "").removeprefix("user:")
     why = str(data.get("why") or "")
     match event.type:
+        case "decision.made" if data.get("action") == "ask":
+            return None  # the gate, which is a phase, tells it
         case "decision.made":
             title, tone = _ACTIONS.get(str(data.get("action")), (str(data.get("action")), ""))
             chosen = {"reject": "Rejected", "fix": "Sent back to be fixed", "skip": "Accepted without a review"}
@@ -227,8 +230,6 @@ def _note(event: Recorded) -> Moment | None:
             return Moment(at, title, str(data.get("what") or why or data.get("error") or ""), "bad")
         case "lock.taken_over":
             return Moment(at, "Taken over from a runner that died", tone="warn")
-        case "gate.opened":
-            return Moment(at, "Put before a person", why, "warn", commit=str(data.get("commit") or ""))
         case "task.merged":
             into = str(data.get("into") or data.get("target") or "")
             return Moment(at, f"Merged into {into}" if into else "Merged", "", "good", "decision", who)
