@@ -78,6 +78,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BurnishError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _bug)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
 
 
@@ -124,6 +125,12 @@ async def _http(request: Request, error: Exception) -> Response:
     answer = _answer(request, error.status_code, str(error.detail), "")
     answer.headers.update(error.headers or {})
     return answer
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """Our own mistake: in a word here, whole where the server was started."""
+    what = f"This is a bug in burnish: {type(error).__name__}"
+    return _answer(request, 500, what, "Nothing that was recorded is lost; the terminal of `burnish serve` has more.")
 
 
 def _answer(request: Request, status: int, what: str, hint: str, **more: Any) -> Response:
