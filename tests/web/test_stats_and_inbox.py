@@ -131,3 +131,25 @@ def test_what_waits_is_counted_once_for_all_pages_and_anew_after_an_event(tmp_pa
         tale.to("failed", error="AGENT_FAILED")
         assert asked()[0]["waiting"] == first["waiting"] + 1
     teller.store.close()
+
+
+def test_several_projects_are_shown_together_and_one_at_a_time(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    home = Path(lab.env["BURNISH_HOME"])
+    tellers = [Teller.at(home, lab.repo.path), Teller.at(home, tmp_path / "it's another")]
+    for teller in tellers:
+        teller.years(2)
+        teller.store.close()
+    one, two = (teller.project for teller in tellers)
+    with at_hand(lab) as server:
+        together = page(server, "/inbox")
+        assert all(f'id="entry-{key}-1"' in together for key in (one, two)) and "All projects" in together
+        alone = page(server, f"/inbox?of={two}")
+        assert f"entry-{two}-" in alone and f"entry-{one}-" not in alone
+        # what is to be copied works from anywhere, whatever the folder is called
+        assert "burnish -C '" in html.unescape(alone) and "it'\"'\"'s another'" in html.unescape(alone)
+        assert "this project" in page(server, f"/p/{one}/stats") and "2 approved" not in page(
+            server, f"/p/{one}/stats?days=1"
+        )
+        calls = [server.api("GET", path).json()["total"]["calls"] for path in (f"/projects/{one}/stats", "/stats")]
+        assert calls[1] == 2 * calls[0]
