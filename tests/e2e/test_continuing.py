@@ -100,6 +100,18 @@ def test_a_branch_that_is_not_there_yet_is_waited_for_by_name(tmp_path: Path) ->
     assert lab.task(2)["branch"] == lab.task(1)["branch"]
 
 
+def test_run_side_by_side_the_second_waits_for_the_first(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
+    lab.add("First")
+    lab.add("Mend it", "-t", "improve", "--of", "1", "-a")
+    said = lab.burnish("run", "--all", "-j", "2", code=None)
+    assert "Task 2 waits for task 1" in said.err
+    # the first is judged as it is now, before the run ends
+    assert statuses(lab) == ["verified", "verified"]
+    assert len(lab.events("approval.voided")) == 1
+    assert lab.task(2)["branch"] == lab.task(1)["branch"]
+
+
 def test_what_is_merged_already_is_begun_from(lab: Lab) -> None:
     lab.burnish("merge", "1")
     lab.burnish("run", "2")

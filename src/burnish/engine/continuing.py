@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from burnish.core.commit import Base
+from burnish.core.flow import RUNNING
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.actions import void_stale
 from burnish.engine.ports import Book, Deps
 from burnish.errors import Refused
+
+PAUSE = 0.2
 
 
 def continued(book: Book, task: Task) -> Task | None:
@@ -58,11 +62,25 @@ def refuse_if_branch_held(book: Book, task: Task) -> None:
 @contextmanager
 def alone_on_branch(deps: Deps, task: Task) -> Iterator[None]:
     """Two tasks never work on one branch at the same time; the second waits for the first."""
-    for other in sharing(deps.book, task):
-        if other.runner and not deps.book.is_dead(other.runner):
-            deps.progress.note(f"Task {task.id} waits for task {other.id}: both work on {other.branch}.")
+    told = False
+    while other := _at_work(deps.book, task):
+        if not told:
+            deps.progress.note(f"Task {task.id} waits for task {other.id}: both work on one branch.")
+        told = True
+        if deps.stopping(task.id):
+            raise Refused(f"Task {task.id} was stopped while it waited.", hint=f"Go on: burnish run {task.id}")
+        threading.Event().wait(PAUSE)
+    # two that looked at the same moment
     with deps.desk.lock(branch_of(deps.book, task)):
         yield
+
+
+def _at_work(book: Book, task: Task) -> Task | None:
+    """Who is being run on its branch; also one that has only just been taken up, and has no branch yet."""
+    first = continued(book, task) if task.status is Status.BACKLOG else None
+    others = [*sharing(book, task), *([first] if first else [])]
+    alive = (o for o in others if o.runner and o.status in RUNNING | {Status.BACKLOG} and not book.is_dead(o.runner))
+    return next(alive, None)
 
 
 def void_others(deps: Deps, task: Task) -> None:
