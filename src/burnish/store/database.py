@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -142,5 +143,8 @@ class Database:
 
 def _lay(home: Path, path: Path) -> None:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # made by us and not by SQLite, so that nobody else can read it from its first moment
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    # Made by us and not by SQLite, so that nobody else can read it from its first moment. One that is there is never
+    # opened here: to close it again would drop every lock that this process has on it (POSIX), and the next process
+    # to end would take the journal away under the connections that we have open.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
