@@ -210,6 +210,10 @@ class Store:
         """Tasks with a finding of their current run that is waived for a time."""
         return [row["task"] for row in self._db.all("tasks_waived_until", {"project": project})]
 
+    def left_out(self, project: str) -> list[int]:
+        """Tasks whose work had files that were not committed because of their names."""
+        return [row["task"] for row in self._db.all("tasks_left_out", {"project": project})]
+
     def approval(self, project: str, task: int) -> Approval | None:
         row = self._db.one("approval_of", {"project": project, "task": task})
         return rows.approval_of(row) if row else None

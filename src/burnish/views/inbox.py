@@ -65,7 +65,7 @@ def inbox(
 
 
 def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[Entry]:
-    waived = set(store.waived_until(project))
+    waived, incomplete = set(store.waived_until(project)), set(store.left_out(project))
     tasks = store.tasks(project, statuses=OPEN, brief=True)
     for task in tasks:
         over = _run_out(store, task, today) if task.id in waived else ()
@@ -75,7 +75,8 @@ def _of_project(store: Store, project: str, today: str, alive: Callable[[str], b
         elif task.status is Status.CODE_REVIEW:
             yield from _in_review(store, task, alive)
         else:
-            yield _with_left_out(store, _at_rest(store, task))
+            entry = _at_rest(store, task)
+            yield _with_left_out(store, entry) if task.id in incomplete else entry
 
 
 def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:

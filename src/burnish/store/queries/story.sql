@@ -34,3 +34,7 @@ SELECT report FROM baselines WHERE project = :project AND tree = :tree AND comma
 INSERT INTO baselines (project, tree, command, report, captured_at)
 VALUES (:project, :tree, :command, :report, :now)
 ON CONFLICT (project, tree, command) DO NOTHING;
+
+-- name: tasks_left_out
+SELECT DISTINCT task FROM phases
+WHERE project = :project AND phase IN ('implement', 'improve') AND result LIKE '%"left_out":["%';
