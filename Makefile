@@ -5,8 +5,8 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
-# Two at least: the suite must stand being run side by side.
-JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); [ "$$n" -ge 2 ] && echo "$$n" || echo 2)
+# One more than there are cores: much of a test is waiting for processes. Two at least, the suite must stand being run side by side.
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n + 1)))
 ARGS ?=
 
 help: ## show this
