@@ -23,7 +23,7 @@ FLAWED, SOUND = "def f():\\n    return undefined_x\\n", "def f():\\n    return 1
 def holds_up(program: Program) -> str:
     """`burnish hook install`: its stop is refused once, with the findings as the reason; then it is let go."""
     if not program.at_work:
-        raise Lacks("it has no hook for its stop")
+        raise Lacks("no hook of it can hold up its stop")
     with bench(program, script(), generous=True) as it:
         it.repo.commit({"burnish.yaml": "review: {agents: [static]}\nchecks: {test: null, lint: null}\n"}, "settings")
         new = it.repo.path / "new.py"
