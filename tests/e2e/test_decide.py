@@ -81,6 +81,17 @@ def test_reject_blocks_for_good(tmp_path: Path) -> None:
     assert len(lab.calls()) == calls, "nothing is tried again by itself"
 
 
+def test_what_a_person_rejected_no_reviewer_brings_forward(tmp_path: Path) -> None:
+    """Asked again, without a gate: the reviewer likes it, and it waits for the person all the same."""
+    lab = waiting(tmp_path, APPROVE)
+    lab.burnish("decide", "1", "reject", "-m", "not like this")
+    lab.burnish("review", "1", code=1)
+    assert lab.task()["status"] == "waiting_approval"
+    assert "needs a reason" in lab.burnish("decide", "1", "approve", code=2).err
+    lab.burnish("decide", "1", "approve", "--explain", "I had read the wrong file")
+    assert (lab.task()["status"], lab.task()["overrides"]) == ("verified", 1)
+
+
 def test_fix_gives_one_more_improve_with_findings_and_note_even_past_the_maximum(tmp_path: Path) -> None:
     lab = waiting(tmp_path, REJECT, "--max-cycles", "1")
     lab.burnish("decide", "1", "fix", "-m", "use a guard clause")

@@ -111,6 +111,11 @@ class History:
         said = (p for p in self.phases if p.cycle == cycle and is_review(p.phase) and p.state == "finished")
         return tuple(p for p in said if p.superseded or p.phase == phase)
 
+    def turned_down(self, tree: object) -> bool:
+        """Has a person rejected this very tree? Then no reviewer's word alone brings it forward."""
+        said = (d.data for d in self.decisions if d.data.get("reason") == "human_rejected")
+        return any(data.get("tree") == tree for data in said)
+
     @property
     def cycle(self) -> int:
         return max([1, *(p.cycle for p in self.phases), *(d.cycle for d in self.decisions)])

@@ -216,6 +216,8 @@ def _needs_person(history: History, cycle: int, policy: Policy) -> str:
     if review and by_person(review):
         # the review itself is a person's: nobody else needs to be asked
         return ""
+    if review and history.turned_down(review.result.get("tree")):
+        return "a person rejected this very change, so that only a person can accept it"
     if policy.hitl != "off":
         return "a person is to look at it (hitl_review)"
     if policy.approval == "required":

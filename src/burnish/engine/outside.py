@@ -14,7 +14,7 @@ from burnish.core.flow import Check, Decide, DoReview, checked, decision_after_w
 from burnish.core.history import History
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Review, Verdict, Voice
-from burnish.core.status import Reason, Status, check_move
+from burnish.core.status import Status, check_move
 from burnish.core.task import Task, TaskType
 from burnish.engine.actions import judge_anew, void_stale
 from burnish.engine.checking import check
@@ -123,9 +123,7 @@ def refuse_against_rejection(history: History, tree: str, review: Review) -> Non
         if p.phase == "review" and p.state == "finished" and p.result.get("tree") == tree
     ]
     rejected = any(r.get("verdict") == Verdict.REJECTED or r.get("blocking") for r in said)
-    tip = history.tip(history.cycle)
-    at_gate = task.reason is Reason.HUMAN_REJECTED and bool(tip and tip.result.get("tree") == tree)
-    if review.verdict is Verdict.APPROVED and (rejected or at_gate):
+    if review.verdict is Verdict.APPROVED and (rejected or history.turned_down(tree)):
         raise Refused(
             f"This very code of task {task.id} was rejected: approving it is an override.",
             hint=f"Say on what grounds: burnish override {task.id}",

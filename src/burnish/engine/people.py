@@ -37,7 +37,7 @@ def decide(
     if answer.choice is Choice.FIX:
         events = send_back(book, history, answer.note, person)
     elif answer.choice is Choice.REJECT:
-        events = _reject(book, history, answer.note, person)
+        events = _reject(book, history, answer.note, person, seen)
     else:
         events = _accept(history, answer, policy, person, seen, follow_up)
     book.record(task_id, *gate_closed(history, answer.choice), *events)
@@ -75,11 +75,13 @@ def _check_legal(task: Task, choice: Choice, policy: Policy) -> None:
 
 
 def is_against(history: History, policy: Policy) -> bool:
-    """Would accepting it go against a review that asked for changes, findings that block, or no review at all?"""
+    """Would accepting it go against a review, findings that block, a person's no, or no review at all?"""
     last = history.decision(history.cycle)
     accepted = last is not None and last.action in ("accept", "wait") and last.data.get("review_status") != "failed"
-    unseen = policy.review_required and stored_review(history, history.cycle) is None
-    return not accepted or unseen or any(blocks(f, policy.block_on) for f in history.findings)
+    review = stored_review(history, history.cycle)
+    unseen = policy.review_required and review is None
+    turned_down = review is not None and history.turned_down(review.result.get("tree"))
+    return not accepted or unseen or turned_down or any(blocks(f, policy.block_on) for f in history.findings)
 
 
 def checks_stand(history: History, policy: Policy) -> bool:
@@ -138,13 +140,13 @@ def _accept(
     ]
 
 
-def _reject(book: Book, history: History, note: str, person: Person) -> list[Event]:
+def _reject(book: Book, history: History, note: str, person: Person, seen: PhaseRecord) -> list[Event]:
     task, why = history.task, note or "rejected by a person"
     where = {"run": task.run, "cycle": history.cycle}
     blockers = _alive(history)
     reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
     data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
-    data |= {"blockers": blockers, **_signed(Choice.REJECT, note, person)}
+    data |= {"blockers": blockers, "tree": seen.result["tree"], **_signed(Choice.REJECT, note, person)}
     stop = moved(
         task,
         Status.BLOCKED,
