@@ -21,7 +21,6 @@ HEAVY = {
     "pydantic",
     "rich",
     "ruamel",
-    "unidiff",
 }
 LOOK = """
 import json, sys
@@ -45,7 +44,16 @@ def loaded(repo: UserRepo, *argv: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "argv",
-    [("status", "--json"), ("status",), ("list", "--json"), ("events", "--json"), ("stats",), ("cost", "--json")],
+    [
+        ("status", "--json"),
+        ("status",),
+        ("list", "--json"),
+        ("events", "--json"),
+        ("inbox", "--all"),
+        ("projects",),
+        ("stats",),
+        ("cost", "--json"),
+    ],
 )
 def test_a_reading_command_loads_nothing_heavy(argv: tuple[str, ...], user_repo: UserRepo) -> None:
     modules = loaded(user_repo, *argv)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from burnish.core.change import ChangedFile
 from burnish.core.finding import Category, Finding, Remark, Severity, State
-from burnish.views.diff import FileDiff, diff_view
+from burnish.views.diff import FileDiff, bare, pinned
 from burnish.web.pages.diff_colour import LONGEST_LINE, coloured
 from burnish.web.pages.diff_lines import Painter, between, markup
 from burnish.web.pages.rendering import render
@@ -55,7 +55,7 @@ def rows_of(file: FileDiff, old: str, new: str) -> list[tuple[str, str, str, str
 
 def one_file(old: str, new: str, path: str = "app.py") -> FileDiff:
     file = ChangedFile(path, "M", old_blob="a" * 40, new_blob="b" * 40, hunks=hunks(old, new))
-    return diff_view(change(file), ()).files[0]
+    return bare(change(file)).files[0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -113,7 +113,7 @@ def test_what_is_no_text_is_named() -> None:
     typed = ChangedFile("t", "T", old_mode="100644", new_mode="120000", old_blob="a", new_blob="b")
     module = ChangedFile("sub", "M", old_mode="160000", new_mode="160000", old_blob="a", new_blob="b")
     files = (binary("a.png"), renamed("old.py", "new.py"), deleted("gone.py"), link, mode, typed, module)
-    notes = {file.path: " ".join(file.notes) for file in diff_view(change(*files), ()).files}
+    notes = {file.path: " ".join(file.notes) for file in bare(change(*files)).files}
     assert "binary" in notes["a.png"] and "renamed from old.py" in notes["new.py"] and "deleted" in notes["gone.py"]
     assert "symbolic link" in notes["l"] and "was a file, is a executable file" in notes["run.sh"].replace("an ", "a ")
     assert "symbolic link now" in notes["t"] and "submodule" in notes["sub"]
@@ -129,7 +129,7 @@ def test_findings_stand_under_their_line_or_are_said_to_stand_elsewhere() -> Non
         found("F5", "a.py", 1), remark=Remark(Category.CODE, Severity.INFO, "r", file="a.py", line=1, end_line=2)
     )
     findings = [found("F1", "a.py", 2), found("F2", "a.py", 99), found("F3", None), found("F4", "other.py", 1), ranged]
-    diff = diff_view(change(modified("a.py")), findings)
+    diff = pinned(bare(change(modified("a.py"))), findings)
     file = diff.files[0]
     assert {line: [f.id for f in here] for line, here in file.under().items()} == {2: ["F1", "F5"]}
     assert [f.id for f in file.elsewhere()] == ["F2"]
@@ -139,7 +139,7 @@ def test_findings_stand_under_their_line_or_are_said_to_stand_elsewhere() -> Non
 def test_the_tree_sums_up_and_joins_folders_that_hold_one_folder() -> None:
     files = (added("src/shop/cart/total.py", 4), added("src/shop/cart/tax.py", 2), modified("README.md"))
     over = found("F1", "src/shop/cart/tax.py", 1, state=State.RESOLVED)
-    folder, readme = diff_view(change(*files), [found("F2", "src/shop/cart/tax.py", 1), over]).tree(10)
+    folder, readme = pinned(bare(change(*files)), [found("F2", "src/shop/cart/tax.py", 1), over]).tree(10)
     assert (folder.name, folder.added, folder.alive) == ("src/shop/cart", 6, 1)
     assert [leaf.name for leaf in folder.inside] == ["tax.py", "total.py"] and readme.name == "README.md"
 
@@ -174,7 +174,7 @@ def test_two_thousand_lines_are_on_the_page_soon() -> None:
 
 
 def test_a_name_that_is_no_text_can_be_shown() -> None:
-    file = diff_view(change(added("caf\udce9\u202e.py")), ()).files[0]
+    file = bare(change(added("caf\udce9\u202e.py"))).files[0]
     page = render("task/file_body.html.j2", file=file, painted=Painter().paint(file, dict), markup=markup)
     assert page.encode() and "caf?.py" in page
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from burnish.core.commit import left_out_words
 from burnish.core.finding import Category, Finding, Severity, blocks
-from burnish.core.review import Compliance, Panel, Ruling, RulingState, Verdict
+from burnish.core.review import Compliance, Panel, Verdict
 from burnish.core.status import Reason
 
 
@@ -162,12 +162,6 @@ def _disagree(ids: tuple[str, ...]) -> Escalate:
     who = f"{', '.join(ids)} {'was' if len(ids) == 1 else 'were'}"
     why = f"{who} disputed twice: the author and the reviewer disagree, and a person must say who is right."
     return Escalate(Reason.NEEDS_DISCUSSION, why, ids)
-
-
-def unruled(findings: Sequence[Finding], rulings: Sequence[Ruling]) -> tuple[str, ...]:
-    """Earlier findings that a review did not rule resolved or invalid."""
-    ruled = {r.id for r in rulings if r.state is not RulingState.OPEN}
-    return tuple(f.id for f in findings if f.alive and f.id not in ruled)
 
 
 def _guarded(findings: Sequence[Finding]) -> Escalate | None:

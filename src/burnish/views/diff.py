@@ -148,10 +148,6 @@ class Diff:
         return _tree([(file.path.split("/"), file) for file in self.files[:most]])
 
 
-def diff_view(change: Change, findings: Sequence[Finding]) -> Diff:
-    return pinned(bare(change), findings)
-
-
 def bare(change: Change) -> Diff:
     """Without findings: as long as the two trees are the same, so is this."""
     files = [_file(number, file) for number, file in enumerate(change.files)]

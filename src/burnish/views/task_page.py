@@ -25,7 +25,6 @@ TONES: Mapping[Status, str] = {
     Status.FAILED: "bad",
     Status.CANCELLED: "",
 }
-SEVERITY_TONES = {"error": "bad", "warning": "warn", "info": "busy"}
 
 # Why it stands still, as one says it; `note` follows where there is one.
 _BLOCKED: Mapping[Reason, str] = {

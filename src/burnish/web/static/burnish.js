@@ -234,7 +234,7 @@ function age(seconds) {
 }
 
 /** `12s`, `1m12s`, `2h05m`: as the terminal says it. */
-export function elapsed(seconds) {
+function elapsed(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole}s`;
   const two = (number) => String(number).padStart(2, "0");
