@@ -200,7 +200,7 @@ def _column(status: Status, cards: Sequence[Card]) -> Column:
 def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders) -> Card:
     standing = holders.standing(task)
     running = standing in RUNNING
-    needs = tuple(_need(id, known.get(id)) for id in task.spec.depends_on)
+    needs = needs_of(task, known)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     # what is in the backlog begins anew: what an earlier run left behind says nothing of it
     begun = task.status is not Status.BACKLOG
@@ -236,9 +236,12 @@ def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holder
     )
 
 
-def _need(id: int, task: Task | None) -> Need:
-    # one that was removed is waited for in vain: the card must show it
-    return Need(id, task.spec.title if task else "no longer there", bool(task and task.status in MET))
+def needs_of(task: Task, known: Mapping[int, Task]) -> tuple[Need, ...]:
+    # one that was removed is waited for in vain: that must be seen
+    return tuple(
+        Need(id, other.spec.title if other else "no longer there", bool(other and other.status in MET))
+        for id, other in ((id, known.get(id)) for id in task.spec.depends_on)
+    )
 
 
 def _verdict(task: Task) -> str:

@@ -22,7 +22,24 @@ def search(tasks: Sequence[Task], words: str) -> list[Task]:
     wanted = words.casefold().split()
     if len(wanted) == 1 and wanted[0].removeprefix("t").isdecimal():
         return [task for task in tasks if str(task.id) == wanted[0].removeprefix("t") or wanted[0] in _text(task)]
-    return [task for task in tasks if all(word in _text(task) for word in wanted)]
+    return [task for task in tasks if _holds(_text(task), wanted)]
+
+
+def mentioning(tasks: Sequence[Task], words: str) -> list[Task]:
+    """Those in whose words all of these are, the long texts too."""
+    wanted = words.casefold().split()
+    return [task for task in tasks if _holds(_whole(task), wanted)]
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def _whole(task: Task) -> str:
+    spec = task.spec
+    items = (item.text for item in spec.checklist)
+    texts = (str(task.id), spec.title, spec.description, spec.scope, spec.plan, *spec.criteria, *items, task.note)
+    return "\n".join(texts).casefold()
 
 
 def _text(task: Task) -> str:

@@ -9,9 +9,8 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.board import Holders, Need
+from burnish.views.board import RUNNING, Holders, Need, needs_of
 from burnish.views.moves import ACTS, Act, moves, others
-from burnish.views.picking import MET
 from burnish.views.status import doing
 
 TONES: Mapping[Status, str] = {
@@ -82,14 +81,14 @@ class TaskHead:
 
     @property
     def running(self) -> bool:
-        return self.standing in ("here", "elsewhere")
+        return self.standing in RUNNING
 
 
 def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
     task = store.task(project, id)
     tasks = {other.id: other for other in store.tasks(project, brief=True)}
     standing = holders.standing(task)
-    needs = tuple(_need(tasks.get(other), other) for other in task.spec.depends_on)
+    needs = needs_of(task, tasks)
     unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
     return TaskHead(
         task=task,
@@ -109,17 +108,13 @@ def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(worst_first(tuple(findings)), key=lambda finding: not finding.alive)
 
 
-def _need(task: Task | None, id: int) -> Need:
-    return Need(id, task.spec.title if task else "no longer there", bool(task and task.status in MET))
-
-
 def _may_close(task: Task, standing: str) -> bool:
     closable = (Status.VERIFIED, Status.BLOCKED, Status.FAILED, Status.CODE_REVIEW, Status.IN_PROGRESS)
-    return task.status in closable and standing not in ("here", "elsewhere") and bool(task.base)
+    return task.status in closable and standing not in RUNNING and bool(task.base)
 
 
 def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, ...]:
-    running = standing in ("here", "elsewhere")
+    running = standing in RUNNING
     possible = set(moves(task, unmet=unmet, running=running).values())
     possible.update(others(task, running=running, interrupted=standing == "interrupted"))
     if not running and task.status is Status.BLOCKED and task.commit:
@@ -136,7 +131,7 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
 
 def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
     """In one sentence or two."""
-    if standing in ("here", "elsewhere"):
+    if standing in RUNNING:
         return _running(task, standing)
     match task.status:
         case Status.BACKLOG:

@@ -34,7 +34,12 @@ class Standing:
 
 def change_of(app: App, task_id: int, *, since_review: bool) -> Change:
     """Base to the newest commit; or only what came after the last review of an earlier cycle."""
-    return app.code.workspace(app.store.task(app.key, task_id)).changes(*ends(app, task_id, since_review=since_review))
+    return change_between(app, task_id, *ends(app, task_id, since_review=since_review))
+
+
+def change_between(app: App, task_id: int, old: str, new: str) -> Change:
+    """The same of two trees that are known."""
+    return app.code.workspace(app.store.task(app.key, task_id)).changes(old, new)
 
 
 def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from burnish.errors import BurnishError, NotFound
 from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
+from burnish.views.board import Holders
 from burnish.wiring.app import App
 from burnish.wiring.reader import home_of
 from burnish.wiring.rendering import Nobody
@@ -59,12 +61,12 @@ class House:
         """Does whoever holds a task still live?"""
         return not is_dead(self.home / "locks", runner)
 
-    def start(self, key: str, request: RunRequest) -> None:
-        """Run tasks here, in the background; what cannot be run is refused now."""
-        self.begin(self.open(key), request)
+    def holders(self) -> Holders:
+        """Who may hold a task, and which of them are this process."""
+        return Holders.of(self.store, self.alive, os.getpid())
 
     def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
-        """The same for a project that is open; the tasks that it begins with, in order."""
+        """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""
         planned = app.run(replace(request, dry_run=True), progress=Nobody()).planned
         if not request.dry_run:
             self.runs.start(app, request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,9 +9,9 @@ from fastapi import APIRouter, Query, Request, Response
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
-from burnish.views.board import RUNNING, Holders, board, cards_of, head_of, near
+from burnish.views.board import RUNNING, board, cards_of, head_of, near
 from burnish.views.moves import ACTS, refuse_move
-from burnish.views.picking import unmet_among
+from burnish.views.picking import mentioning, unmet_among
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
 from burnish.wiring.house import House
@@ -28,7 +27,7 @@ Ids = Annotated[str, Query(max_length=MOST_IDS * 8)]
 def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
     # before the data: what happens in between is told again, and nothing is missed
     since = house.store.last_event(project.key)
-    view = board(house.store, project.key, _holders(house))
+    view = board(house.store, project.key, house.holders())
     return page(
         request, "board.html.j2", title=project.name, here="board", project=project, view=view, since=since, acts=_ACTS
     )
@@ -38,7 +37,7 @@ def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
 def cards(house: HouseDep, project: ProjectDep, ids: Ids = "", around: bool = False) -> Response:
     """Some cards as they are now, and the head; `around` brings what depends on them. One that is gone is left out."""
     wanted = _numbers(ids)
-    tasks, holders = house.store.tasks(project.key, brief=True), _holders(house)
+    tasks, holders = house.store.tasks(project.key, brief=True), house.holders()
     chosen = near(tasks, wanted) if around else wanted
     return fragment(
         "board_cards.html.j2",
@@ -55,7 +54,7 @@ def why(house: HouseDep, project: ProjectDep, task: int, to: Status) -> dict[str
     tasks = house.store.tasks(project.key, brief=True)
     found = next((one for one in tasks if one.id == task), None) or house.store.task(project.key, task)
     unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
-    running = _holders(house).standing(found) in RUNNING
+    running = house.holders().standing(found) in RUNNING
     refuse_move(found, to, unmet=unmet, running=running)
     return {"legal": True}
 
@@ -63,8 +62,7 @@ def why(house: HouseDep, project: ProjectDep, task: int, to: Status) -> dict[str
 @router.get("/found")
 def found(house: HouseDep, project: ProjectDep, q: Text = "") -> dict[str, list[int]]:
     """The tasks in whose words all of these are, the long texts too, which the cards do not carry."""
-    words = q.casefold().split()
-    return {"ids": [task.id for task in house.store.tasks(project.key) if _says(task, words)]}
+    return {"ids": [task.id for task in mentioning(house.store.tasks(project.key), q)]}
 
 
 @router.get("/form")
@@ -94,20 +92,6 @@ def _agents(house: House, key: str) -> list[str]:
     except BurnishError:
         # settings that cannot be read are said when something is run; a task can be written down all the same
         return []
-
-
-def _holders(house: House) -> Holders:
-    return Holders.of(house.store, house.alive, os.getpid())
-
-
-def _says(task: Task, words: list[str]) -> bool:
-    spec = task.spec
-    items = (item.text for item in spec.checklist)
-    whole = "\n".join(
-        (str(task.id), spec.title, spec.description, spec.scope, spec.plan, *spec.criteria, *items, task.note)
-    )
-    text = whole.casefold()
-    return all(word in text for word in words)
 
 
 def _numbers(text: str) -> set[int]:

@@ -18,8 +18,7 @@ from burnish.web.pages.diff_lines import Painted, Painter, between, markup
 from burnish.web.pages.rendering import fragment
 from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
 from burnish.wiring.app import App
-from burnish.wiring.changes import change_of, ends, last_reviewed, texts, without_secrets
-from burnish.wiring.house import House
+from burnish.wiring.changes import change_between, ends, last_reviewed, texts, without_secrets
 
 router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
 
@@ -38,9 +37,8 @@ _known: OrderedDict[tuple[str, str], Diff] = OrderedDict()
 _guard = threading.Lock()
 
 
-def diff_of(house: House, key: str, task: Task, *, since_review: bool) -> dict[str, Any]:
+def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
     """What the part `changes` shows."""
-    app = house.open(key)
     diff = _diff(app, task.id, since_review=since_review)
     bodies: dict[int, Painted] = {}
     room = AT_ONCE
@@ -118,7 +116,7 @@ def _diff(app: App, task: int, *, since_review: bool) -> Diff:
             _known.move_to_end(trees)
     if known is None:
         # slow for a large change, and the same each time
-        known = bare(without_secrets(change_of(app, task, since_review=since_review)))
+        known = bare(without_secrets(change_between(app, task, *trees)))
         with _guard:
             _known[known.old_tree, known.new_tree] = known
             while len(_known) > MOST_KNOWN:

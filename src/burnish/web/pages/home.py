@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from burnish.views.board import Holders
 from burnish.views.projects import project_lines
 from burnish.web.pages.rendering import page
 from burnish.web.parts import HouseDep
@@ -20,5 +17,5 @@ def home(request: Request, house: HouseDep) -> Response:
     rows = house.projects()
     if len(rows) == 1:
         return RedirectResponse(f"/p/{rows[0].key}", 303)
-    holders = Holders.of(house.store, house.alive, os.getpid())
-    return page(request, "projects.html.j2", title="Projects", lines=project_lines(house.store, rows, holders))
+    lines = project_lines(house.store, rows, house.holders())
+    return page(request, "projects.html.j2", title="Projects", lines=lines)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from burnish.core.override import QUESTIONS
@@ -12,19 +12,19 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError
 from burnish.store.rows import ProjectRow
-from burnish.views.board import Holders
 from burnish.views.task_page import TaskHead, head_of
 from burnish.views.task_page_checks import checks_view
 from burnish.views.task_page_findings import findings_view
 from burnish.views.task_page_story import story
 from burnish.web.pages.diff import diff_of
 from burnish.web.pages.rendering import render
+from burnish.wiring.app import App
 from burnish.wiring.changes import base_tree, standing
 from burnish.wiring.house import House
 from burnish.wiring.output import outputs, papers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sight:
     """What a part may look at."""
 
@@ -38,10 +38,14 @@ class Sight:
     def task(self) -> Task:
         return self.head.task
 
+    @cached_property
+    def app(self) -> App:
+        """Opened for the parts that need git or the settings, and once for all of them."""
+        return self.house.open(self.project.key)
+
 
 def sight(house: House, project: ProjectRow, task: int, *, since_review: bool = False) -> Sight:
-    holders = Holders.of(house.store, house.alive, os.getpid())
-    return Sight(house, project, head_of(house.store, project.key, task, holders), since_review)
+    return Sight(house, project, head_of(house.store, project.key, task, house.holders()), since_review)
 
 
 def part(name: str, seen: Sight) -> str:
@@ -61,7 +65,7 @@ def _nothing(seen: Sight) -> dict[str, Any]:
 def _gate(seen: Sight) -> dict[str, Any]:
     view: dict[str, Any] = {"standing": None, "questions": QUESTIONS}
     if seen.task.status is Status.WAITING_APPROVAL:
-        view["standing"] = standing(seen.house.open(seen.project.key), seen.task.id)
+        view["standing"] = standing(seen.app, seen.task.id)
     return view
 
 
@@ -75,7 +79,7 @@ def _findings(seen: Sight) -> dict[str, Any]:
 
 def _checks(seen: Sight) -> dict[str, Any]:
     try:
-        tree = base_tree(seen.house.open(seen.project.key), seen.task)
+        tree = base_tree(seen.app, seen.task)
     except BurnishError:
         tree = ""  # the checks are on record; only what they are compared with is out of reach
     return {"checks": checks_view(seen.house.store, seen.project.key, seen.task.id, tree=tree)}
@@ -84,7 +88,7 @@ def _checks(seen: Sight) -> dict[str, Any]:
 def _changes(seen: Sight) -> dict[str, Any]:
     if not seen.task.branch or not seen.task.base:
         return {"diff": None, "since_review": False}
-    return diff_of(seen.house, seen.project.key, seen.task, since_review=seen.since_review)
+    return diff_of(seen.app, seen.task, since_review=seen.since_review)
 
 
 def _log(seen: Sight) -> dict[str, Any]:
