@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def rebuild(
     from_ref: Annotated[
-        bool, typer.Option("--from-ref", help="Only from refs/burnish/artifacts/, not from the copies in the home.")
+        bool, typer.Option("--from-ref", help="Only from git (artifacts' refs, branches), not from the home.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:

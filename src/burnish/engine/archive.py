@@ -29,7 +29,9 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
         name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
         for name, data in deps.desk.read_all(task).items()
     }
-    deps.code.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
+    why = deps.code.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
+    if why:
+        deps.progress.note(f"Task {task.id}: the artifacts are in the burnish home alone. {why}")
     deps.book.archived(task.id, events[-1].id if events else 0)
 
 

@@ -66,7 +66,7 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
     checks = deps.checks(task.id)
     with serial:
         if site.policy.checks_where == "clean":
-            with deps.code.throwaway(site.head().sha, f"{task.name}-check") as files:
+            with deps.code.throwaway(site.workspace.plain(site.head().sha), f"{task.name}-check") as files:
                 run_setup_in(deps, task, site, files, "check-setup")
                 return checks.run(specs, cwd=files, out_dir=out_dir, env=env)
         try:

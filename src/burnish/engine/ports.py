@@ -59,9 +59,14 @@ class Workspace(Protocol):
     @property
     def path(self) -> Path: ...
     def exists(self) -> bool: ...
-    def head(self) -> Commit | None: ...
+    def head(self) -> Commit | None:
+        """The newest commit with work in it; what burnish itself wrote on the branch is no part of its tree."""
+
     def tip(self) -> str | None:
-        """The branch's sha alone: no process is started for it."""
+        """Its sha alone: no process is started for it."""
+
+    def plain(self, commit: str) -> str:
+        """The same commit without what burnish itself wrote on the branch."""
 
     def stands_on(self) -> str | None:
         """The commit its files were last put right to, or that was made from them."""
@@ -116,7 +121,9 @@ class Code(Protocol):
     def bring(self, files: Path) -> None:
         """The user's own ignored files that tests need (`workspace.copy`)."""
 
-    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None: ...
+    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
+        """Commit them where the settings say; why that could not be, if it could not."""
+
     def set_aside(self, task: Task) -> SetAside:
         """Keep the branch's tip, and whatever lies in the workspace, and let both go."""
 

@@ -246,7 +246,7 @@ def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
 def _run_at_base(deps: Deps, task: Task, site: Site, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
     checks = deps.checks(task.id)
     out_dir = deps.desk.out_dir(task, 0, "baseline")
-    with deps.code.throwaway(site.base.commit, f"{task.name}-baseline") as files:
+    with deps.code.throwaway(site.workspace.plain(site.base.commit), f"{task.name}-baseline") as files:
         run_setup_in(deps, task, site, files, "baseline-setup")
         return checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(site.policy, task, "baseline"))
 

@@ -9,6 +9,7 @@ from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.base import git_version, is_ancestor
 from burnish.git.objects import NOBODY, Author, read_commit, write_commit
 from burnish.git.project import Project
+from burnish.git.written import plain_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,14 @@ def merge_base(project: Project, one: str, other: str) -> str | None:
 
 
 def contains(project: Project, target: str, commit: str) -> bool:
-    """Is everything of `commit` in `target`, by history or by content (squashed, picked, rebased)?"""
+    """Is all the work of `commit` in `target`, by history or by content (squashed, picked, rebased)?"""
     if is_ancestor(project, commit, target):
         return True
     fork = merge_base(project, target, commit)
     if fork is None:
         return False
-    now = read_commit(project, target).tree
-    merged = merge_trees(project, read_commit(project, fork).tree, now, read_commit(project, commit).tree)
+    began, now, theirs = (plain_tree(project, read_commit(project, sha).tree) for sha in (fork, target, commit))
+    merged = merge_trees(project, began, now, theirs)
     return not merged.conflicts and merged.tree == now
 
 

@@ -55,7 +55,7 @@ def snapshot(
     workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str] = AGENT_FILES
 ) -> Iterator[Snapshot]:
     """Lay `commit` at `path`, with the agents' own settings as the base has them."""
-    project = workspace.project
+    project, commit = workspace.project, workspace.plain(commit)
     path = path.absolute()
     place = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     index = project.own / "index" / f"{workspace.name}.snapshot-{place}"
@@ -66,14 +66,14 @@ def snapshot(
         here = path.lstat()
     lay_files(project, index, path, commit, everything=True)
     _from_base(workspace, index, path, base, commit, from_base)
-    laid = agentgit.Laid(workspace.ref, commit, base.commit, base.target, workspace.author)
+    laid = agentgit.Laid(workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author)
     agentgit.lay(project, path, index, laid)
     yield Snapshot(path, project, index, here.st_dev, here.st_ino)
 
 
 def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
     wanted = {name.strip("/") for name in names}
-    files = [f for f in workspace.changes(base.commit, commit).files if _named(f, wanted)]
+    files = [f for f in workspace.changes(workspace.plain(base.commit), commit).files if _named(f, wanted)]
     if not files:
         return
     zero = workspace.project.zero

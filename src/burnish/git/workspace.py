@@ -16,7 +16,7 @@ from burnish.core.commit import Base, Commit
 from burnish.core.secrets import NO_SECRETS, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
-from burnish.git import agentgit, diff, large, leaks, rescue, state
+from burnish.git import agentgit, diff, large, leaks, rescue, state, written
 from burnish.git.files import copy_index, disk_errors, is_real_dir, move_off, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
@@ -56,12 +56,18 @@ class Workspace:
         return is_real_dir(self.path) and self._known() is not None and read_ref(self.project, self.ref) is not None
 
     def tip(self) -> str | None:
-        return read_ref(self.project, self.ref)
+        """The newest commit of the task's branch that holds work, and not only burnish's own artifacts."""
+        sha = read_ref(self.project, self.ref)
+        return written.last_work(self.project, sha) if sha else None
 
     def head(self) -> Commit | None:
-        """The tip of the task's branch."""
-        sha = read_ref(self.project, self.ref)
-        return read_commit(self.project, sha) if sha else None
+        """The same as a commit, its tree without what burnish itself wrote there."""
+        sha = self.tip()
+        return self._commit(sha) if sha else None
+
+    def plain(self, commit: str) -> str:
+        """The same commit without the files that burnish wrote; itself where there are none."""
+        return written.plain_commit(self.project, commit)
 
     def stands_on(self) -> str | None:
         """The commit that the files were last put right to, or that was made from them."""
@@ -75,7 +81,7 @@ class Workspace:
         try:
             update_ref(self.project, self.ref, base.commit, self.project.zero)
         except StaleRef:
-            if read_ref(self.project, self.ref) != base.commit:
+            if self.tip() != base.commit:
                 raise Refused(
                     f"The branch {self.branch} exists already and is not at the base.",
                     hint=f"Continue it with `burnish retry`, or delete it: `git branch -D {self.branch}`.",
@@ -84,12 +90,12 @@ class Workspace:
 
     def restart(self, base: Base) -> str | None:
         """Begin anew at `base`; what the branch held is kept under a rescue ref, which is returned."""
-        head = self.head()
-        if head is None:
+        tip = read_ref(self.project, self.ref)
+        if tip is None:
             self.create(base)
             return None
-        kept = rescue.keep(self.project, f"{self.name}-restart", head.sha) if head.sha != base.commit else None
-        update_ref(self.project, self.ref, base.commit, head.sha)
+        kept = rescue.keep(self.project, f"{self.name}-restart", tip) if tip != base.commit else None
+        update_ref(self.project, self.ref, base.commit, tip)
         self.put_right(base.commit, base=base)
         return kept
 
@@ -98,7 +104,7 @@ class Workspace:
         self._claim_root()
         self._drop_old_scratch()
         self._set_aside("put-right")
-        lay_files(self.project, self.index, self.path, commit, everything=False)
+        lay_files(self.project, self.index, self.path, self.plain(commit), everything=False)
         self._remember(commit=commit, base=base.commit, target=base.target)
         self._lay_git()
 
@@ -138,7 +144,7 @@ class Workspace:
             return None
         message = f"Rescued from {self.name}: {label}\n{leaks.withhold(found, self.path, label)}"
         label = f"{self.name.split('-')[0]}-{label}"
-        return rescue.keep_tree(self.project, label, tree or head.tree, head.sha, message, self.author)
+        return rescue.keep_tree(self.project, label, tree or head.tree, self.plain(head.sha), message, self.author)
 
     def commit(
         self,
@@ -158,16 +164,17 @@ class Workspace:
                 return None
             leaks.refuse(self._leaks(expect, dirt), self.path, self.secrets)
             tree = self._staged_tree(scratch, dirt)
-            if tree == read_commit(self.project, expect).tree:
+            if tree == self._commit(expect).tree:
                 return None
-            text = with_trailers(message, trailers)
-            sha = write_commit(self.project, tree, (expect,), text, author)
-            update_ref(self.project, self.ref, sha, expect)
+            below = self._below(expect)
+            tree = written.grafted(self.project, tree, read_commit(self.project, below).tree)
+            sha = write_commit(self.project, tree, (below,), with_trailers(message, trailers), author)
+            update_ref(self.project, self.ref, sha, below)
             scratch.replace(self.index)
         self._set_aside("commit")
         self._remember(commit=sha)
         self._lay_git()
-        return read_commit(self.project, sha)
+        return self._commit(sha)
 
     def tidy(self) -> list[str]:
         """Undo what checks did to tracked files and remove what they left; says what it did."""
@@ -175,7 +182,7 @@ class Workspace:
         known = self._known()
         if not dirt or known is None:
             return []
-        lay_files(self.project, self.index, self.path, known.commit, everything=False)
+        lay_files(self.project, self.index, self.path, self.plain(known.commit), everything=False)
         new = {os.fsdecode(path) for path in dirt.new}
         return [f"removed {path}" if path in new else f"restored {path}" for path in dirt.paths]
 
@@ -185,9 +192,7 @@ class Workspace:
         """Everything between two commits or trees, by sha. The last few are remembered."""
         known = self._changes.get((old, new))
         if known is None:
-            # No work tree and a bare git dir: a `.gitattributes` in the change cannot hide text as "binary".
-            output = self.project.git(*diff.ARGS, "--end-of-options", old, new).stdout
-            change = diff.parse(output, old, new)
+            change = self._diff(old, new)
             with self._remembering:
                 while len(self._changes) > 3:
                     self._changes.pop(next(iter(self._changes)))
@@ -196,12 +201,33 @@ class Workspace:
         return known
 
     def files(self, commit: str) -> list[str]:
-        return list_files(self.project, commit)
+        return list_files(self.project, self.plain(commit))
 
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
         return read_files(self.project, commit, paths)
 
+    def _diff(self, old: str, new: str) -> Change:
+        # No work tree and a bare git dir: a `.gitattributes` in the change cannot hide text as "binary".
+        args = (*diff.ARGS, "--end-of-options", old, new)
+        try:
+            output = self.project.git(*args).stdout
+        except PhaseFailed:
+            tip = read_ref(self.project, self.ref)
+            if tip is None or not written.lay_trees_anew(self.project, tip):
+                raise
+            output = self.project.git(*args).stdout
+        return diff.parse(output, old, new)
+
     # -- inside ----------------------------------------------------------------------------------
+
+    def _commit(self, sha: str) -> Commit:
+        commit = read_commit(self.project, sha)
+        return replace(commit, tree=written.plain_tree(self.project, commit.tree))
+
+    def _below(self, expect: str) -> str:
+        """What a new commit goes on top of: burnish's own artifacts may have come after `expect`."""
+        tip = read_ref(self.project, self.ref)
+        return tip if tip and written.last_work(self.project, tip) == expect else expect
 
     def _known(self) -> state.State | None:
         return state.load(self._state_file)
@@ -244,12 +270,13 @@ class Workspace:
 
     def _set_aside(self, label: str) -> str | None:
         known = self._known() or state.State()
-        laid = [sha for sha in dict.fromkeys((known.commit, known.base)) if sha]
+        laid = [one for sha in dict.fromkeys((known.commit, known.base)) if sha for one in {sha, self.plain(sha)}]
         return rescue.take_git(self.project, self.path, f"{self.name}-{label}", laid, secrets=self.secrets)
 
     def _lay_git(self) -> None:
         known = self._known() or state.State()
-        laid = agentgit.Laid(self.ref, known.commit, known.base, known.target, self.author)
+        commit, base = (self.plain(sha) if sha else sha for sha in (known.commit, known.base))
+        laid = agentgit.Laid(self.ref, commit, base, known.target, self.author)
         agentgit.lay(self.project, self.path, self.index, laid)
 
     @contextmanager
@@ -263,7 +290,7 @@ class Workspace:
                 if self.index.is_file():
                     copy_index(self.index, scratch)
             if not aligned:
-                self.project.git("read-tree", "--reset", commit, index=scratch, work_tree=self.path)
+                self.project.git("read-tree", "--reset", self.plain(commit), index=scratch, work_tree=self.path)
             yield scratch, aligned
         finally:
             scratch.unlink(missing_ok=True)
@@ -301,5 +328,5 @@ class Workspace:
             tree = write_tree(self.project, scratch)
         at = self.stands_on()
         # a branch that was moved by somebody else does not make clean files dirty
-        known = {head.tree, read_commit(self.project, at).tree if at and at != head.sha else head.tree}
+        known = {head.tree, self._commit(at).tree if at and at != head.sha else head.tree}
         return (tree if tree not in known else None), found

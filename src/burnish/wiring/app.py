@@ -26,6 +26,7 @@ from burnish.errors import BadInput, NotFound
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.project import Project, discover, open_project
+from burnish.git.written import read_written
 from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -211,6 +212,9 @@ class App:
         if kept.is_file():
             return kept.read_bytes()
         found = read_artifact(self.repo, f"refs/burnish/artifacts/{task.name}", f"{task.name}/{Path(name).name}")
+        if found is None and task.branch:
+            path = f".burnish/tasks/{task.name}/{Path(name).name}"
+            found = read_written(self.repo, f"refs/heads/{task.branch}", path)
         if found is None:
             raise NotFound(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
         return found

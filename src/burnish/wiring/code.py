@@ -12,14 +12,16 @@ from pathlib import Path
 
 from burnish.core.commit import Base
 from burnish.core.secrets import Secrets
-from burnish.core.task import Task
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
 from burnish.engine import ports
-from burnish.errors import BadInput
+from burnish.errors import BadInput, Refused
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
 from burnish.git.leaks import left_out_by_name
 from burnish.git.merge import merge_base
+from burnish.git.objects import with_trailers
 from burnish.git.project import Project
 from burnish.git.putaway import Saved, put_away
 from burnish.git.reading import list_files, read_files
@@ -28,6 +30,7 @@ from burnish.git.rescue import keep
 from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
 from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
+from burnish.git.written import PHASE, commit_written, plain_tree
 from burnish.wiring.discretion import from_here
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
@@ -79,7 +82,7 @@ class GitCode:
 
     def base_of(self, task: Task) -> Base:
         base = resolve_base(self.project, task.base)
-        return Base(base.commit, base.tree, task.target)
+        return Base(base.commit, plain_tree(self.project, base.tree), task.target)
 
     def base_now(self, task: Task, head: str) -> Base:
         base = self.base_of(task)
@@ -89,7 +92,7 @@ class GitCode:
         if taken in (None, head, base.commit) or not is_ancestor(self.project, base.commit, taken):
             return base
         new = resolve_base(self.project, taken)
-        return Base(new.commit, new.tree, task.target)
+        return Base(new.commit, plain_tree(self.project, new.tree), task.target)
 
     def snapshot(
         self, workspace: ports.Workspace, task: Task, commit: str, base: Base
@@ -120,24 +123,40 @@ class GitCode:
             target.unlink(missing_ok=True)
             shutil.copy2(source, target)
 
-    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> None:
+    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
         if self.artifacts == "home":
-            return
+            return None
+        if self.artifacts == "branch":
+            return self._keep_on_branch(task, files, message)
         placed = {f"{task.name}/{name}": data for name, data in files.items()}
         commit_artifacts(self.project, f"refs/burnish/artifacts/{task.name}", placed, message=message, author=self.who)
+        return None
+
+    def _keep_on_branch(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
+        works = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
+        if task.branch is None or (works and task.status is Status.COMPLETED):
+            # what is merged already would only seem not to be, for the sake of a line about the merge
+            return None
+        placed = {f".burnish/tasks/{task.name}/{name}": data for name, data in files.items()}
+        text = with_trailers(message, {"Burnish-Task": str(task.id), "Burnish-Phase": PHASE})
+        try:
+            commit_written(self.project, f"refs/heads/{task.branch}", placed, message=text, author=self.who)
+        except Refused as refused:
+            return refused.what
+        return None
 
     def set_aside(self, task: Task) -> ports.SetAside:
         workspace = self.workspace(task)
-        head, saved = workspace.head(), Saved()
+        tip, saved = read_ref(self.project, workspace.ref), Saved()
         if workspace.stands_on() is not None:
             saved = put_away(workspace, f"{task.cycle}-restart", copies=self.copies)
         aside = ports.SetAside(None, saved.rescue, saved.withheld, saved.names)
-        if head is None:
+        if tip is None:
             return aside
-        kept = keep(self.project, f"{task.name}-run-{task.run}", head.sha)
+        kept = keep(self.project, f"{task.name}-run-{task.run}", tip)
         if task.branch == f"burnish/{task.name}":
             # a branch that it only continued stays its owner's
-            delete_ref(self.project, workspace.ref, head.sha)
+            delete_ref(self.project, workspace.ref, tip)
         return replace(aside, branch=kept)
 
     def rescue(self, task: Task, label: str) -> str | None:

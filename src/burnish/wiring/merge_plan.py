@@ -18,6 +18,7 @@ from burnish.git.landing import target_ref
 from burnish.git.merge import Merged, contains, merge_commits, merge_trees, replay
 from burnish.git.objects import read_commit, with_trailers, write_commit
 from burnish.git.refs import read_ref
+from burnish.git.written import last_work, plain_tree
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -43,6 +44,8 @@ class Fit:
     task: Task
     approval: Approval
     tip: str
+    # the approved commit, with burnish's own artifacts on top of it where the branch has some
+    lands: str
 
     @property
     def ref(self) -> str:
@@ -58,7 +61,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The commit that the target would get. `moved`: its tree is not one that was judged."""
+    """The commit that the target would get, its tree without artifacts. `moved`: that is not one that was judged."""
 
     commit: str
     tree: str
@@ -85,12 +88,13 @@ def fit_to_merge(app: App, task_id: int) -> Fit:
             hint=f"`burnish review {task.id}` asks for one; or merge by hand, then `burnish done {task.id}`.",
         )
     _check_bound(app, task, approval, tip)
-    return Fit(task, approval, tip)
+    lands = tip if last_work(app.repo, tip) == approval.commit else approval.commit
+    return Fit(task, approval, tip, lands)
 
 
 def _check_bound(app: App, task: Task, approval: Approval, tip: str) -> None:
     """Read from the repository itself: approved commit and tip have the tree that was judged."""
-    trees = {read_commit(app.repo, sha).tree for sha in (tip, approval.commit)}
+    trees = {plain_tree(app.repo, read_commit(app.repo, sha).tree) for sha in (tip, approval.commit)}
     if trees != {approval.tree} or task.base != approval.base:
         raise Refused(
             f"Task {task.id} is not what was approved.", hint=f"`burnish review {task.id}` has it judged again."
@@ -144,28 +148,30 @@ def _is_in(app: App, other: Task, target: Target) -> bool:
 
 
 def plan(app: App, fit: Fit, target: Target, how: str) -> Plan:
-    """The commit to put on the target, made of the approved commit's sha and of nothing read later."""
-    project, approved, now = app.repo, fit.approval.commit, target.now
+    """The commit to put on the target, made of the shas that were looked at and of nothing read later."""
+    project, lands, now = app.repo, fit.lands, target.now
     base = read_commit(project, fit.approval.base)
-    if is_ancestor(project, approved, now.sha):
-        return Plan(now.sha, now.tree, "already")
+    began, there = plain_tree(project, base.tree), plain_tree(project, now.tree)
+    if is_ancestor(project, fit.approval.commit, now.sha):
+        return Plan(now.sha, there, "already")
     if not _holds_base(app, fit, target, base) and how == "merge":
         raise Refused(
             f"{target.name} does not hold {base.sha[:12]}, which task {fit.task.id} was built on.",
             hint=f"A merge would bring that along. Only its own commits: burnish merge {fit.task.id} --rebase",
         )
-    merged = _merged(app, base, now, read_commit(project, approved))
+    merged = _merged(app, base, now, read_commit(project, lands))
     if merged.conflicts:
         raise Conflicts(fit.task, target.name, merged.conflicts)
-    if merged.tree == now.tree and fit.approval.tree != base.tree:
-        return Plan(now.sha, now.tree, "already")
-    ahead = is_ancestor(project, now.sha, approved) and merged.tree == fit.approval.tree
+    tree = plain_tree(project, merged.tree)
+    if tree == there and fit.approval.tree != began:
+        return Plan(now.sha, there, "already")
+    ahead = is_ancestor(project, now.sha, lands) and tree == fit.approval.tree
     if how == "merge" and ahead:
-        made_here = len(read_commit(project, approved).parents) == 2 and now.sha == base.sha
-        return Plan(approved, merged.tree, "merge" if made_here else "fast-forward")
+        made_here = len(read_commit(project, fit.approval.commit).parents) == 2 and now.sha == base.sha
+        return Plan(lands, tree, "merge" if made_here else "fast-forward")
     commit = _commit(app, fit, target, merged.tree, how)
-    judged = merged.tree == fit.approval.tree and (ahead or now.tree == base.tree)
-    return Plan(commit, merged.tree, "fast-forward" if commit == approved else how, moved=not judged)
+    judged = tree == fit.approval.tree and (ahead or there == began)
+    return Plan(commit, tree, "fast-forward" if commit == lands else how, moved=not judged)
 
 
 def _holds_base(app: App, fit: Fit, target: Target, base: Commit) -> bool:
@@ -191,12 +197,12 @@ def _merged(app: App, base: Commit, now: Commit, approved: Commit) -> Merged:
 def _commit(app: App, fit: Fit, target: Target, tree: str, how: str) -> str:
     if how == "rebase":
         return _replayed(app, fit, target, tree)
-    parents = (target.now.sha, fit.approval.commit) if how == "merge" else (target.now.sha,)
+    parents = (target.now.sha, fit.lands) if how == "merge" else (target.now.sha,)
     return write_commit(app.repo, tree, parents, _message(app, fit, how), app.code.author())
 
 
 def _replayed(app: App, fit: Fit, target: Target, tree: str) -> str:
-    done = replay(app.repo, target.now.sha, fit.approval.base, fit.approval.commit, app.code.author())
+    done = replay(app.repo, target.now.sha, fit.approval.base, fit.lands, app.code.author())
     if done.conflicts:
         raise Conflicts(fit.task, target.name, done.conflicts)
     if read_commit(app.repo, done.commit).tree != tree:

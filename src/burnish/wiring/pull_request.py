@@ -60,12 +60,13 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
             f"git push to {remote} failed: {_last(pushed)}",
             hint=f"Try it by hand: git push {remote} {commit[:12]}:refs/heads/{task.branch}",
         )
-    text = app.book.secrets.redact(body(app.store.history(app.key, task.id), approved=commit if approved else None))
+    text = app.book.secrets.redact(body(app.store.history(app.key, task.id), approved=approved))
     url, updated = _create(app, gh, task, base, text, draft=draft)
     return Pull(task, url, str(task.branch), base, remote, updated)
 
 
-def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, bool]:
+def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
+    """The task, what to push, and the commit that was approved, if one was."""
     task = app.store.task(app.key, task_id)
     try:
         fit = fit_to_merge(app, task_id)
@@ -79,8 +80,8 @@ def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, bool]:
                 f"{what}: a pull request shows what is approved.",
                 hint=f"As a draft it may be shown all the same: burnish pr {task.id} --draft",
             ) from None
-        return app.store.task(app.key, task_id), tip, False
-    return fit.task, fit.approval.commit, True
+        return app.store.task(app.key, task_id), tip, None
+    return fit.task, fit.lands, fit.approval.commit
 
 
 def _remote(app: App, base: str) -> str:

@@ -19,7 +19,8 @@ from burnish.errors import BurnishError
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
-from burnish.git.refs import list_refs
+from burnish.git.refs import list_refs, read_ref
+from burnish.git.written import PHASE, has_folder, learn, plain_tree, read_written
 from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.retelling import Damaged, as_far_as_shown, read_story
@@ -143,15 +144,14 @@ Told = tuple[list[Recorded], str, str]
 def _story(app: App, name: str, done: Rebuilt, *, from_ref: bool) -> Told | None:
     """The best copy of the task's story: what git keeps cannot be altered unseen, the home may have more of it."""
     place = app.home / "projects" / app.key / "tasks" / name / "artifacts" / "events.jsonl"
-    ref = f"{ARTIFACTS}{name}"
-    kept = read_artifact(app.repo, ref, f"{name}/events.jsonl")
+    ref, kept = _in_git(app, name)
     here = place.read_bytes() if place.is_file() and not place.is_symlink() and not from_ref else None
     copies: list[tuple[str, bytes]] = []
     if here is not None and (kept is None or here.startswith(kept)):
         copies.append((str(place), here))
     elif here is not None:
         done.damaged.append((str(place), f"it does not go on from the copy in {ref}, which is taken instead"))
-    copies += [(f"{ref}:{name}/events.jsonl", kept)] if kept is not None else []
+    copies += [(ref, kept)] if kept is not None else []
     for source, data in copies:
         try:
             events, note = as_far_as_shown(read_story(data, _number(name)), lambda bound: _holds(app, bound))
@@ -162,10 +162,35 @@ def _story(app: App, name: str, done: Rebuilt, *, from_ref: bool) -> Told | None
     return None
 
 
+def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
+    """The story on the ref of artifacts or on the task's branch, the longer one, and where that is."""
+    own, branch = f"{ARTIFACTS}{name}", f"{BRANCHES}{name}"
+    if has_folder(app.repo, branch):
+        learn(app.repo, _commits(app, name))
+    on_ref = read_artifact(app.repo, own, f"{name}/events.jsonl")
+    path = f".burnish/tasks/{name}/events.jsonl"
+    on_branch = read_written(app.repo, branch, path)
+    if on_branch is not None and len(on_branch) > len(on_ref or b""):
+        return f"{branch}:{path}", on_branch
+    return f"{own}:{name}/events.jsonl", on_ref
+
+
+def _commits(app: App, name: str) -> list[Commit]:
+    """What the task's branch has beyond all others, oldest first."""
+    tip = read_ref(app.repo, f"{BRANCHES}{name}")
+    if tip is None:
+        return []
+    others = ("--exclude=burnish/*", "--branches", "--exclude=*/burnish/*", "--remotes")
+    args = ("--first-parent", "--reverse", tip, "--not", *others)
+    shas = app.repo.user_git("rev-list", *args).stdout.decode().split()
+    return [read_commit(app.repo, sha) for sha in shas]
+
+
 def _holds(app: App, bound: Mapping[str, Any]) -> bool:
     """Is there such a commit, and has it the tree that was judged?"""
     try:
-        return read_commit(app.repo, str(bound["commit"])).tree == bound["tree"] and bool(bound["judge"])
+        tree = read_commit(app.repo, str(bound["commit"])).tree
+        return plain_tree(app.repo, tree) == bound["tree"] and bool(bound["judge"])
     except (BurnishError, KeyError):
         return False
 
@@ -193,14 +218,9 @@ def _replay(app: App, name: str, events: list[Recorded], source: str, note: str,
 
 def _from_commits(app: App, name: str) -> Told | None:
     """No story is left: what the branch itself tells. Nobody has approved it, as far as can be shown."""
-    tip = list_refs(app.repo, f"{BRANCHES}{name}").get(f"{BRANCHES}{name}")
-    if tip is None:
-        return None
-    others = ("--exclude=burnish/*", "--branches", "--exclude=*/burnish/*", "--remotes")
-    args = ("--first-parent", "--reverse", tip, "--not", *others)
-    shas = app.repo.user_git("rev-list", *args).stdout.decode().split()
-    commits = [read_commit(app.repo, sha) for sha in shas]
+    commits = _commits(app, name)
     own = [c for c in commits if c.trailers.get("Burnish-Task") == str(_number(name))]
+    own = [c for c in own if c.trailers.get("Burnish-Phase") != PHASE]
     if not own or not commits[0].parents:
         return None
     told = _told(app, name, commits[0].parents[0], own)
@@ -221,7 +241,8 @@ def _told(app: App, name: str, base: str, commits: list[Commit]) -> list[Event]:
     ]
     for cycle, commit in enumerate(commits, 1):
         phase = "implement" if cycle == 1 else "improve"
-        result = {"phase": phase, "attempt": 1, "commit": commit.sha, "tree": commit.tree, "changed": True}
+        tree = plain_tree(app.repo, commit.tree)
+        result = {"phase": phase, "attempt": 1, "commit": commit.sha, "tree": tree, "changed": True}
         events += [
             Event("phase.started", {"phase": phase, "attempt": 1, "runner": ""}, run=1, cycle=cycle),
             Event("phase.finished", {**result, "by_hand": True}, run=1, cycle=cycle),

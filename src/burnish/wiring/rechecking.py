@@ -23,6 +23,7 @@ from burnish.errors import Refused
 from burnish.git.merge import overlap, touched
 from burnish.git.objects import read_commit
 from burnish.git.refs import update_ref
+from burnish.git.written import plain_tree
 from burnish.proc.identity import hold
 from burnish.wiring.helpers import Stops
 from burnish.wiring.merge_plan import Fit, Plan, Target
@@ -67,15 +68,16 @@ def working(app: App, progress: Progress) -> Iterator[Deps]:
 
 def why_not_clear(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan) -> str | None:
     """Why checks alone do not settle it; None if no path was touched by both sides and nothing new fails."""
-    base = read_commit(app.repo, fit.approval.base)
-    theirs = touched(app.repo, base.tree, target.now.tree)
-    both = sorted(overlap(touched(app.repo, base.tree, fit.approval.tree), theirs))
+    sides = (read_commit(app.repo, fit.approval.base), target.now)
+    began, there = (plain_tree(app.repo, commit.tree) for commit in sides)
+    theirs = touched(app.repo, began, there)
+    both = sorted(overlap(touched(app.repo, began, fit.approval.tree), theirs))
     if both:
         return f"{target.name} has changed {', '.join(both[:3])} as well"
     # a person's command holds no claim, and a task that is rechecked is not being run
     deps = replace(deps, book=app.book, progress=NotesOnly(deps.progress))
-    now = Base(target.now.sha, target.now.tree, target.name)
-    red = failing(deps, fit.task, app.policy(fit.task), now, plan.commit, began=base.tree)
+    now = Base(target.now.sha, there, target.name)
+    red = failing(deps, fit.task, app.policy(fit.task), now, plan.commit, began=began)
     return f"{target.name} has moved, and {red}" if red else None
 
 
@@ -91,7 +93,7 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     deps.progress.note(f"Task {task.id}: {base.target} has moved, running the checks on both together…")
     capture_baseline(deps, task, site)
     checks, out_dir = deps.checks(task.id), deps.desk.out_dir(task, task.cycle, "merge")
-    with deps.code.throwaway(commit, f"{task.name}-merge") as files:
+    with deps.code.throwaway(site.workspace.plain(commit), f"{task.name}-merge") as files:
         run_setup_in(deps, task, site, files, "merge-setup")
         reports = checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(policy, task, "merge"))
     red = []

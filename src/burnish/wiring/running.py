@@ -26,7 +26,7 @@ from burnish.engine.continuing import refuse_if_branch_held
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
-from burnish.errors import BadInput, BurnishError, Refused
+from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
@@ -51,7 +51,6 @@ def check(app: App, request: RunRequest) -> None:
     if not request.dry_run:
         # who runs a task brings its own settings by the environment, and with them its judges
         refuse_inside_phase()
-    _check_settings(app)
     _check_ids(app, request)
 
 
@@ -95,14 +94,6 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
     if request.everything:
         waiting += [(t, _why_waiting(app, t)) for t, _ in app.store.waiting(app.key)]
     return RunReport((*done, *settled), tuple(waiting), tuple(notes), interrupted=stops.asked)
-
-
-def _check_settings(app: App) -> None:
-    if app.config.workspace.artifacts == "branch":
-        raise BadInput(
-            f"workspace.artifacts: branch ({app.config.origin('workspace.artifacts')}) is not built yet.",
-            hint="Use `ref` (the default: refs/burnish/artifacts/…) or `home`.",
-        )
 
 
 def _at_gate(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunRequest:

@@ -1,0 +1,254 @@
+"""What burnish itself wrote on branches: known by path and content, part of no change, laid in no workspace.
+
+The record lies in burnish's own git dir, where no agent writes: lines of a sha and a path, and only a sha for a commit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from burnish.core.commit import Commit
+from burnish.git.artifacts import on_top, parts_of, put_files
+from burnish.git.files import disk_errors
+from burnish.git.objects import NOBODY, Author, parse_tree, read_commit, read_objects, write_commit, write_object
+from burnish.git.objects import write_tree as write_tree_object
+from burnish.git.project import Project
+from burnish.git.refs import read_ref
+
+FOLDER = (b".burnish", b"tasks")
+PHASE = "artifacts"
+Parts = tuple[bytes, ...]
+Entries = dict[bytes, tuple[str, str]]
+Record = frozenset[bytes]
+_TREE, _FILE = "40000", "100644"
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def last_work(project: Project, tip: str) -> str:
+    """The newest commit that is not one of burnish's own with nothing but artifacts."""
+    ours = _record(project)
+    while ours and _line(tip) in ours:
+        tip = read_commit(project, tip).parents[0]
+    return tip
+
+
+def plain_tree(project: Project, tree: str) -> str:
+    """The tree without the files that burnish wrote: exactly those, as it wrote them."""
+    ours = _record(project)
+    if not ours:
+        return tree
+    return _without(project, tree, (), ours) or write_tree_object(project, {})
+
+
+def plain_commit(project: Project, sha: str) -> str:
+    """The same commit without the files that burnish wrote; itself where there are none."""
+    if not _record(project):
+        return sha
+    tree = read_commit(project, sha).tree
+    plain = plain_tree(project, tree)
+    if plain == tree:
+        return sha
+    found = read_objects(project, [sha])[0]
+    assert found
+    return write_object(project, "commit", found[1].replace(tree.encode(), plain.encode(), 1))
+
+
+def lay_trees_anew(project: Project, tip: str, *, most: int = 200) -> bool:
+    """No ref holds the trees without artifacts, so that git may have pruned them; False if there never were any."""
+    for _ in range(most if _record(project) else 0):
+        commit = read_commit(project, tip)
+        plain_tree(project, commit.tree)
+        if not commit.parents:
+            break
+        tip = commit.parents[0]
+    return bool(_record(project))
+
+
+def grafted(project: Project, tree: str, full: str) -> str:
+    """`tree` with what burnish wrote in `full`, wherever it has nothing of its own."""
+    ours = _record(project)
+    return (_with(project, tree, full, (), ours, mine=False) or tree) if ours else tree
+
+
+def has_folder(project: Project, ref: str) -> bool:
+    tip = read_ref(project, ref)
+    return tip is not None and _at(project, read_commit(project, tip).tree, FOLDER) is not None
+
+
+def read_written(project: Project, ref: str, path: str) -> bytes | None:
+    """A file of burnish's own on a branch; what somebody else has put there is not read."""
+    tip = read_ref(project, ref)
+    parts = parts_of(path)
+    entry = _at(project, read_commit(project, tip).tree, parts) if tip else None
+    if entry is None or _line(entry[1], parts) not in _record(project):
+        return None
+    found = read_objects(project, [entry[1]])[0]
+    return found[1] if found else None
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def commit_written(
+    project: Project, ref: str, files: Mapping[str, bytes], *, message: str, author: Author = NOBODY
+) -> str | None:
+    """Put `files` on top of a branch, in a commit of their own; what others have put there is left as it is."""
+    parts = {parts_of(path): data for path, data in files.items()}
+
+    def make(old: Commit | None) -> str | None:
+        if old is None:
+            return None
+        plain = plain_tree(project, old.tree)
+        free = {path: data for path, data in parts.items() if _is_free(project, plain, path)}
+        tree = put_files(project, old.tree, free) if free else old.tree
+        if tree == old.tree:
+            return None
+        new = write_commit(project, tree, (old.sha,), message, author)
+        # before the branch moves: whoever sees the commit must know whose it is, even if we die in between
+        _remember(project, [_line(new), *_lines(project, plain, tree, free)])
+        return new
+
+    return on_top(project, ref, make)
+
+
+def learn(project: Project, commits: Iterable[Commit]) -> None:
+    """The record anew, from commits that say they are burnish's own and change nothing outside of its folder."""
+    ours = _record(project)
+    for commit in commits:
+        if len(commit.parents) != 1 or commit.trailers.get("Burnish-Phase") != PHASE or _line(commit.sha) in ours:
+            continue
+        before = read_commit(project, commit.parents[0]).tree
+        if _outside(project, commit.tree) == _outside(project, before):
+            held, was = (set(_files(project, tree)) for tree in (commit.tree, before))
+            _remember(project, [_line(commit.sha), *sorted(held - was)])
+
+
+def _outside(project: Project, tree: str) -> Entries:
+    """All of a tree but burnish's folder; of that, nothing is told from a folder without anything else in it."""
+    entries = _entries(project, tree)
+    mode, sha = entries.pop(FOLDER[0], ("", ""))
+    rest = _entries(project, sha) if mode == _TREE else {}
+    gone = rest.pop(FOLDER[1], ("", ""))
+    kept = (mode, sha) if mode not in ("", _TREE) or gone[0] not in ("", _TREE) else None
+    beside = {FOLDER[0] + b"/" + name: entry for name, entry in rest.items()}
+    return {**entries, **beside, **({FOLDER[0]: kept} if kept else {})}
+
+
+def _files(project: Project, tree: str, path: Parts = ()) -> Iterator[bytes]:
+    entries = _entries(project, tree)
+    for name in _on_the_way(entries, path):
+        mode, sha = entries[name]
+        if mode == _TREE:
+            yield from _files(project, sha, (*path, name))
+        elif mode == _FILE and len(path) > len(FOLDER):
+            yield _line(sha, (*path, name))
+
+
+def _lines(project: Project, plain: str, tree: str, files: Mapping[Parts, bytes]) -> Iterator[bytes]:
+    for path, data in files.items():
+        yield _line(write_object(project, "blob", data), path)
+    for folder in {path[: len(FOLDER) + 1] for path in files if len(path) > len(FOLDER) + 1}:
+        whole = _at(project, tree, folder)
+        # nobody else has anything in it: it need never be looked into
+        if whole and _at(project, plain, folder) is None:
+            yield _line(whole[1], folder)
+
+
+def _remember(project: Project, lines: Iterable[bytes]) -> None:
+    file = project.own / "written"
+    with disk_errors(f"writing {file}"):
+        handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            # the first line end closes a line that was cut
+            os.write(handle, b"\n" + b"".join(line + b"\n" for line in lines))
+        finally:
+            os.close(handle)
+
+
+# -- inside --------------------------------------------------------------------------------------
+
+
+def _record(project: Project) -> Record:
+    file = project.own / "written"
+    try:
+        there = file.stat()
+    except FileNotFoundError:
+        return frozenset()
+    return _read(file, there.st_size, there.st_ino)
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path, size: int, inode: int) -> Record:
+    """It only ever grows, so that its size tells one state from another."""
+    return frozenset(file.read_bytes()[:size].split(b"\n"))
+
+
+def _line(sha: str, path: Parts = ()) -> bytes:
+    return sha.encode() + (b" " + b"/".join(path) if path else b"")
+
+
+def _entries(project: Project, tree: str | None) -> Entries:
+    found = read_objects(project, [tree])[0] if tree else None
+    return parse_tree(project, found[1]) if found else {}
+
+
+def _on_the_way(entries: Entries, path: Parts) -> list[bytes]:
+    """What of a folder's entries may be burnish's, or lead there."""
+    wanted = FOLDER[len(path) : len(path) + 1] or entries
+    return [name for name in wanted if name in entries]
+
+
+def _without(project: Project, tree: str, path: Parts, ours: Record) -> str | None:
+    """None if nothing is left."""
+    entries = _entries(project, tree)
+    before = dict(entries)
+    for name in _on_the_way(entries, path):
+        mode, sha = entries[name]
+        here = (*path, name)
+        left: str | None = sha
+        if mode in (_TREE, _FILE) and _line(sha, here) in ours:
+            left = None
+        elif mode == _TREE:
+            left = _without(project, sha, here, ours)
+        if left is None:
+            del entries[name]
+        else:
+            entries[name] = (mode, left)
+    if entries == before:
+        return tree
+    return write_tree_object(project, entries) if entries else None
+
+
+def _with(project: Project, onto: str | None, full: str, path: Parts, ours: Record, *, mine: bool) -> str | None:
+    entries, there = _entries(project, onto), _entries(project, full)
+    for name in _on_the_way(there, path):
+        mode, sha = there[name]
+        here = (*path, name)
+        own = mine or _line(sha, here) in ours
+        held = entries.get(name)
+        if held is None and own:
+            entries[name] = (mode, sha)
+        elif mode == _TREE and (held is None or held[0] == _TREE):
+            inner = _with(project, held[1] if held else None, sha, here, ours, mine=own)
+            if inner:
+                entries[name] = (_TREE, inner)
+    return write_tree_object(project, entries) if entries else None
+
+
+def _at(project: Project, tree: str, path: Parts) -> tuple[str, str] | None:
+    """Mode and sha of what lies there."""
+    entry: tuple[str, str] | None = (_TREE, tree)
+    for name in path:
+        entry = _entries(project, entry[1]).get(name) if entry and entry[0] == _TREE else None
+    return entry
+
+
+def _is_free(project: Project, plain: str, path: Parts) -> bool:
+    """Nobody else has a file there, or one where a folder on the way would have to be."""
+    above = (_at(project, plain, path[:n]) for n in range(1, len(path)))
+    return _at(project, plain, path) is None and all(entry is None or entry[0] == _TREE for entry in above)
