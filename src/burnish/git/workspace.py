@@ -16,7 +16,8 @@ from burnish.core.commit import Base, Commit
 from burnish.core.secrets import NO_SECRETS, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
-from burnish.git import agentgit, diff, large, leaks, rescue, state, written
+from burnish.git import agentgit, large, leaks, rescue, state, written
+from burnish.git.differences import Differences
 from burnish.git.files import copy_index, disk_errors, is_real_dir, move_off, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
@@ -49,8 +50,7 @@ class Workspace:
         self.ref = f"refs/heads/{self.branch}"
         self.index = project.own / "index" / name
         self._state_file = project.own / "index" / f"{name}.json"
-        self._changes: dict[tuple[str, str], Change] = {}
-        self._remembering = threading.Lock()
+        self._differences = Differences(project, self.ref)
 
     def exists(self) -> bool:
         return is_real_dir(self.path) and self._known() is not None and read_ref(self.project, self.ref) is not None
@@ -189,34 +189,14 @@ class Workspace:
     # -- reading ---------------------------------------------------------------------------------
 
     def changes(self, old: str, new: str) -> Change:
-        """Everything between two commits or trees, by sha. The last few are remembered."""
-        known = self._changes.get((old, new))
-        if known is None:
-            change = self._diff(old, new)
-            with self._remembering:
-                while len(self._changes) > 3:
-                    self._changes.pop(next(iter(self._changes)))
-                self._changes[old, new] = change
-            return change
-        return known
+        """Everything between two commits or trees, by sha."""
+        return self._differences.between(old, new)
 
     def files(self, commit: str) -> list[str]:
         return list_files(self.project, self.plain(commit))
 
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
         return read_files(self.project, commit, paths)
-
-    def _diff(self, old: str, new: str) -> Change:
-        # No work tree and a bare git dir: a `.gitattributes` in the change cannot hide text as "binary".
-        args = (*diff.ARGS, "--end-of-options", old, new)
-        try:
-            output = self.project.git(*args).stdout
-        except PhaseFailed:
-            tip = read_ref(self.project, self.ref)
-            if tip is None or not written.lay_trees_anew(self.project, tip):
-                raise
-            output = self.project.git(*args).stdout
-        return diff.parse(output, old, new)
 
     # -- inside ----------------------------------------------------------------------------------
 
