@@ -6,6 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
+from burnish.errors import BurnishError
+
 # How often the store is asked whether somebody else has written; costs microseconds.
 PAUSE = 0.1
 
@@ -42,14 +44,21 @@ class Hub:
         return self._news
 
     def _watch(self) -> None:
-        seen = self._version()
+        seen = self._look()
         while not self._over.is_set():
             nudged = self._soon.wait(PAUSE)
             self._soon.clear()
-            version = self._version()
+            version = self._look()
             if nudged or version != seen:
                 seen = version
                 self._tell()
+
+    def _look(self) -> int | None:
+        """None where the store cannot be read just now: that ends when the trouble does, and is news as well."""
+        try:
+            return self._version()
+        except BurnishError:
+            return None
 
     def _tell(self) -> None:
         loop = self._loop

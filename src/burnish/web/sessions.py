@@ -8,8 +8,12 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from burnish.errors import BurnishError
+from burnish.wiring.keeping import keep
 
 MOST = 50
 SECONDS = 30 * 24 * 3600
@@ -58,11 +62,9 @@ class Sessions:
             return {}
 
     def _save(self) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = self._file.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps(self._known), "utf-8")
-        fresh.replace(self._file)
+        # on a full disk it counts until the server ends
+        with suppress(BurnishError):
+            keep(self._file, json.dumps(self._known))
 
 
 def _hash(secret: str) -> str:

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
 from starlette.concurrency import run_in_threadpool
 
 from burnish.core.event import Recorded
+from burnish.errors import BurnishError
 from burnish.store import Store
 from burnish.web.asciijson import dumped
 from burnish.web.automaker import renamed
@@ -24,6 +25,8 @@ AT_ONCE = 500
 NAMES = ("burnish", "automaker", "both")
 # a proxy or a sleeping laptop must not make a dead line look like silence
 BEAT = 20.0
+# of a closing frame
+MOST_WORDS = 100
 Since = Annotated[int, Query(ge=-1, le=2**62)]
 
 
@@ -42,9 +45,13 @@ class Line:
 async def events(socket: WebSocket, project: str = "", since: Since = -1, names: str = "burnish") -> None:
     """`project`: its key. `since`: the last id seen; left out, only what happens from now on."""
     house: House = socket.app.state.house
-    known = {row.key for row in await run_in_threadpool(house.projects)}
     # accepted before it is closed: a browser is not told why a handshake failed
     await socket.accept()
+    try:
+        known = {row.key for row in await run_in_threadpool(house.projects)}
+    except BurnishError as error:
+        await socket.close(1011, error.what[:MOST_WORDS])
+        return
     if project not in known or names not in NAMES:
         await socket.close(4404, "No such project, or names is none of burnish, automaker, both.")
         return
@@ -65,7 +72,8 @@ async def _end(socket: WebSocket, both: set[asyncio.Task[None]]) -> None:
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         await socket.close(1011)
     for error in ended:
-        if isinstance(error, Exception) and not isinstance(error, WebSocketDisconnect | RuntimeError):
+        # a store that cannot be read is said by every page; the client comes again by itself
+        if isinstance(error, Exception) and not isinstance(error, WebSocketDisconnect | RuntimeError | BurnishError):
             raise error
 
 

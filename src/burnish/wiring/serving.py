@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from burnish.errors import BurnishError, NotFound, Refused
 from burnish.wiring import running
 from burnish.wiring.app import App
 from burnish.wiring.helpers import Stops
+from burnish.wiring.keeping import keep
 from burnish.wiring.requests import RunRequest
 
 MOST_NOTICES = 200
@@ -102,8 +104,10 @@ class Runs:
             except BurnishError as error:
                 self._tell(key, f"{error.what} {error.hint}".rstrip())
                 continue
-            self._begin(name, app, request)
-        self._keep()
+            with suppress(BurnishError):
+                self._begin(name, app, request)
+        with suppress(BurnishError):
+            self._keep()
         return len(self._runs)
 
     def close(self) -> None:
@@ -122,7 +126,12 @@ class Runs:
         run.thread = threading.Thread(target=self._work, args=(name, run), name=f"run-{app.key}", daemon=True)
         with self._guard:
             self._runs[name] = run
-            self._keep()
+            try:
+                self._keep()
+            except BurnishError:
+                # a run that a restart would forget is not begun
+                del self._runs[name]
+                raise
         run.thread.start()
 
     def _work(self, name: str, run: _Run) -> None:
@@ -139,7 +148,9 @@ class Runs:
             with self._guard:
                 self._runs.pop(name, None)
                 if not self._closing:
-                    self._keep()
+                    # at worst a restart looks at a task once more that has come to rest
+                    with suppress(BurnishError):
+                        self._keep()
             self._changed()
 
     def _tell(self, project: str, text: str) -> None:
@@ -150,10 +161,7 @@ class Runs:
 
     def _keep(self) -> None:
         entries = {name: {"project": run.app.key, **asdict(run.request)} for name, run in self._runs.items()}
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps(entries), "utf-8")
-        fresh.replace(self._file)
+        keep(self._file, json.dumps(entries))
 
     def _kept(self) -> Iterator[tuple[str, str, RunRequest]]:
         try:

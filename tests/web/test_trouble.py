@@ -1,0 +1,70 @@
+"""A full disk or a store that cannot be read: said in words, and over when the trouble is over."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from burnish.errors import BurnishError
+from burnish.store import Store
+from burnish.web.hub import Hub
+from burnish.web.sessions import Sessions
+from burnish.wiring.house import House
+from burnish.wiring.requests import RunRequest
+from testing.lab import Lab
+
+
+def no_room(place: Path) -> None:
+    """A file where a folder is needed: nothing can be written there, not even by root."""
+    place.write_text("")
+
+
+def test_who_shows_the_token_is_let_in_on_a_full_disk_as_well(tmp_path: Path) -> None:
+    no_room(tmp_path / "serve")
+    sessions = Sessions(tmp_path / "serve" / "sessions.json")
+    session = sessions.begin()
+    assert sessions.knows(session.cookie) and sessions.owns(session.cookie, session.key)
+
+
+def test_a_run_that_a_restart_would_forget_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    lab.add("Add division")
+    for name, value in lab.env.items():
+        monkeypatch.setenv(name, value)
+    house = House.here()
+    key = house.projects()[0].key
+    no_room(house.home / "serve")
+    with pytest.raises(BurnishError, match="Cannot write"):
+        house.begin(house.open(key), RunRequest(ids=(1,)))
+    assert house.runs.running(key) == 0
+    house.close()  # and there is nothing to wait for
+    assert lab.calls() == []
+
+
+def test_news_come_again_when_the_store_can_be_read_again() -> None:
+    troubles = iter([True, True])
+    version = iter(range(1, 1000))
+
+    def look() -> int:
+        if next(troubles, False):
+            raise BurnishError("The database cannot be read.")
+        return next(version)
+
+    async def listen() -> None:
+        hub = Hub(look)
+        hub.open(asyncio.get_running_loop())
+        for _ in range(3):
+            await asyncio.wait_for(hub.news.wait(), 10)
+        await asyncio.to_thread(hub.close)
+
+    asyncio.run(listen())
+
+
+def test_the_store_says_when_another_connection_has_written(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "home") as mine, Store.open(tmp_path / "home") as other:
+        before = mine.version
+        assert mine.version == before
+        other.project_for(tmp_path / "r" / ".git", tmp_path / "r", create=True)
+        assert mine.version != before
