@@ -77,7 +77,8 @@ def test_what_an_agent_finds_opens_no_door(tmp_path: Path) -> None:
         assert served.of_project("POST", "/tasks/2/run").status_code == 202
         lab.until((lab.root / "tried-2.json").exists, 90)
         tried = json.loads((lab.root / "tried-2.json").read_text())
-        assert served.of_project("POST", "/tasks/2/cancel").status_code == 200
+        # it may have come to its end by itself meanwhile
+        assert served.of_project("POST", "/tasks/2/cancel").status_code in (200, 409)
     assert len(tried) == 21 and len(tried["decide"]) > 5
     assert {code for codes in tried.values() for code in codes} <= {401, 403}, tried
     after = lab.task(1)
