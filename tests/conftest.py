@@ -22,6 +22,8 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BURNISH_HOME", str(home / "burnish"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("NO_COLOR", "1")
+    # a screen is as wide as a test says, whatever a test tool thinks of the one it runs on
+    monkeypatch.delenv("COLUMNS", raising=False)
     return home
 
 
