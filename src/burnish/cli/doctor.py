@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,8 +35,7 @@ def doctor(
 
         signs += probe_signs(start_dir())
     if as_json:
-        keys = ("group", "name", "state", "what", "remedy")
-        say_json([{key: getattr(sign, key) for key in keys} for sign in signs])
+        say_json([asdict(sign) for sign in signs])
     else:
         for line in chart(signs, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)

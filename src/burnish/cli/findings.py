@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 FindingId = Annotated[str, typer.Argument(metavar="FINDING", help="The finding, e.g. F2.", show_default=False)]
 HEADS = ("id", "state", "severity", "category", "place", "title", "voices", "cycles")
-ALIVE = ("open", "reopened", "disputed")
 
 
 def findings(
@@ -36,8 +35,8 @@ def findings(
     if reader.project is None:
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
     reader.store.task(reader.key, number)
-    found = [finding_json(one) for one in reader.store.findings(reader.key, number)]
-    shown = [one for one in found if one["state"] in ALIVE] if alive else found
+    found = reader.store.findings(reader.key, number)
+    shown = [finding_json(one) for one in found if one.alive or not alive]
     if as_json:
         say_json({"id": str(number), "findings": shown})
     elif shown:
@@ -140,20 +139,21 @@ def reopen(
 
 
 def _day(text: str) -> date:
+    from burnish.wiring.specs import refuse_past
+
     try:
         day = date.fromisoformat(text.strip())
     except ValueError:
         raise BadInput(f"{text!r} is not a date.", hint="Write it like 2027-01-31.") from None
-    if day < date.today():
-        raise BadInput(f"{day} is in the past.", hint="A waiver ends on a day to come, or has no --until.")
+    refuse_past(day)
     return day
 
 
 def _report(finding: Finding, task: Task, what: str, as_json: bool) -> None:
     if as_json:
-        from burnish.views import finding_json
+        from burnish.views.task import ruled_json
 
-        say_json({**finding_json(finding), "task": str(task.id), "task_status": task.status.value})
+        say_json(ruled_json(finding, task))
         return
     say(f"{what} {finding.id} of task {task.id}: {one_line(finding.remark.title)}")
     left = f", {count(task.open_findings, 'finding')} open" if task.open_findings else ""

@@ -106,7 +106,6 @@ def _entry(entry: Entry, folder: str, room: int, colour: bool, now: datetime) ->
 
 
 def _there(command: str, folder: str) -> str:
-    """The same command for a project that lies elsewhere."""
-    import shlex
+    from burnish.views.inbox import from_elsewhere
 
-    return command.replace("burnish ", f"burnish -C {shlex.quote(folder)} ", 1) if folder else command
+    return from_elsewhere(command, folder) if folder else command

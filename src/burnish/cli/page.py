@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from burnish.cli.findings import ALIVE, place, said_of
+from burnish.cli.findings import place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, duration, money, one_line, pad, width, wrap
+from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
 from burnish.core.status import Status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 from burnish.core.commit import left_out_words
@@ -62,6 +63,11 @@ def inbox(
     """What is ready to be merged comes last: it needs a hand, but no thought."""
     found = [entry for project in projects for entry in _of_project(store, project, today, alive)]
     return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
+
+
+def from_elsewhere(command: str, folder: str) -> str:
+    """The same command for whoever stands in another folder than the project's."""
+    return command.replace("burnish ", f"burnish -C {quote(folder)} ", 1)
 
 
 def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[Entry]:

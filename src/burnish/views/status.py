@@ -222,7 +222,7 @@ def elapsed(since: str | None, now: datetime) -> str:
 
 
 def dollars(amount: float) -> str:
-    return f"${amount:.2f}" if amount >= 0.01 else "<$0.01"
+    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else "<$0.01"
 
 
 def _many(count: int, what: str) -> str:

@@ -120,6 +120,11 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
+def ruled_json(finding: Finding, task: Task) -> dict[str, Any]:
+    """A finding that a person has just ruled on, and where that leaves its task."""
+    return {**finding_json(finding), "task": str(task.id), "task_status": task.status.value}
+
+
 def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
     """What `review 29 --json` prints: the newest review of the task, and what is open."""
     read = [p for p in store.phases(project, id) if p.phase == "review" and p.state == "finished"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from burnish.core.event import Recorded
 from burnish.core.history import is_review
-from burnish.core.review import Verdict
 from burnish.store import Store
+from burnish.wiring.one_review import in_three
 
 _NAMES = {
     "review.started": "started",
@@ -44,7 +44,7 @@ def _payload(name: str, event: Recorded, store: Store) -> dict[str, Any]:
         case "progress":
             return {**number, "message": _message(event)}
         case "completed":
-            told = {"status": _status(data.get("verdict")), "findings": _findings(event, store)}
+            told = {"status": in_three(data.get("verdict")), "findings": _findings(event, store)}
             return {**number, **told, "summary": str(data.get("summary") or data.get("but") or "")}
         case "approved":
             return {"nextStatus": _next_status(event, store)}
@@ -61,11 +61,6 @@ def _message(event: Recorded) -> str:
     found = event.data.get("finding") or {}
     title = (found.get("remark") or {}).get("title", "")
     return f"{found.get('id', '')} {event.type.removeprefix('finding.')}: {title}".strip()
-
-
-def _status(verdict: Any) -> str:
-    """S3 knows three; what could not be heard is `failed`."""
-    return "failed" if verdict is None else "approved" if verdict == Verdict.APPROVED else "rejected"
 
 
 def _findings(event: Recorded, store: Store) -> list[dict[str, Any]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 
 from burnish.core.task import Task
@@ -13,6 +14,7 @@ from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.views.board import Holders
+from burnish.views.inbox import Entry, inbox
 from burnish.wiring.app import App
 from burnish.wiring.reader import home_of
 from burnish.wiring.rendering import Nobody
@@ -64,6 +66,10 @@ class House:
     def holders(self) -> Holders:
         """Who may hold a task, and which of them are this process."""
         return Holders.of(self.store, self.alive, os.getpid())
+
+    def inbox(self, rows: Sequence[ProjectRow]) -> list[Entry]:
+        """Everything of these projects that needs a person."""
+        return inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
 
     def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
         """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""

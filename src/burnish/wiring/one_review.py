@@ -51,10 +51,14 @@ def review_once(app: App, task_id: int, cycle: int) -> str:
     return _came_to(app.store.events(app.key, task=task_id, since=since))
 
 
+def in_three(verdict: str | None) -> str:
+    """A verdict in the three words that S3 knows; what could not be heard is `failed`."""
+    return FAILED if verdict is None else APPROVED if verdict == Verdict.APPROVED else REJECTED
+
+
 def _came_to(events: list[Recorded]) -> str:
     """By the review where there was one; checks that fail before it are a no as well."""
     said = [event for event in events if event.type == "review.completed"]
     if said:
-        verdict = said[-1].data.get("verdict")
-        return FAILED if verdict is None else APPROVED if verdict == Verdict.APPROVED else REJECTED
+        return in_three(said[-1].data.get("verdict"))
     return REJECTED if any(event.type == "review.rejected" for event in events) else FAILED

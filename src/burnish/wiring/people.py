@@ -42,9 +42,13 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
     return _kept(app, task_id)
 
 
-def override(app: App, task_id: int, grounds: Grounds, *, commit: str = "", via: str = "cli") -> Task:
+def override(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", via: str = "cli") -> Task:
     refuse_inside_phase()
     app.book.refuse_if_held(task_id)
+    if grounds is None:
+        # whether it may be overridden at all comes before the question why
+        shown = check_override(app, task_id, commit=commit)
+        raise overriding.needs_grounds(shown.task, f"burnish override {task_id}")
     policy, person = app.policy(app.store.task(app.key, task_id)), Person(app.person, via)
     overriding.override(app.book, app.code, task_id, policy, grounds, person, commit=commit, follow_up=follow_up(app))
     return _kept(app, task_id)

@@ -20,11 +20,9 @@ from burnish.wiring.prompts import NAMES, PROJECT, USER, file_of, in_force, know
 from burnish.wiring.reader import refuse_inside_phase
 
 if TYPE_CHECKING:
+    from burnish.core.task import Task
     from burnish.wiring.app import App
     from burnish.wiring.rendering import Sent
-
-# as long as a prompt may be; no model reads more with profit
-LONGEST = 200_000
 
 
 class Where(StrEnum):
@@ -135,6 +133,11 @@ def switch(app: App, name: str, on: bool, where: Where) -> Path:
     return file
 
 
+def fits(name: str, task: Task) -> bool:
+    """Can it be tried on this task? Only the first prompt of all needs no work that was done."""
+    return name == "implement.template" or bool(task.commit)
+
+
 def try_on(app: App, name: str, text: str | None, task: int) -> list[Sent]:
     """What would be sent for a task with this text in its place."""
     from burnish.wiring.rendering import rendered
@@ -148,8 +151,6 @@ def try_on(app: App, name: str, text: str | None, task: int) -> list[Sent]:
 def check_text(name: str, text: str) -> None:
     """Refused with the variables that there are, where it asks for another."""
     known(name)
-    if len(text) > LONGEST:
-        raise BadInput(f"A prompt has at most {LONGEST:,} characters; this has {len(text):,}.", hint="Shorten it.")
     if not text.strip():
         raise BadInput(f"The prompt {name} is empty.", hint="Write something, or reset it to the default.")
     if "\x00" in text or not _is_text(text):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from burnish.core.task import Item, Spec, TaskType
@@ -44,6 +45,12 @@ def check_values(changes: Mapping[str, Any]) -> None:
     priority = changes.get("priority", 0)
     if abs(priority) > MOST_PRIORITY:
         raise BadInput(f"{priority} is too far for a priority.", hint=f"Use -{MOST_PRIORITY} to {MOST_PRIORITY}.")
+
+
+def refuse_past(day: date) -> None:
+    """For a waiver that ends."""
+    if day < date.today():
+        raise BadInput(f"{day} is in the past.", hint="A waiver ends on a day to come, or has no end.")
 
 
 def ticked(checklist: tuple[Item, ...], tick: Sequence[int], untick: Sequence[int]) -> tuple[Item, ...]:

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
 
 from burnish.core.finding import Finding
-from burnish.errors import BadInput
-from burnish.views.task import finding_json
+from burnish.views.task import finding_json, ruled_json
 from burnish.web.api.answers import FindingsOut, RuledOut
 from burnish.web.api.shapes import Body, Text, example
 from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 from burnish.wiring.app import App
+from burnish.wiring.specs import refuse_past
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["findings"], responses=PROBLEMS)
 
@@ -53,10 +53,8 @@ def findings(
 @router.post("/tasks/{task}/findings/{finding}/waive", response_model=RuledOut)
 def waive(app: AppDep, task: TaskNumber, finding: FindingId, said: Waive) -> dict[str, Any]:
     """As `burnish waive`: live with it."""
-    if not said.reason.strip():
-        raise BadInput("A waiver needs a reason.", hint="Say why it may stay.")
-    if said.until and said.until < date.today():
-        raise BadInput(f"{said.until} is in the past.", hint="A waiver ends on a day to come, or has no `until`.")
+    if said.until:
+        refuse_past(said.until)
     return _ruled(app, task, app.waive(task, finding, reason=said.reason, until=said.until))
 
 
@@ -72,5 +70,4 @@ def reopen(
 
 
 def _ruled(app: App, task: int, finding: Finding) -> dict[str, Any]:
-    status = app.store.task(app.key, task).status.value
-    return {**finding_json(finding), "task": str(task), "task_status": status}
+    return ruled_json(finding, app.store.task(app.key, task))

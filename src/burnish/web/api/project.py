@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -12,7 +12,6 @@ from pydantic import Field
 
 from burnish.errors import Refused
 from burnish.store.rows import ProjectRow
-from burnish.views.inbox import inbox as look
 from burnish.views.task import event_json
 from burnish.web.api.answers import Answer, EventsOut
 from burnish.web.api.shapes import Body, Limit, TaskRef, example
@@ -143,9 +142,8 @@ def inbox(house: HouseDep, project: ProjectDep) -> dict[str, Any]:
 
 
 def inbox_of(house: House, rows: Sequence[ProjectRow]) -> dict[str, Any]:
-    found = look(house.store, [row.key for row in rows], today=date.today().isoformat(), alive=house.alive)
     news = [one.as_json() for row in rows if (one := commit_news(house.home, row.key, row.common_dir))]
-    return {"inbox": [entry.as_json() for entry in found], "commits": news}
+    return {"inbox": [entry.as_json() for entry in house.inbox(rows)], "commits": news}
 
 
 @router.get("/config", response_model=ConfigOut)
@@ -169,8 +167,7 @@ def doctor(
         from burnish.wiring.probe import probe_signs
 
         signs += probe_signs(project.root)
-    keys = ("group", "name", "state", "what", "remedy")
-    return {"can_run": can_run(signs), "signs": [{key: getattr(sign, key) for key in keys} for sign in signs]}
+    return {"can_run": can_run(signs), "signs": [asdict(sign) for sign in signs]}
 
 
 @router.get("/clean", response_model=CleanOut)

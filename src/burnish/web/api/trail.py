@@ -7,12 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import PlainTextResponse
 
-from burnish.errors import NotFound
 from burnish.web.api.answers import Answer
 from burnish.web.parts import AppDep, TaskNumber
 from burnish.web.problems import PROBLEMS
 from burnish.wiring.app import App
-from burnish.wiring.logs import read_chunk
+from burnish.wiring.output import output, outputs, papers, piece
 from burnish.wiring.requests import LogFile
 
 router = APIRouter(prefix="/api/v1/projects/{project}/tasks/{task}", tags=["trail"], responses=PROBLEMS)
@@ -97,16 +96,14 @@ def logs(app: AppDep, task: TaskNumber) -> dict[str, Any]:
 @router.get("/logs/{name}", response_model=ChunkOut)
 def log(app: AppDep, task: TaskNumber, name: FileName, offset: Annotated[int, Query(ge=0, le=2**62)] = 0) -> Any:
     """As `burnish log`, from a place on."""
-    return read_chunk(_log(app, task, name).path, offset, app.book.secrets)
+    return piece(output(app.home, app.store.task(app.key, task), name), offset)
 
 
 @router.get("/artifacts", response_model=ArtifactsOut)
 def artifacts(app: AppDep, task: TaskNumber) -> dict[str, Any]:
     """The files of the audit trail."""
-    found = [
-        {"name": name, "bytes": size, "ref": f"review-cycle://{task}/{name}"} for name, size in app.artifacts(task)
-    ]
-    return {"artifacts": found}
+    found = papers(app.home, app.store.task(app.key, task))
+    return {"artifacts": [{"name": o.name, "bytes": o.size, "ref": f"review-cycle://{task}/{o.name}"} for o in found]}
 
 
 @router.get("/artifacts/{name}", response_class=PlainTextResponse, responses=TEXT)
@@ -118,19 +115,11 @@ def artifact(app: AppDep, task: TaskNumber, name: FileName) -> PlainTextResponse
 @router.get("/prompts", response_model=PromptsOut)
 def prompts(app: AppDep, task: TaskNumber) -> dict[str, Any]:
     """What agents were told, word for word, oldest first."""
-    sent = [file for file in app.logs(task) if file.kind.endswith("prompt")]
-    return {"id": str(task), "prompts": [_sent(app, file) for file in sent]}
+    found = outputs(app.home, app.store.task(app.key, task))
+    return {"id": str(task), "prompts": [_sent(app, one.file) for one in found if one.is_prompt]}
 
 
 def _sent(app: App, file: LogFile) -> dict[str, Any]:
     text = app.book.secrets.redact(file.path.read_bytes().decode("utf-8", "replace"))
     facts = {"run": file.run, "cycle": file.cycle, "phase": file.phase, "attempt": file.attempt, "kind": file.kind}
     return {**facts, "text": text}
-
-
-def _log(app: App, task: int, name: str) -> LogFile:
-    """By its name in the list: nothing of what was asked for becomes a path."""
-    found = next((file for file in app.logs(task) if file.name == name), None)
-    if found is None:
-        raise NotFound(f"Task {task} has no log {name!r}.", hint="`burnish log` shows what there is.")
-    return found

@@ -8,6 +8,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from burnish.views import status
+
 
 def ago(moment: str | None) -> Markup:
     """`5 min ago`, with the whole time on hover; the page keeps it true by `datetime`."""
@@ -43,7 +45,7 @@ def took(seconds: float | None) -> str:
 
 
 def dollars(amount: float | None) -> str:
-    return "" if amount is None else f"${amount:,.2f}"
+    return "" if amount is None else status.dollars(amount)
 
 
 def words(name: Any) -> str:

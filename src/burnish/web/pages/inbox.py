@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
-from shlex import quote
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from burnish.core.status import Reason
 from burnish.store.rows import ProjectRow
-from burnish.views.inbox import Entry
-from burnish.views.inbox import inbox as look
+from burnish.views.inbox import Entry, from_elsewhere
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.parts import HouseDep
 from burnish.wiring.house import House
@@ -105,7 +102,7 @@ def count(request: Request, house: HouseDep) -> dict[str, int]:
     seen, at, told = getattr(state, "waiting", ((), 0.0, {}))
     # every open page asks after every event: counted once for all of them
     if seen != newest or time.monotonic() - at > FRESH:
-        found = _entries(house, [row.key for row in rows])
+        found = house.inbox(rows)
         ready = sum(entry.kind == "ready" for entry in found)
         told = {"waiting": len(found) - ready, "ready": ready}
         state.waiting = (newest, time.monotonic(), told)
@@ -115,20 +112,15 @@ def count(request: Request, house: HouseDep) -> dict[str, int]:
 def _view(house: House, rows: list[ProjectRow], of: str) -> dict[str, Any]:
     wanted = [row for row in rows if not of or row.key == of]
     by_key = {row.key: row for row in rows}
-    lines = [_line(entry, by_key[entry.task.project]) for entry in _entries(house, [row.key for row in wanted])]
+    lines = [_line(entry, by_key[entry.task.project]) for entry in house.inbox(wanted)]
     waiting = [line for line in lines if line.entry.kind != "ready"]
     ready = [line for line in lines if line.entry.kind == "ready"]
     mergeable = list(dict.fromkeys(line.project.key for line in ready))
     return {"waiting": waiting, "ready": ready, "mergeable": mergeable, "of": of, "rows": rows}
 
 
-def _entries(house: House, keys: Iterable[str]) -> list[Entry]:
-    return look(house.store, keys, today=date.today().isoformat(), alive=house.alive)
-
-
 def _line(entry: Entry, project: ProjectRow) -> Line:
-    command = entry.command.replace("burnish ", f"burnish -C {quote(str(project.root))} ", 1)
-    return Line(entry, project, answer_of(entry), command)
+    return Line(entry, project, answer_of(entry), from_elsewhere(entry.command, str(project.root)))
 
 
 def answer_of(entry: Entry) -> Answer:

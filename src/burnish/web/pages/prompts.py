@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -12,7 +12,7 @@ from burnish.errors import BadInput
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.parts import AppDep, ProjectDep
 from burnish.wiring.app import App
-from burnish.wiring.prompt_desk import Kept, Own, Where, all_kept, kept
+from burnish.wiring.prompt_desk import Kept, Own, Where, all_kept, fits, kept
 from burnish.wiring.prompts import Prompt, known, reviewers_own
 
 router = APIRouter(prefix="/p/{project}/prompts", include_in_schema=False)
@@ -69,7 +69,8 @@ class Card:
 
 @router.get("")
 def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Where.PROJECT) -> Response:
-    cards = [_card(app, one, where) for one in all_kept(app)]
+    tasks = app.store.tasks(app.key, brief=True)
+    cards = [_card(one, where, tasks) for one in all_kept(app)]
     others, trouble = _reviewers(app)
     return page(
         request,
@@ -86,16 +87,14 @@ def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Wher
 
 @router.get("/part/{name}")
 def part(app: AppDep, project: ProjectDep, name: str, where: Where = Where.PROJECT) -> Response:
-    card = _card(app, kept(app, known(name)), where)
+    card = _card(kept(app, known(name)), where, app.store.tasks(app.key, brief=True))
     return fragment("prompts_part.html.j2", card=card, project=project)
 
 
-def _card(app: App, prompt: Kept, where: Where) -> Card:
+def _card(prompt: Kept, where: Where, tasks: Sequence[Task]) -> Card:
     """With the tasks that it can be tried on, the newest first."""
-    tasks: list[Any] = app.store.tasks(app.key, brief=True)[::-1]
-    if prompt.name != "implement.template":
-        tasks = [task for task in tasks if task.commit]
-    return Card(prompt, where, tuple(tasks[:MOST_TASKS]))
+    fitting = [task for task in reversed(tasks) if fits(prompt.name, task)]
+    return Card(prompt, where, tuple(fitting[:MOST_TASKS]))
 
 
 def _reviewers(app: App) -> tuple[list[Prompt], str]:
