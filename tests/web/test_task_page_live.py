@@ -28,6 +28,13 @@ text = {bad("code")!r}
 if task == "2":
     pathlib.Path({NAME!r}).write_text("x = 1\\n# " + text + "\\n")
     print({bad("printed")!r})
+elif task == "3":
+    print("first words", flush=True)
+    print("a complaint", file=sys.stderr, flush=True)
+    while not pathlib.Path(LOG).with_name("go").exists():
+        time.sleep(0.05)
+    print("last words", flush=True)
+    time.sleep(60)
 else:
     exec({AUTHOR!r})
 """
@@ -156,6 +163,32 @@ def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Serv
         assert "out of date" in page.locator("#gate .trouble").inner_text()
         assert page.locator("#gate [data-stale]").is_visible()
     assert served.of_project("GET", "/tasks/2").json()["status"] == "waiting_approval"
+
+
+def test_what_an_agent_prints_is_there_while_it_prints_on_a_page_that_was_open_before(
+    served: Served, opened: Browser
+) -> None:
+    assert served.of_project("POST", "/tasks", {"title": "Take your time"}).json()["id"] == "3"
+    with logged_in(opened, served) as page:
+        goto(page, served, 3, "#log")
+        assert "Nothing was printed yet" in page.locator("#part-log").inner_text()
+        page.get_by_role("button", name="Start", exact=True).click()
+        # no event says that there is a file now
+        page.wait_for_selector("#output-choice", state="attached", timeout=20_000)
+        until(page, "document.getElementById('output').textContent.includes('first words')")
+        until(page, "document.querySelectorAll('#output-choice option').length === 2")
+        # what a person chose stays chosen, and the box stays as it was
+        page.locator("#output-choice").select_option(label=page.locator("option", has_text="stderr").inner_text())
+        until(page, "document.getElementById('output').textContent.includes('a complaint')")
+        assert not page.locator("#follow").is_checked()
+        (served.lab.root / "go").touch()
+        page.wait_for_timeout(1200)
+        assert not page.locator("#follow").is_checked()
+        assert "a complaint" in page.locator("#output").inner_text()
+        page.locator("#follow").check()
+        until(page, "document.getElementById('output').textContent.includes('last words')")
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.wait_for_selector("#act-goon")
 
 
 def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: Browser) -> None:

@@ -76,7 +76,9 @@ export function swap(old, html) {
 /** Is a form in here being filled in? */
 export function busy(element) {
   const active = document.activeElement;
-  const typing = active && element.contains(active) && active.matches("input, textarea, select, [contenteditable]");
+  const typing = active && element.contains(active) && active.matches("input, textarea, select, [contenteditable]") &&
+    // a box outside of a form holds no words
+    !(active.type === "checkbox" && !active.form);
   return Boolean(typing || element.querySelector("form[data-touched]"));
 }
 

@@ -1,5 +1,5 @@
 // What agents and checks print, as it comes: by pieces, from where the last one ended.
-import { here } from "./task.js";
+import { fetchParts, here } from "./task.js";
 
 const box = document.getElementById("output");
 const PAUSE = 1000;
@@ -8,21 +8,66 @@ const MOST_PIECES = 400;
 let name = "";
 let next = -1;
 let loading = false;
+let looking = false;
 
 export function startLog() {
   document.addEventListener("change", (event) => {
+    if (event.target.id === "follow" && event.target.checked) follow();
     if (event.target.id !== "output-choice") return;
-    document.getElementById("follow").checked = event.target.selectedIndex === 0;
+    document.getElementById("follow").checked = event.target.value === newest(event.target, event.target.value).value;
     // while it has the focus, the list is not made anew
     event.target.blur();
     choose(event.target.value);
   });
   document.addEventListener("tab", (event) => event.detail === "log" && showOutput());
-  setInterval(() => visible() && running() && more(), PAUSE);
+  setInterval(() => visible() && running() && look(), PAUSE);
 }
 
 const visible = () => !document.getElementById("log").hidden && !document.hidden;
 const running = () => document.getElementById("part-head").dataset.running === "yes";
+
+/** A file is there some time after its phase has begun, and that is no event: the list is asked for as well. */
+async function look() {
+  if (looking) return;
+  looking = true;
+  try {
+    await fetchParts(["log"]);
+    await more();
+  } catch {
+    // the line is cut: the next second tries again
+  } finally {
+    looking = false;
+  }
+}
+
+/** Of the newest call, what is shown already; its complaints only as long as there is nothing else. */
+function newest(select, shown) {
+  const own = [...select.options].filter((one) => one.dataset.call === select.options[0].dataset.call);
+  const words = own.filter((one) => !one.dataset.kind.endsWith("stderr"));
+  const from = words.length ? words : own;
+  return from.find((one) => one.value === shown) ?? from[0];
+}
+
+function follow() {
+  const select = document.getElementById("output-choice");
+  newest(select, name).selected = true;
+  choose(select.value);
+}
+
+/** The choice of a person in the new list; true if the old list can stay, for it names the same files. */
+export function keepChoice(old, fresh) {
+  const [before, now] = [old, fresh].map((part) => part.querySelector("#output-choice"));
+  if (!before || !now) return false;
+  const following = old.querySelector("#follow").checked;
+  fresh.querySelector("#follow").checked = following;
+  const options = new Map([...now.options].map((one) => [one.value, one]));
+  const chosen = following ? newest(now, before.value) : options.get(before.value);
+  if (chosen) chosen.selected = true;
+  const same = before.options.length === options.size && [...before.options].every((one) => options.has(one.value));
+  if (!same || before.value !== now.value) return false;
+  for (const one of before.options) one.textContent = options.get(one.value).textContent;
+  return true;
+}
 
 /** The list may be new: stay with what was chosen, or follow to the newest. */
 export function showOutput() {

@@ -1,7 +1,7 @@
 // The page of one task: parts are fetched again when something happened; what a person does goes to the API.
 import { api, attempt, busy, fragment, gathered, listen, sure, tick } from "./burnish.js";
 import { startChanges } from "./task-changes.js";
-import { showOutput, startLog } from "./task-log.js";
+import { keepChoice, showOutput, startLog } from "./task-log.js";
 import { startForms } from "./task-forms.js";
 
 const { project, task, since } = document.body.dataset;
@@ -20,7 +20,7 @@ export const refresh = gathered(async (names) => {
   if (wanted.length) await attempt(() => fetchParts(wanted));
 });
 
-async function fetchParts(names) {
+export async function fetchParts(names) {
   const query = `names=${names.join(",")}${sinceReview ? "&since_review=true" : ""}`;
   const html = await fragment(`${here}/parts?${query}`);
   const made = document.createRange().createContextualFragment(html);
@@ -32,6 +32,7 @@ function put(fresh) {
   const old = document.getElementById(fresh.id);
   if (!old) return;
   if (busy(old)) return outdated(old, fresh);
+  if (keepChoice(old, fresh)) return;
   keepState(old, fresh);
   if (old.isEqualNode(fresh)) return;
   const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
@@ -56,11 +57,6 @@ function keepState(old, fresh) {
     if (one.dataset.fetch || one.dataset.output) one.replaceWith(same);
     else one.open = same.open;
   }
-  const select = old.querySelector("#output-choice");
-  if (select && fresh.querySelector("#output-choice")) {
-    const was = [...fresh.querySelectorAll("option")].find((option) => option.value === select.value);
-    if (was && !following()) was.selected = true;
-  }
 }
 
 /** A form that is being filled in stays; if it is about something else by now, it says so. */
@@ -71,8 +67,6 @@ function outdated(old, fresh) {
   form.querySelector("[data-stale]").hidden = false;
   for (const button of form.querySelectorAll("[name=choice]")) button.disabled = true;
 }
-
-const following = () => document.getElementById("follow")?.checked;
 
 function after(part) {
   if (part.dataset.part === "head") {
