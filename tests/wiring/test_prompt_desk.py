@@ -8,9 +8,10 @@ import pytest
 
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.review.meanings import meanings
+from burnish.review.templates import LONGEST
 from burnish.wiring import open_app
 from burnish.wiring.app import App
-from burnish.wiring.prompt_desk import LONGEST, Where, all_kept, kept, reset, save, switch, try_on
+from burnish.wiring.prompt_desk import Where, all_kept, kept, reset, save, switch, try_on
 from burnish.wiring.prompts import NAMES, variables
 from testing.userrepo import UserRepo
 
@@ -76,7 +77,19 @@ def test_settings_in_pyproject_are_left_to_their_owner(app: App) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{{ tilte }}", "{gitDif}", "{% if %}", "", "  \n", "x\x00", "x\ud800", "x" * (LONGEST + 1)]
+    "text",
+    [
+        "{{ tilte }}",
+        "{gitDif}",
+        "{% if %}",
+        "{{ title.__class__ }}",
+        "{% include 'x' %}",
+        "",
+        "  \n",
+        "x\x00",
+        "x\ud800",
+        "x" * (LONGEST + 1),
+    ],
 )
 def test_what_could_not_be_rendered_is_never_written(app: App, text: str) -> None:
     with pytest.raises(BadInput):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
-from burnish.errors import BadInput
-
-if TYPE_CHECKING:
-    from jinja2.sandbox import SandboxedEnvironment
+from burnish.errors import BadInput, NotFound
 
 NAMES = ("review.system", "review.template", "fix.template", "implement.template", "plan.template")
 
-# what the code in a template can do wrong
-_MISTAKES = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+# as long as a prompt may be; no model reads more with profit
+LONGEST = 200_000
+# of the variables, those that are no text
+_NUMBERS = ("cycle", "max_cycles")
 # automaker's spelling, with one brace: {featureTitle} {gitDiff} …; ours may be written so as well
 _ONE_BRACE = re.compile(r"(?<!\{)\{([A-Za-z][A-Za-z0-9_]*)\}(?!\})")
 
@@ -24,31 +21,33 @@ _ONE_BRACE = re.compile(r"(?<!\{)\{([A-Za-z][A-Za-z0-9_]*)\}(?!\})")
 def shipped(name: str) -> str:
     """The default text of a prompt."""
     if name not in NAMES:
-        raise BadInput(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
+        raise NotFound(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
     return (files("burnish.review") / "prompts" / f"{name}.md.j2").read_text(encoding="utf-8")
 
 
 def render(name: str, variables: Mapping[str, object], override: str | None = None) -> str:
     """The prompt with its variables filled in; `override` is the user's own text for it."""
     whose = f"the prompt {name}" if override is None else f"your own prompt {name}"
-    text = shipped(name) if override is None else override
-    check(text, variables, whose=whose, name=name)
-    from jinja2 import TemplateError
-
-    text = text if override is None else _two_braces(text)
-    try:
-        return _environment().from_string(text).render(dict(variables))
-    except (TemplateError, *_MISTAKES) as why:
-        raise _broken(whose, why, name) from None
+    text = shipped(name) if override is None else _own(override, whose)
+    _refuse_unknown(text, variables, whose, name)
+    return _filled(text, variables, whose, name)
 
 
 def check(text: str, known: Iterable[str], *, whose: str, name: str) -> None:
-    """Refuse a text that is no template, or that asks for what there is not."""
-    from jinja2 import TemplateError, meta
+    """Refuse a text that is no template, that asks for what there is not, or that could not be filled in."""
+    text, names = _own(text, whose), set(known)
+    _refuse_unknown(text, names, whose, name)
+    _filled(text, {one: 1 if one in _NUMBERS else one for one in names}, whose, name)
+
+
+def _refuse_unknown(text: str, known: Iterable[str], whose: str, name: str) -> None:
+    from jinja2 import meta
+
+    from burnish.review.language import MISTAKES, parsed
 
     try:
-        unknown = meta.find_undeclared_variables(_environment().parse(_two_braces(text))) - set(known)
-    except (TemplateError, *_MISTAKES) as why:
+        unknown = meta.find_undeclared_variables(parsed(text)) - set(known)
+    except MISTAKES as why:
         raise _broken(whose, why, name) from None
     if unknown:
         raise BadInput(
@@ -57,24 +56,28 @@ def check(text: str, known: Iterable[str], *, whose: str, name: str) -> None:
         )
 
 
-def _broken(whose: str, why: Exception, name: str) -> BadInput:
-    return BadInput(f"Cannot render {whose}: {why}", hint=f"`burnish prompts reset {name}` brings the default back.")
+def _filled(text: str, variables: Mapping[str, object], whose: str, name: str) -> str:
+    from burnish.review.language import MISTAKES, filled
+
+    try:
+        return filled(text, variables)
+    except MISTAKES as why:
+        raise _broken(whose, why, name) from None
 
 
-def _two_braces(text: str) -> str:
-    """`{gitDiff}` → `{{ gitDiff }}`; an unknown `{word}` then is refused like any other variable."""
-    return _ONE_BRACE.sub(r"{{ \1 }}", text)
+def _broken(whose: str, why: BaseException, name: str) -> BadInput:
+    from burnish.review.language import ALLOWED
 
-
-@cache
-def _environment() -> SandboxedEnvironment:
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-
-    return SandboxedEnvironment(
-        undefined=StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    deep = isinstance(why, RecursionError | SyntaxError | MemoryError)
+    said = "it is nested too deeply" if deep else (str(why) or type(why).__name__).rstrip(".")
+    return BadInput(
+        f"Cannot render {whose}: {said}.",
+        hint=f"A prompt knows {ALLOWED}. `burnish prompts reset {name}` brings the default back.",
     )
+
+
+def _own(text: str, whose: str) -> str:
+    """`{gitDiff}` → `{{ gitDiff }}`; an unknown `{word}` then is refused like any other variable."""
+    if len(text) > LONGEST:
+        raise BadInput(f"At most {LONGEST:,} characters fit; {whose} has {len(text):,}.", hint="Shorten it.")
+    return _ONE_BRACE.sub(r"{{ \1 }}", text)

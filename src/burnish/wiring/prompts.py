@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.config.settings import Config
-from burnish.errors import BadInput
+from burnish.errors import BadInput, NotFound
 from burnish.review import context, fix_prompt, implement_prompt
 from burnish.review.templates import check, shipped
 from burnish.wiring.slash import commands
@@ -39,7 +39,7 @@ def file_of(name: str, root: Path, user_folder: Path, *, everywhere: bool) -> Pa
 
 def known(name: str) -> str:
     if name not in NAMES:
-        raise BadInput(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
+        raise NotFound(f"There is no prompt {name!r}.", hint=f"Known prompts: {', '.join(NAMES)}.")
     return name
 
 

@@ -1,0 +1,62 @@
+"""What a prompt of one's own may be written in: it may come with a stranger's repository."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from burnish.errors import BadInput
+from burnish.review.templates import LONGEST, NAMES, check, render, shipped
+
+GIVEN = {"title": "Add login", "gitDiff": "x y\n" * 50_000, "cycle": 2}
+
+TOO_MUCH = {
+    "loops": "{% for x in range(99999) %}{% for y in range(99999) %}a{% endfor %}{% endfor %}",
+    "a huge constant": "{{ 'a' * 999999999 }}",
+    "a huge number": "{{ 9 ** 9 ** 9 }}",
+    "a wide filter": "{{ 'a'|center(999999999) }}",
+    "a wide format": "{{ '%999999999d'|format(1) }}",
+    "a method": "{{ title.ljust(999999999) }}",
+    "recursion": "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
+    "doubling": "{% set x = title ~ title %}{{ x }}",
+    "Python": "{{ ''.__class__.__mro__ }}",
+    "a file": "{% include '/etc/passwd' %}",
+    "a parent": "{% extends 'x' %}",
+    "what is not there": "{{ self }}",
+    "many texts": "{{ gitDiff }}" * 400,
+    "many words": "{{title}}" * 20_000,
+    "a long chain": "{{ title" + "|upper" * 199 + " }}",
+    "many conditions": "{% if title %}" * 99 + "{% endif %}" * 99,
+    "many brackets": "{{" + "(" * 50_000 + "1" + ")" * 50_000 + "}}",
+    "length": "x" * (LONGEST + 1),
+    "no comparison": "{{ title > 1 }}",
+}
+
+
+@pytest.mark.parametrize("text", TOO_MUCH.values(), ids=TOO_MUCH)
+def test_what_could_hang_burnish_or_read_files_is_refused_at_once_and_says_what_to_do(text: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(BadInput) as refused:
+        render("review.system", GIVEN, text)
+    assert time.monotonic() - start < 10 and refused.value.hint
+
+
+def test_variables_conditions_and_plain_filters_are_enough() -> None:
+    text = (
+        "{{ title|upper|truncate(9) }}{% if cycle > 1 and title is defined %} again{% elif not title %} no{% endif %}"
+    )
+    assert render("review.system", GIVEN, text) == "ADD LOGIN again"
+    assert render("review.system", GIVEN, "{% raw %}{{ x }}{% endraw %} {title}") == "{{ x }} Add login"
+
+
+def test_what_cannot_be_filled_in_is_known_before_it_is_kept() -> None:
+    with pytest.raises(BadInput, match="not supported"):
+        check("{{ title > 1 }}", GIVEN, whose="mine", name="review.system")
+    check("{% if cycle > 1 %}{{ title }}{% endif %}", GIVEN, whose="mine", name="review.system")
+
+
+def test_the_shipped_prompts_say_no_more_than_anybody_may() -> None:
+    from burnish.review.language import parsed
+
+    assert all(parsed(shipped(name)) for name in NAMES)
