@@ -175,6 +175,11 @@ def in_the_way(repo: UserRepo) -> None:
     repo.write({"f.txt": "mine, untracked\n"})
 
 
+def ignored_in_the_way(repo: UserRepo) -> None:
+    in_the_way(repo)
+    (repo.path / ".git" / "info" / "exclude").write_text("f.txt\n")
+
+
 def half_merged(repo: UserRepo) -> None:
     repo.git("switch", "-q", "-c", "side", "HEAD~1")
     repo.commit({"side.txt": "1\n"})
@@ -187,7 +192,10 @@ def added_only(repo: UserRepo) -> None:
     repo.git("add", "-N", "fresh.txt")
 
 
-@pytest.mark.parametrize("mess", [staged, unstaged, both, deleted, in_the_way, half_merged, added_only])
+MESSES = [staged, unstaged, both, deleted, in_the_way, ignored_in_the_way, half_merged, added_only]
+
+
+@pytest.mark.parametrize("mess", MESSES)
 def test_a_refusal_leaves_everything_of_the_users_byte_for_byte(
     tmp_path: Path, mess: Callable[[UserRepo], None]
 ) -> None:

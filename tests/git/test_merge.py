@@ -105,6 +105,30 @@ def test_a_checkout_that_is_not_behind_is_not_fast_forwarded(user_repo: UserRepo
     assert user_repo.fingerprint() == before
 
 
+@pytest.mark.parametrize("mine", ["local.cfg", "local.cfg/deep", "link"])
+def test_ignored_files_in_the_way_of_a_fast_forward_stay(user_repo: UserRepo, project: Project, mine: str) -> None:
+    here = user_repo.commit({".gitignore": "local.cfg\nlink\n"})
+    user_repo.git("switch", "-q", "-c", "own")
+    new = user_repo.commit({".gitignore": "", "local.cfg": "theirs\n", "link/file": "theirs\n"})
+    user_repo.git("switch", "-q", "main")
+    if mine == "link":
+        (user_repo.path / "link").symlink_to("elsewhere")
+    else:
+        user_repo.write({mine: "mine\n"})
+    before = user_repo.fingerprint()
+    with pytest.raises(Refused, match=f"did not fast-forward main: .*{mine.split('/')[0]}"):
+        fast_forward(project, user_repo.path, "refs/heads/main", new, here)
+    assert user_repo.fingerprint() == before
+
+
+def test_merge_options_of_the_users_do_not_make_a_squash_of_it(user_repo: UserRepo, project: Project) -> None:
+    here = user_repo.git("rev-parse", "main")
+    new = side(user_repo, "own", {"a": "1\n"})
+    user_repo.git("config", "branch.main.mergeOptions", "--squash")
+    fast_forward(project, user_repo.path, "refs/heads/main", new, here)
+    assert user_repo.git("rev-parse", "main") == new and user_repo.git("status", "--porcelain") == ""
+
+
 def test_a_target_is_a_branch_of_the_users(user_repo: UserRepo, project: Project) -> None:
     assert target_ref(project, "main") == ("refs/heads/main", user_repo.git("rev-parse", "main"))
     user_repo.git("branch", "burnish/1-x")

@@ -28,6 +28,9 @@ ELSEWHERE = (
 # A merge, pick or rebase that is under way: the files are not what HEAD says.
 UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 _MOST_PATHS = 5
+# By itself git would write over what is ignored; and `mergeOptions` of the user's may ask for a squash, which moves no
+# branch and yet changes files.
+FORWARD = ("merge", "--ff-only", "--no-squash", "--no-overwrite-ignore")
 
 
 def target_ref(project: Project, branch: str) -> tuple[str, str]:
@@ -86,17 +89,17 @@ def check_clean(project: Project, place: Path, ref: str) -> None:
 
 
 def fast_forward(project: Project, place: Path, ref: str, new: str, old: str) -> None:
-    """`git merge --ff-only` in the user's checkout, by the user's git."""
+    """`git merge --ff-only` in the user's checkout, by the user's git; ignored files in the way stay, as others do."""
     check_clean(project, place, ref)
     _still(project, ref, old)
-    done = user_git(place, "merge", "--ff-only", "--quiet", new)
+    done = user_git(place, *FORWARD, "--quiet", new)
     if read_ref(project, ref) == new:
         return
     _still(project, ref, old)
     words = _last(done) or "it does not say why"
     raise Refused(
         f"Your git did not fast-forward {ref.removeprefix('refs/heads/')}: {words}",
-        hint=f"Look at it there: git -C {place} merge --ff-only {new[:12]}",
+        hint=f"Put right what it names in {place} (ignored files are kept, too), then merge again.",
     )
 
 
