@@ -13,7 +13,8 @@ from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task
 from burnish.engine.moves import moved
 from burnish.engine.overriding import judged_commit, needs_grounds, overridden, road_to_verified, walk
-from burnish.engine.ports import Book, Code, FollowUp, SetAside
+from burnish.engine.ports import Book, FollowUp
+from burnish.engine.ports_git import Code, SetAside
 from burnish.errors import Refused
 
 REVIEW_AGAIN = frozenset({Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW})

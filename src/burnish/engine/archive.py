@@ -9,7 +9,8 @@ from burnish.core.event import Recorded
 from burnish.core.history import History, PhaseRecord
 from burnish.core.review import Panel, Verdict
 from burnish.core.task import Task
-from burnish.engine.ports import Deps, Workspace
+from burnish.engine.ports import Deps
+from burnish.engine.ports_git import Workspace
 from burnish.engine.record_review import for_the_ref, voice_of
 from burnish.review.records import Iteration, render_baseline_json, render_task_json
 

@@ -14,7 +14,8 @@ from burnish.core.status import FinalVerdict, ReviewStatus, Status, check_move
 from burnish.core.stored import stored_review
 from burnish.core.task import Task
 from burnish.engine.moves import moved
-from burnish.engine.ports import Book, Code, FollowUp
+from burnish.engine.ports import Book, FollowUp
+from burnish.engine.ports_git import Code
 from burnish.errors import BadInput, Refused
 
 # A prefix of a commit's name that is long enough to mean one commit.

@@ -15,7 +15,8 @@ from burnish.core.stored import stored_review
 from burnish.core.task import Task
 from burnish.engine.moves import moved
 from burnish.engine.overriding import approved, check_seen, gate_closed, judged_commit, needs_grounds, overridden
-from burnish.engine.ports import Book, Code, FollowUp
+from burnish.engine.ports import Book, FollowUp
+from burnish.engine.ports_git import Code
 from burnish.errors import BadInput, Refused
 
 

@@ -13,7 +13,6 @@ from burnish.core.approval import Approval
 from burnish.core.budget import Limit
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
-from burnish.core.commit import Base, Commit
 from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding, Remark
 from burnish.core.gate import Answer, Person, Shown
@@ -22,6 +21,7 @@ from burnish.core.override import Grounds
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
 from burnish.core.task import Spec, Task
+from burnish.engine.ports_git import Code
 
 
 class Book(Protocol):
@@ -51,92 +51,6 @@ class Book(Protocol):
 
     def unclaimed(self) -> Book:
         """The same, for what is to be said of a task that this runner does not hold."""
-
-
-class Workspace(Protocol):
-    """One task's files and branch."""
-
-    @property
-    def path(self) -> Path: ...
-    def exists(self) -> bool: ...
-    def head(self) -> Commit | None:
-        """The newest commit with work in it; what burnish itself wrote on the branch is no part of its tree."""
-
-    def tip(self) -> str | None:
-        """Its sha alone: no process is started for it."""
-
-    def plain(self, commit: str) -> str:
-        """The same commit without what burnish itself wrote on the branch."""
-
-    def stands_on(self) -> str | None:
-        """The commit its files were last put right to, or that was made from them."""
-
-    def create(self, base: Base) -> None: ...
-    def put_right(self, commit: str, *, base: Base) -> None: ...
-    def after_phase(self, label: str) -> str | None: ...
-    def rescue(self, label: str) -> str | None: ...
-    def commit(
-        self, message: str, trailers: Mapping[str, str], *, author: tuple[str, str], expect: str
-    ) -> Commit | None: ...
-    def changes(self, old: str, new: str) -> Change: ...
-    def files(self, commit: str) -> list[str]: ...
-    def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]: ...
-    def tidy(self) -> list[str]: ...
-
-
-class Snapshot(Protocol):
-    @property
-    def path(self) -> Path: ...
-    def breaches(self) -> list[str]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """Where what a task had is kept: its branch, its unsaved work, and the files that never come into git."""
-
-    branch: str | None = None
-    rescue: str | None = None
-    withheld: Path | None = None
-    names: tuple[str, ...] = ()
-
-
-class Code(Protocol):
-    """The user's repository, seen through git calls that run nothing of it."""
-
-    def workspace(self, task: Task) -> Workspace: ...
-    def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
-        """Where a task starts; None when its dependencies do not merge cleanly."""
-
-    def fork(self, commit: str, ref: str | None) -> Base | None:
-        """Where the commit's history left that of `ref` (or of the user's HEAD)."""
-
-    def base_of(self, task: Task) -> Base: ...
-    def base_now(self, task: Task, head: str) -> Base:
-        """Where the change of `head` begins: at the recorded base, or where the branch took its target in by hand."""
-
-    def snapshot(
-        self, workspace: Workspace, task: Task, commit: str, base: Base
-    ) -> AbstractContextManager[Snapshot]: ...
-    def throwaway(self, commit: str, label: str) -> AbstractContextManager[Path]: ...
-    def bring(self, files: Path) -> None:
-        """The user's own ignored files that tests need (`workspace.copy`)."""
-
-    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
-        """Commit them where the settings say; why that could not be, if it could not."""
-
-    def set_aside(self, task: Task) -> SetAside:
-        """Keep the branch's tip, and whatever lies in the workspace, and let both go."""
-
-    def rescue(self, task: Task, label: str) -> str | None: ...
-    def left_out(self, workspace: Workspace) -> list[str]:
-        """Files in it that never come into git because of their names (`.env`, keys)."""
-
-    def watch(self, commit: str) -> Callable[[], list[str]]:
-        """Looks at the user's own checkout; called later, the answer names what is different there."""
-
-    def author(self) -> tuple[str, str]: ...
-    def context_files(self, workspace: Workspace, base: Base) -> tuple[tuple[str, str], ...]:
-        """AGENTS.md and its like, from the base, never from the change."""
 
 
 # Asked while an agent works, with its name and what it has used: why it must stop, if it must.

@@ -19,7 +19,8 @@ from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event
 from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import asking
-from burnish.engine.ports import Deps, Inspection, Snapshot
+from burnish.engine.ports import Deps, Inspection
+from burnish.engine.ports_git import Snapshot
 from burnish.engine.record_review import keep_heard, keep_review, with_earlier
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject, subject_of

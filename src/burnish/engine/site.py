@@ -14,7 +14,8 @@ from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.continuing import continued, tip_to_continue
 from burnish.engine.moves import moved
-from burnish.engine.ports import Deps, Workspace
+from burnish.engine.ports import Deps
+from burnish.engine.ports_git import Workspace
 from burnish.errors import PhaseFailed
 
 # When one of these changes, `workspace.setup` runs again.

@@ -1,4 +1,4 @@
-"""The application: what the command line, and later the board, can ask for."""
+"""The application: what the command line and the board can ask for."""
 
 from __future__ import annotations
 
@@ -218,12 +218,6 @@ class App:
         if found is None:
             raise NotFound(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
         return found
-
-    def artifacts(self, task_id: int) -> list[tuple[str, int]]:
-        """The files of the audit trail that the home has, by name, with their sizes."""
-        folder = self.task_folder(self.store.task(self.key, task_id)) / "artifacts"
-        files = sorted(folder.iterdir()) if folder.is_dir() else []
-        return [(file.name, file.stat().st_size) for file in files if file.is_file() and not file.name.startswith(".")]
 
     def logs(self, task_id: int) -> list[LogFile]:
         from burnish.wiring.logs import find_logs

@@ -14,7 +14,7 @@ from burnish.core.commit import Base
 from burnish.core.secrets import Secrets
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
-from burnish.engine import ports
+from burnish.engine import ports_git
 from burnish.errors import BadInput, Refused
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
@@ -95,7 +95,7 @@ class GitCode:
         return Base(new.commit, plain_tree(self.project, new.tree), task.target)
 
     def snapshot(
-        self, workspace: ports.Workspace, task: Task, commit: str, base: Base
+        self, workspace: ports_git.Workspace, task: Task, commit: str, base: Base
     ) -> AbstractContextManager[Snapshot]:
         assert isinstance(workspace, Workspace)
         place = self.home / "snapshots" / self.key / task.name
@@ -145,12 +145,12 @@ class GitCode:
             return refused.what
         return None
 
-    def set_aside(self, task: Task) -> ports.SetAside:
+    def set_aside(self, task: Task) -> ports_git.SetAside:
         workspace = self.workspace(task)
         tip, saved = read_ref(self.project, workspace.ref), Saved()
         if workspace.stands_on() is not None:
             saved = put_away(workspace, f"{task.cycle}-restart", copies=self.copies)
-        aside = ports.SetAside(None, saved.rescue, saved.withheld, saved.names)
+        aside = ports_git.SetAside(None, saved.rescue, saved.withheld, saved.names)
         if tip is None:
             return aside
         kept = keep(self.project, f"{task.name}-run-{task.run}", tip)
@@ -163,7 +163,7 @@ class GitCode:
         workspace = self.workspace(task)
         return workspace.rescue(label) if workspace.exists() else None
 
-    def left_out(self, workspace: ports.Workspace) -> list[str]:
+    def left_out(self, workspace: ports_git.Workspace) -> list[str]:
         assert isinstance(workspace, Workspace)
         found = left_out_by_name(self.project, workspace.index, workspace.path, self.copies)
         return sorted(map(os.fsdecode, found))
@@ -182,7 +182,7 @@ class GitCode:
         data = read_files(self.project, commit, [path]).get(path)
         return None if data is None else data.decode(errors="replace")
 
-    def context_files(self, workspace: ports.Workspace, base: Base) -> tuple[tuple[str, str], ...]:
+    def context_files(self, workspace: ports_git.Workspace, base: Base) -> tuple[tuple[str, str], ...]:
         """AGENTS.md and its like, from the base, never from the change. Read once per base."""
         if base.commit not in self._context:
             names = [p for p in self.files(base.commit) if p in CONTEXT_FILES or p.startswith(CONTEXT_FOLDER)]
