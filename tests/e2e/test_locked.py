@@ -26,6 +26,7 @@ COMMANDS = [
     ["improve", "1", "-m", "x"],
     ["override", "1", "--explain", "x"],
     ["done", "1", "--reason", "x"],
+    ["edit", "1", "--accept", "another criterion"],
     ["edit", "1", "--verdict", "APPROVED", "--reason", "x"],
     ["waive", "1", "F1", "--reason", "x"],
     ["reopen", "1", "F1"],

@@ -190,3 +190,30 @@ def test_done_does_not_close_what_moved_since_it_was_approved(lab: Lab) -> None:
     lab.burnish("done", "1", code=4)
     assert lab.task()["status"] == "code_review"
     assert lab.events("approval.voided")
+
+
+def test_other_criteria_void_the_approval_and_the_work_is_judged_by_them(lab: Lab) -> None:
+    verified(lab)
+    lab.burnish("edit", "1", "--priority", "5", "--max-cycles", "4")
+    assert lab.task()["status"] == "verified"
+
+    said = lab.burnish("edit", "1", "--accept", "Says why it fails")
+
+    assert "No longer approved: what the task asks for has changed" in said.err
+    (voided,) = lab.events("approval.voided")
+    assert "asks for" in voided["data"]["why"] and lab.task()["status"] == "code_review"
+    assert "only a verified task" in lab.burnish("merge", "1", code=4).err
+    calls = len(lab.calls())
+    lab.agent("judge", "print(verdict('approved', compliance=[{'item': 'Says why it fails', 'met': True}]))")
+    lab.burnish("run", "1")
+    assert [c["phase"] for c in lab.calls()[calls:]] == ["review"] and "Says why it fails" in lab.calls()[-1]["prompt"]
+    lab.burnish("merge", "1")
+
+
+def test_other_words_while_it_waits_for_a_person_have_it_judged_by_them_first(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE, extra="hitl_review: every\n")
+    lab.add()
+    lab.burnish("run", code=1)
+    lab.burnish("edit", "1", "--scope", "app.py alone")
+    assert lab.task()["status"] == "code_review"
+    lab.burnish("decide", "1", "approve", code=4)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli import questions
-from burnish.cli.paint import say, say_json, titled
+from burnish.cli.paint import say, say_json, tell, titled
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.core.override import Grounds
+from burnish.core.status import Status
 from burnish.core.task import Item, Task, task_id
 from burnish.errors import BadInput
 
@@ -68,16 +69,19 @@ def edit(
     changes |= {key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None}
     if not changes and status is None and verdict is None:
         raise BadInput("Nothing to change was named.", hint="`burnish edit --help` shows what can be changed.")
-    if verdict is not None:
-        _override(app, number, grounds)
-    _report(app.edit(number, changes, status=status), "Changed", as_json)
-
-
-def _override(app: App, number: int, grounds: Grounds | None) -> None:
+    if verdict is None:
+        before, edited = app.store.task(app.key, number), app.edit(number, changes, status=status)
+        _report(edited, "Changed", as_json)
+        if edited.status is Status.CODE_REVIEW is not before.status:
+            tell(f"  No longer approved: {edited.note}. `burnish run {number}` has it judged again.")
+        return
     from burnish.wiring import people
 
     shown = people.check_override(app, number)
-    people.override(app, number, grounds or questions.ask(), commit=shown.commit)
+    grounds = grounds or questions.ask()
+    # what is accepted is the work for the task as it will read
+    app.edit(number, changes, status=status)
+    _report(people.override(app, number, grounds, commit=shown.commit), "Changed", as_json)
 
 
 def rm(task: TaskId, as_json: AsJson = False) -> None:

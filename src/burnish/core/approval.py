@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
+
+from burnish.core.task import Spec
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The newest approval of a task. Void as soon as base, tree or judge differ."""
+    """The newest approval of a task. Void as soon as base, tree, judge or what was asked for differ."""
 
     base: str
     tree: str
@@ -17,13 +21,24 @@ class Approval:
     ts: str
     # number of the `review.approved` event that gave it
     event_id: int
+    # `asked_for` of the task that was judged; "" in approvals of before this was kept: they hold all the same
+    asked: str = ""
 
-    def void_because(self, *, base: str, tree: str, judge: str) -> str | None:
+    def void_because(self, *, base: str, tree: str, judge: str, asked: str) -> str | None:
         """Why it no longer holds, or None."""
         if tree != self.tree:
             return "the branch has moved since it was approved"
         if base != self.base:
             return "the base has changed since it was approved"
         if judge != self.judge:
-            return "the checks, reviewers or prompts that judged it have changed"
+            return "the checks, reviewers or prompts that judged it have changed since"
+        if self.asked and asked != self.asked:
+            return "what the task asks for has changed since it was approved"
         return None
+
+
+def asked_for(spec: Spec) -> str:
+    """A hash of what the work is measured by. Ticks, priority, agents and dependencies are no part of that."""
+    items = [item.text for item in spec.checklist]
+    words = [spec.title, spec.description, spec.scope, list(spec.criteria), items, spec.plan]
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from burnish.core.approval import asked_for
 from burnish.core.event import Event
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
@@ -194,7 +195,7 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     """Take an approval back if what it was bound to has changed; says why."""
     approval = book.approval(task.id)
     if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):
-        return _moved_at_gate(book, code, task)
+        return _changed_at_gate(book, code, task)
     if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
         return None
     workspace = code.workspace(task)
@@ -204,23 +205,30 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
     if head is None and not unmoved:
         return None
     base = code.base_now(task, head.sha).commit if head else task.base or ""
-    why = approval.void_because(base=base, tree=head.tree if head else approval.tree, judge=judge)
+    tree = head.tree if head else approval.tree
+    why = approval.void_because(base=base, tree=tree, judge=judge, asked=asked_for(task.spec))
     if why is None:
         return None
     history = book.history(task.id)
-    data = {"why": why, "tree": head.tree if head else approval.tree, "approved_tree": approval.tree}
+    data = {"why": why, "tree": tree, "approved_tree": approval.tree}
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
     events += judge_anew(history, head.sha, head.tree, why, base=base) if head else [judge_again(history, why)]
     book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
     return why
 
 
-def _moved_at_gate(book: Book, code: Code, task: Task) -> str | None:
-    """A person was to judge another commit than the one that is there now: that one is reviewed first."""
+def _changed_at_gate(book: Book, code: Code, task: Task) -> str | None:
+    """A person was to judge another commit, or by other words, than what is there now: that is reviewed first."""
     history = book.history(task.id)
     seen, head = judged_commit(history), code.workspace(task).head()
-    if seen is None or head is None or seen.result["commit"] == head.sha:
+    if seen is None or head is None:
         return None
+    if seen.result["commit"] == head.sha:
+        if seen.result.get("asked") in (None, asked_for(task.spec)):
+            return None
+        why = "what the task asks for has changed while it waited for a person"
+        book.record(task.id, judge_again(history, why), moved(task, Status.CODE_REVIEW, note=why))
+        return why
     why = "the branch has moved while it waited for a person"
     anew = judge_anew(history, head.sha, head.tree, why, base=code.base_now(task, head.sha).commit)
     book.record(task.id, *anew, moved(task, Status.CODE_REVIEW, note=why))

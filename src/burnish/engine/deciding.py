@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from burnish.core.approval import asked_for
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
 from burnish.core.flow import (
@@ -200,15 +201,16 @@ def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
     seen = stored_review(history, cycle) or history.tip(cycle)
     assert seen
     bound = {"base": history.task.base, "tree": seen.result["tree"], "commit": seen.result["commit"]}
-    return {**bound, "judge": _judge_of(history, policy, cycle)}
+    bound["judge"] = _bound_to(history, policy, cycle, "judge", policy.judge)
+    return {**bound, "asked": _bound_to(history, policy, cycle, "asked", asked_for(history.task.spec))}
 
 
-def _judge_of(history: History, policy: Policy, cycle: int) -> str:
-    """What judged it. Settings that changed since make it another one, and the approval void at once."""
+def _bound_to(history: History, policy: Policy, cycle: int, what: str, now: str) -> str:
+    """What judged it, or by which words. If that has changed since, the approval is void at once."""
     steps = ("", *(step.name for step in policy.pipeline))
     records = [record for step in steps if (record := stored_review(history, cycle, step))]
-    judges = [str(record.result.get("judge", policy.judge)) for record in records]
-    return next((one for one in judges if one != policy.judge), policy.judge)
+    were = [str(record.result.get(what, now)) for record in records]
+    return next((one for one in were if one != now), now)
 
 
 def _needs_person(history: History, cycle: int, policy: Policy) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from burnish.core.approval import asked_for
 from burnish.core.event import Event
 from burnish.core.gate import Choice, Person
 from burnish.core.history import History, PhaseRecord
@@ -55,9 +56,10 @@ def check_seen(code: Code, history: History, commit: str = "") -> PhaseRecord:
     return seen
 
 
-def approved(task: Task, seen: PhaseRecord, judge: str, why: str, person: Person) -> Event:
-    """Bound to base, tree and judge like any other approval."""
+def approved(task: Task, seen: PhaseRecord, judge: str, why: str, person: Person, *, asked: str = "") -> Event:
+    """Bound to base, tree, judge and what was asked for (the task as it is now) like any other approval."""
     bound = {"base": task.base, "tree": seen.result["tree"], "commit": seen.result["commit"], "judge": judge}
+    bound["asked"] = asked or asked_for(task.spec)
     return Event("review.approved", {**bound, "why": why, "by": person.name}, run=task.run, cycle=task.cycle)
 
 

@@ -122,7 +122,8 @@ def _accept(
         return _pass_on(history, answer, person, seen, names[names.index(steps[0]) - 1], steps[0])
     if not against and task.review_status is ReviewStatus.FIXED and not skips:
         status = ReviewStatus.FIXED
-    judge = policy.judge if against or skips else str(seen.result.get("judge", policy.judge))
+    judged = {} if against or skips else seen.result
+    judge, asked = str(judged.get("judge", policy.judge)), str(judged.get("asked", ""))
     over = [overridden(history, answer.grounds, person, follow_up)] if against and answer.grounds else []
     why = answer.note or f"{'skipped' if skips else 'approved'} by a person"
     data = {
@@ -136,7 +137,7 @@ def _accept(
     return [
         *over,
         Event("decision.made", data, run=task.run, cycle=history.cycle),
-        approved(task, seen, judge, why, person),
+        approved(task, seen, judge, why, person, asked=asked),
         moved(task, Status.VERIFIED, cycle=history.cycle, final_verdict=final, review_status=status),
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from burnish.core.approval import asked_for
 from burnish.core.codec import encode
 from burnish.core.decision import weigh
 from burnish.core.event import Event
@@ -97,8 +98,10 @@ def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int
 
 def _new_to_them(history: History, step: DoReview, judge: str) -> bool:
     work = history.work(step.cycle)
-    heard = history.heard_before(step.cycle, step.phase)
-    return bool(work and work.result.get("by_hand")) or any(r.result.get("judge") != judge for r in heard)
+    heard = [record.result for record in history.heard_before(step.cycle, step.phase)]
+    asked = asked_for(history.task.spec)
+    others = any(said.get("judge") != judge or said.get("asked", asked) != asked for said in heard)
+    return others or bool(work and work.result.get("by_hand"))
 
 
 def _hearing(
@@ -152,6 +155,7 @@ def _write_down(
         "phase": step.phase,
         "step": step.step,
         "judge": site.policy.judge,
+        "asked": asked_for(task.spec),
         "attempt": attempt,
         "commit": subject.commit.sha,
         "tree": subject.commit.tree,

@@ -150,6 +150,7 @@ def finding_of(row: sqlite3.Row) -> Finding:
 @whole
 def approval_of(row: sqlite3.Row) -> Approval:
     """Believed only if the event that gave it says the same."""
+    said = json.loads(row["event_data"])
     approval = Approval(
         base=row["base"],
         tree=row["tree"],
@@ -158,10 +159,10 @@ def approval_of(row: sqlite3.Row) -> Approval:
         valid=bool(row["valid"]),
         ts=row["ts"],
         event_id=row["event_id"],
+        asked=said.get("asked", ""),
     )
     if row["event_type"] != "review.approved" or row["event_task"] != row["task"]:
         raise ValueError(f"no event gave task {row['task']} its approval")
-    said = json.loads(row["event_data"])
     for name in ("base", "tree", "judge", "commit"):
         if said[name] != getattr(approval, name):
             raise ValueError(f"the approval of task {row['task']} is not the one that was given")

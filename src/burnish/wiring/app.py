@@ -15,6 +15,7 @@ from burnish.agents.base import AgentSettings
 from burnish.checks.detect import detect
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
+from burnish.core.approval import asked_for
 from burnish.core.finding import Finding, Severity, Waiver
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import Status, check_move
@@ -140,11 +141,20 @@ class App:
         if status:
             check_move(str(task_id), task.status, Status.BACKLOG)
         if changes:
-            task = self.store.edit_task(self.key, task_id, clean_changes(self.book.secrets, changes))
-            self.book.keep_story(task_id)
+            self._change(task, clean_changes(self.book.secrets, changes))
         if status:
-            task = actions.put_back(self.book, task_id)
+            actions.put_back(self.book, task_id)
         return self.store.task(self.key, task_id)
+
+    def _change(self, task: Task, changes: Mapping[str, Any]) -> None:
+        """Other words are another task: not under the hands of who works on it, and not on the old approval."""
+        reworded = asked_for(replace(task.spec, **changes)) != asked_for(task.spec)
+        if reworded:
+            self.book.refuse_if_held(task.id)
+        edited = self.store.edit_task(self.key, task.id, changes)
+        self.book.keep_story(task.id)
+        if reworded and task.status in ruling.APPROVED:
+            actions.void_stale(self.book, self.code, edited, self.policy(edited).judge)
 
     def remove(self, task_id: int) -> Task:
         from burnish.wiring.retelling import keep_removal

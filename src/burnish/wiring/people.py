@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from burnish.core.approval import asked_for
 from burnish.core.flow import REVIEW_TOO, WORK_ALONE
 from burnish.core.gate import Answer, Choice, Person, Shown
 from burnish.core.history import History
@@ -33,11 +34,11 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
     task = app.store.task(app.key, task_id)
     policy, person = app.policy(task), Person(app.person, via)
     judged = app.store.approval(app.key, task_id)
-    if answer.choice in ACCEPTING and judged and judged.valid and judged.judge != policy.judge:
-        raise Refused(
-            f"The checks, reviewers or prompts that judged task {task_id} have changed since.",
-            hint=f"Have it judged anew: burnish run {task_id}",
-        )
+    if answer.choice in ACCEPTING and judged and judged.valid:
+        asked = asked_for(task.spec)
+        why = judged.void_because(base=judged.base, tree=judged.tree, judge=policy.judge, asked=asked)
+        if why:
+            raise Refused(f"Task {task_id}: {why}.", hint=f"Have it judged anew: burnish run {task_id}")
     people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
     return _kept(app, task_id)
 
