@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as Xml
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burnish.web.pages.plots import BOTTOM, HIGH, TOP, WIDE, Mark, _ticks, area, columns, lines
@@ -52,6 +52,7 @@ def test_nothing_to_draw_is_drawn_as_nothing() -> None:
 NUMBERS = st.floats(0, 1e9, allow_nan=False)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=40))
 def test_everything_stays_inside_and_needs_no_style(values: list[tuple[float, float]]) -> None:
     marks = [Mark(str(n), pair, f"{pair}", "end") for n, pair in enumerate(values)]
@@ -65,6 +66,7 @@ def test_everything_stays_inside_and_needs_no_style(values: list[tuple[float, fl
     assert len(list(read(area("x", "accent", alone)).iter("title"))) == len(marks)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(0.001, 1e9), st.booleans())
 def test_ticks_reach_the_highest_and_are_few(most: float, whole: bool) -> None:
     ticks = _ticks(most, whole=whole)

@@ -15,6 +15,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.views.inbox import ANSWERS, Entry
 from burnish.web.pages.inbox import answer_of
+from burnish.wiring.hook_news import commits_folder
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 from testing.tales import Teller
@@ -57,7 +58,7 @@ def page(server: AtHand, path: str) -> str:
 def test_the_page_counts_what_the_api_counts(past: AtHand) -> None:
     told: dict[str, Any] = past.of_project("GET", "/stats").json()
     shown = page(past, f"/p/{past.project}/stats")
-    assert f"{told['tasks']['approved']} approved, {told['tasks']['stopped']} stopped" in shown
+    assert f"{told['runs']['approved']} approved, {told['runs']['stopped']} stopped" in shown
     assert f"${told['total']['cost_usd']:,.2f}" in shown
     assert shown.count("<svg") == shown.count("<table>") - 1 == 8
     assert past.api("GET", "/stats").json() == told
@@ -131,6 +132,20 @@ def test_what_waits_is_counted_once_for_all_pages_and_anew_after_an_event(tmp_pa
         tale.to("failed", error="AGENT_FAILED")
         assert asked()[0]["waiting"] == first["waiting"] + 1
     teller.store.close()
+
+
+def test_a_commit_whose_review_did_not_pass_is_in_the_inbox(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab")
+    lab.add()
+    folder = commits_folder(Path(lab.env["BURNISH_HOME"]), lab.repo.path / ".git")
+    folder.mkdir(parents=True)
+    said = {"commit": "ab12" * 10, "asked": 1.0, "state": "done", "verdict": "changes_requested", "passed": False}
+    said |= {"summary": HOSTILE, "error": "", "finished": 2.0}
+    (folder / "ab12.json").write_text(json.dumps(said))
+    with at_hand(lab) as server:
+        shown = page(server, "/inbox")
+    assert "ab12ab12ab" in shown and "hook last" in shown and html.escape(HOSTILE) in shown
+    assert HOSTILE not in shown and "Nothing needs you" not in shown
 
 
 def test_several_projects_are_shown_together_and_one_at_a_time(tmp_path: Path) -> None:
