@@ -28,9 +28,11 @@ def app_of(lab: Lab) -> Iterator[App]:
         app.store.close()
 
 
-def approved(app: App, files: dict[str, str], title: str = "Task", base_ref: str = "main") -> Task:
+def approved(
+    app: App, files: dict[str, str], title: str = "Task", base_ref: str = "main", depends_on: tuple[int, ...] = ()
+) -> Task:
     """The task's branch holds the base and one commit with these files; a review has approved just that."""
-    task = app.add(Spec(title))
+    task = app.add(Spec(title, depends_on=depends_on))
     base = resolve_base(app.repo, base_ref)
     branch = f"burnish/{task.name}"
     update_ref(app.repo, f"refs/heads/{branch}", base.commit, app.repo.zero)

@@ -13,6 +13,7 @@ import pytest
 
 from burnish.core.task import Task
 from burnish.errors import BurnishError
+from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.refs import read_ref
 from burnish.wiring.app import App
 from burnish.wiring.merging import MergeRequest, merge
@@ -61,6 +62,13 @@ def on_main(app: App, task: Task, chance: random.Random) -> str:
     return "target"
 
 
+def main_same(app: App, task: Task, chance: random.Random) -> str:
+    """A commit that changes nothing."""
+    tip = read_commit(app.repo, str(read_ref(app.repo, MAIN)))
+    app.repo.user_git("update-ref", MAIN, write_commit(app.repo, tip.tree, (tip.sha,), "empty", NOBODY))
+    return "target same"
+
+
 def main_back(app: App, task: Task, chance: random.Random) -> str:
     app.repo.user_git("update-ref", MAIN, f"{task.base}^")
     return "target back"
@@ -92,6 +100,7 @@ def other_judge(app: App, task: Task, chance: random.Random) -> str:
 SHAPES: tuple[Callable[[App, Task, random.Random], str], ...] = (
     on_main,
     on_main,
+    main_same,
     main_back,
     main_rewritten,
     on_branch,
@@ -128,6 +137,10 @@ def test_nothing_is_merged_unchecked(tmp_path: Path, rule: str, check: bool) -> 
             task = approved(app, chance.choice([edited(5, f"ours {number}"), {f"f{number}.txt": "1\n"}]))
             kinds = [chance.choice(SHAPES)(app, task, chance) for _ in range(chance.choice([1, 1, 2]))]
         before = lab.repo.git("rev-parse", "main")
+        if "target same" in kinds:
+            # the review that approved it is only written down here, and saw just that
+            with (tmp_path / "seen").open("a") as seen_by:
+                seen_by.write(exported(lab.repo, f"{task.commit}", tmp_path / f"judged{number}") + "\n")
         with app_of(lab) as app:
             try:
                 report = merge(
@@ -148,6 +161,34 @@ def test_nothing_is_merged_unchecked(tmp_path: Path, rule: str, check: bool) -> 
     assert outcome["kept out"], "some shapes must be refused"
     if rule != "refuse":
         assert outcome["merged"], "and some must get in"
+
+
+@pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
+@pytest.mark.parametrize("rule", ["recheck", "review", "refuse"])
+def test_a_target_that_moved_to_the_same_files_has_moved(tmp_path: Path, rule: str, how: str) -> None:
+    lab = lab_of(tmp_path, rule, check=False)
+    with app_of(lab) as app:
+        task = approved(app, {"f.txt": "1\n"})
+        main_same(app, task, random.Random())
+        report = merge(app, MergeRequest((task.id,), how=how), Silent())
+        if rule == "refuse":
+            assert not report.landed and [error.exit_code for _, error in report.left] == [4]
+            assert app.store.task(app.key, task.id).status == "verified"
+            return
+        assert report.landed
+        (merged,) = app.store.events(app.key, task=task.id, types=["task.merged"])
+        asked = app.store.events(app.key, task=task.id, types=["approval.voided"])
+    assert bool(merged.data.get("same_tree")) == (rule == "recheck") == (not asked)
+
+
+@pytest.mark.parametrize("how", ["merge", "squash"])
+def test_what_burnish_itself_merged_before_is_no_move_of_the_target(tmp_path: Path, how: str) -> None:
+    lab = lab_of(tmp_path, "refuse", check=False)
+    with app_of(lab) as app:
+        first = approved(app, {"f.txt": "1\n"})
+        second = approved(app, {"g.txt": "1\n"}, base_ref=str(first.branch), depends_on=(first.id,))
+        report = merge(app, MergeRequest((first.id, second.id), how=how), Silent())
+    assert [one.task.id for one in report.landed] == [first.id, second.id], report.left
 
 
 # what a user may have lying about

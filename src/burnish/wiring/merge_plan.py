@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from burnish.core.approval import Approval
 from burnish.core.commit import Commit
+from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine import actions
@@ -61,12 +62,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The commit that the target would get, its tree without artifacts. `moved`: that is not one that was judged."""
+    """The commit that the target would get, its tree without artifacts. `moved`: the target is not where it was."""
 
     commit: str
     tree: str
     how: str
     moved: bool = False
+    # moved or not: every file is as it was judged
+    judged: bool = True
 
 
 def fit_to_merge(app: App, task_id: int) -> Fit:
@@ -166,12 +169,19 @@ def plan(app: App, fit: Fit, target: Target, how: str) -> Plan:
     if tree == there and fit.approval.tree != began:
         return Plan(now.sha, there, "already")
     ahead = is_ancestor(project, now.sha, lands) and tree == fit.approval.tree
+    judged = tree == fit.approval.tree and (ahead or there == began)
+    moved = not judged or not (now.sha == base.sha or _put_there(app, fit, target))
     if how == "merge" and ahead:
         made_here = len(read_commit(project, fit.approval.commit).parents) == 2 and now.sha == base.sha
-        return Plan(lands, tree, "merge" if made_here else "fast-forward")
+        return Plan(lands, tree, "merge" if made_here else "fast-forward", moved)
     commit = _commit(app, fit, target, merged.tree, how)
-    judged = tree == fit.approval.tree and (ahead or there == began)
-    return Plan(commit, tree, "fast-forward" if commit == lands else how, moved=not judged)
+    return Plan(commit, tree, "fast-forward" if commit == lands else how, moved, judged)
+
+
+def _put_there(app: App, fit: Fit, target: Target) -> bool:
+    """Is the target as burnish left it, when it merged there what the task is built on?"""
+    events = [event for other in _built_on(app, fit.task) for event in _merges(app, other)]
+    return (target.name, target.now.sha) in {(e.data.get("into"), e.data.get("commit")) for e in events}
 
 
 def _holds_base(app: App, fit: Fit, target: Target, base: Commit) -> bool:
@@ -183,7 +193,11 @@ def _holds_base(app: App, fit: Fit, target: Target, base: Commit) -> bool:
 
 
 def _merged_into(app: App, task: Task) -> set[str]:
-    return {str(e.data.get("into")) for e in app.store.events(app.key, task=task.id, types=["task.merged"])}
+    return {str(e.data.get("into")) for e in _merges(app, task)}
+
+
+def _merges(app: App, task: Task) -> list[Recorded]:
+    return app.store.events(app.key, task=task.id, types=["task.merged"])
 
 
 def _merged(app: App, base: Commit, now: Commit, approved: Commit) -> Merged:

@@ -162,13 +162,16 @@ def _check_seen(fit: Fit, seen: str) -> None:
 
 
 def _cleared(app: App, fit: Fit, target: Target, wanted: Plan, request: MergeRequest, progress: Progress) -> bool:
-    """May the tree go in, though nobody has judged it? If it was judged now, in a cycle of its own: look anew."""
+    """May it go in, though the target is another? If it was judged now, in a cycle of its own: look anew."""
     rule = app.config.merge.on_moved
     if rule == "refuse":
         raise Refused(
             f"{target.name} has moved since task {fit.task.id} was approved (merge.on_moved: refuse).",
             hint=f"Merge {target.name} into {fit.task.branch} by hand, then `burnish run {fit.task.id}`.",
         )
+    if wanted.judged and (rule == "recheck" or wanted.commit == fit.lands):
+        progress.note(f"Task {fit.task.id}: {target.name} has moved, and every file is as it was judged.")
+        return True
     with working(app, progress) as deps:
         why: str | None = f"{target.name} has moved since the approval"
         if rule == "recheck":
@@ -213,7 +216,9 @@ def _record(app: App, fit: Fit, target: Target, wanted: Plan) -> Landed:
         "by": app.person,
         "before": target.now.sha,
         "approved": fit.approval.commit,
-        "rechecked": wanted.moved,
+        "rechecked": wanted.moved and not wanted.judged,
+        # on a target that moved, without a check: there was nothing new to be checked
+        **({"same_tree": True} if wanted.moved and wanted.judged else {}),
     }
     merged = Event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
     try:
@@ -225,7 +230,7 @@ def _record(app: App, fit: Fit, target: Target, wanted: Plan) -> Landed:
             hint=f"Look at it: burnish show {fit.task.id}",
         ) from lost
     task = app.store.task(app.key, fit.task.id)
-    return Landed(task, target.name, wanted.commit, wanted.how, rechecked=wanted.moved)
+    return Landed(task, target.name, wanted.commit, wanted.how, rechecked=data["rechecked"])
 
 
 def _afterwards(app: App, landed: Landed, request: MergeRequest, progress: Progress) -> None:
