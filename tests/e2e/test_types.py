@@ -57,7 +57,7 @@ def test_a_review_task_compares_the_branch_that_is_checked_out_with_its_base(tmp
 
 def test_a_review_task_with_nothing_to_review_says_so(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
-    lab.add("Look at nothing", "-t", "review")
+    lab.add("Look at nothing", "-t", "review", "--base", "main")
     said = lab.burnish("run", code=3)
     assert "nothing to review" in said.out and lab.calls() == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from burnish.core.task import Item, Spec, TaskType
@@ -22,12 +24,18 @@ def test_a_title_comes_onto_one_line() -> None:
         Spec("A", checklist=(Item(""),)),
         Spec("A", priority=10**20),
         Spec("A", type=TaskType.IMPROVE),
+        Spec("A", type=TaskType.REVIEW),
         Spec("A", of=1),
     ],
 )
 def test_what_says_nothing_or_contradicts_itself_is_refused(spec: Spec) -> None:
     with pytest.raises(BadInput):
         sound(spec)
+
+
+def test_a_review_is_of_a_task_or_against_a_base_which_the_settings_may_name() -> None:
+    for spec, base in ((Spec("A", of=1), None), (Spec("A", base_ref="main"), None), (Spec("A"), "main")):
+        sound(replace(spec, type=TaskType.REVIEW), base=base)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ class App:
     # what a person does to tasks
 
     def add(self, spec: Spec) -> Task:
-        spec = clean_spec(self.book.secrets, sound(spec))
+        spec = clean_spec(self.book.secrets, sound(spec, base=self.config.workspace.base))
         if spec.base_ref:
             resolve_base(self.repo, spec.base_ref)  # a typing error costs nothing here, and a run later
         if spec.of is not None:

@@ -13,7 +13,7 @@ from burnish.errors import BadInput
 MOST_PRIORITY = 1_000_000
 
 
-def sound(spec: Spec) -> Spec:
+def sound(spec: Spec, *, base: str | None = None) -> Spec:
     """The spec with its title on one line; refused where it says nothing or contradicts itself."""
     spec = replace(spec, title=one_title(spec.title), depends_on=tuple(dict.fromkeys(spec.depends_on)))
     check_values({"criteria": spec.criteria, "checklist": spec.checklist, "priority": spec.priority})
@@ -21,6 +21,11 @@ def sound(spec: Spec) -> Spec:
         raise BadInput("An improve task needs to know what it improves.", hint="Add --of ID, e.g. --of 29.")
     if spec.of is not None and spec.type not in (TaskType.IMPROVE, TaskType.REVIEW):
         raise BadInput("--of belongs to an improve or review task.", hint="Add -t improve, or leave --of out.")
+    if spec.type is TaskType.REVIEW and spec.of is None and not (spec.base_ref or base):
+        raise BadInput(
+            "A review task needs to know what it reviews.",
+            hint="Add --of ID for a task's branch, or --base REF for what your branch is compared with.",
+        )
     return spec
 
 
