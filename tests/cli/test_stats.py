@@ -33,7 +33,7 @@ def test_a_real_run_is_counted(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")
     found = lab.burnish("stats", "--json").json
-    assert (found["tasks"]["approved"], found["tasks"]["success_rate"]) == (1, 1.0)
+    assert (found["runs"]["approved"], found["runs"]["success_rate"]) == (1, 1.0)
     assert found["cycles_to_approval"]["by_burnish"] == {"2": 1}
     assert found["findings"]["by_category"] == {"code": {"error": 1, "warning": 0, "info": 0}}
     (judge,) = found["reviewers"]

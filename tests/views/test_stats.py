@@ -15,7 +15,7 @@ from burnish.core.finding import Category, Severity, State
 from burnish.views.effort import Effort
 from burnish.views.judged import Fate
 from burnish.views.stats import StatsView, cost_json, stats, stats_json
-from testing.tales import NOON, Teller
+from testing.tales import NOON, Tale, Teller
 
 JUDGE = {"agent": "judge", "model": "m1", "verdict": "changes_requested", "cost_usd": 0.25, "tokens": 100}
 OTHER = {"agent": "static", "model": None, "verdict": "approved", "cost_usd": None, "tokens": 0}
@@ -63,8 +63,8 @@ def told(teller: Teller) -> None:
 def test_the_numbers_are_those_counted_by_hand(teller: Teller) -> None:
     told(teller)
     view = seen(teller)
-    assert (view.tasks.total, view.tasks.approved, view.tasks.stopped) == (4, 2, 1)
-    assert view.tasks.success_rate == pytest.approx(2 / 3)
+    assert (view.tasks.total, view.runs.approved, view.runs.stopped) == (4, 2, 1)
+    assert view.runs.success_rate == pytest.approx(2 / 3)
     assert (view.cycles.by_burnish, view.cycles.by_person) == ({2: 1}, {1: 1})
     assert (view.cycles.average, view.cycles.middle) == (1.5, 1.5)
     assert {word: n for word, n in view.verdicts.items() if n} == {
@@ -77,6 +77,54 @@ def test_the_numbers_are_those_counted_by_hand(teller: Teller) -> None:
         "test": (0, 1, 0),
     }
     assert view.fate == Fate(resolved=1, waived=1, withdrawn=1)
+
+
+def waiting(teller: Teller) -> Tale:
+    """The reviewer approves, and a person is to say yes or no."""
+    tale = teller.add()
+    tale.begin()
+    tale.review("approved", [OTHER])
+    tale.decide("accept", review_status="passed")
+    tale.to("waiting_approval")
+    return tale
+
+
+def ends(teller: Teller) -> tuple[int, int, list[int], list[int]]:
+    view = seen(teller)
+    times = [sum(s.accepted for s in view.over_time), sum(s.stopped for s in view.over_time)]
+    return view.runs.approved, view.runs.stopped, view.cycles.each, times
+
+
+def test_what_still_waits_for_a_person_has_not_ended_and_counts_once_when_it_has(teller: Teller) -> None:
+    good, bad = waiting(teller), waiting(teller)
+    assert ends(teller) == (0, 0, [], [0, 0])
+    good.accepted(by="user:ada")
+    bad.decide("escalate", by="user:ada")
+    bad.to("blocked", reason="human_rejected")
+    assert ends(teller) == (1, 1, [1], [1, 1])
+    assert seen(teller).cycles.by_person == {1: 1}
+    # merged is approved still; what a person takes back is not
+    good.to("completed")
+    assert ends(teller) == (1, 1, [1], [1, 1])
+    bad.to("code_review")
+    assert ends(teller) == (1, 0, [1], [1, 0])
+
+
+def test_each_run_of_a_task_ends_by_itself_and_cancelled_is_stopped(teller: Teller) -> None:
+    tale = waiting(teller)
+    tale.to("blocked", reason="human_rejected")
+    tale.to("backlog")
+    # the move that begins a run still bears the number of the one before
+    tale.to("in_progress")
+    tale.run = 2
+    assert ends(teller) == (0, 1, [], [0, 1])
+    tale.review("approved", [OTHER])
+    tale.accepted()
+    assert ends(teller) == (1, 1, [1], [1, 1])
+    never = teller.add()
+    never.run = 0
+    never.to("cancelled")
+    assert ends(teller)[1] == 1
 
 
 def test_a_reviewer_is_as_precise_as_what_it_raised_was_mended(teller: Teller) -> None:
@@ -157,7 +205,7 @@ def test_nothing_is_no_mistake(teller: Teller) -> None:
     teller.add()
     view = seen(teller)
     assert view.empty and view.tasks.total == 1 and view.over_time == ()
-    assert stats_json(view)["tasks"]["success_rate"] is None
+    assert stats_json(view)["runs"]["success_rate"] is None
 
 
 def test_what_was_removed_was_paid_for_but_is_no_success(teller: Teller) -> None:
@@ -185,7 +233,7 @@ def test_it_takes_the_same_few_queries_however_much_there_is(teller: Teller) -> 
     teller.years(60)
     before = teller.store.statements
     seen(teller)
-    assert teller.store.statements - before == 6  # four, between BEGIN and COMMIT
+    assert teller.store.statements - before == 7  # five, between BEGIN and COMMIT
 
 
 @pytest.mark.parametrize(("days", "step", "most"), [(20, "day", 31), (100, "week", 31), (400, "month", 15)])
@@ -214,7 +262,8 @@ def test_the_parts_make_up_the_whole(
     assert sum(line.effort.seconds for line in view.phases) == pytest.approx(view.total.seconds)
     assert sum(line.effort.tokens for line in view.dearest) == view.total.tokens
     assert sum(s.effort.calls for s in view.over_time) == view.total.calls
-    assert sum(s.accepted for s in view.over_time) == len(view.cycles.each)
+    assert sum(s.accepted for s in view.over_time) == len(view.cycles.each) == view.runs.approved
+    assert sum(s.stopped for s in view.over_time) == view.runs.stopped
     assert sum(dict(s.verdicts).get("approved", 0) for s in view.over_time) == view.verdicts["approved"]
     assert sum(c.all for c in view.categories.values()) == view.fate.all
     assert all(r.found.all == r.fate.all for r in view.reviewers)

@@ -68,6 +68,18 @@ def test_what_runs_is_live_and_what_was_cut_is_not(told: Teller) -> None:
     assert not cut.live and "cut" in cut.detail
 
 
+def test_what_the_reviewer_proposes_and_what_a_person_decides_are_told_apart(told: Teller) -> None:
+    told.tell("decision.made", action="accept", by="burnish", why="all is well")
+    told.phase("gate", ends=None)
+    told.tell("gate.opened", commit="c", why="a person decides")
+    told.tell("phase.finished", phase="gate", attempt=1, choice="approve")
+    told.tell("decision.made", action="accept", by="user:ada", choice="approve", why="approved by a person")
+    moments = [(moment.title, moment.who, moment.tone) for moment in told.cycle().moments if moment.kind == "decision"]
+    assert moments == [("Proposed for approval", "", ""), ("Approved", "ada", "good")]
+    told.tell("decision.made", 2, action="accept", by="burnish", why="all is well")
+    assert [m.title for m in story(told.store, told.key, 1, running=False).runs[0].cycles[0].moments] == ["Accepted"]
+
+
 def test_the_gate_is_told_once(told: Teller) -> None:
     told.tell("decision.made", action="ask", by="burnish", why="Not yet.")
     told.phase("gate", ends=None)

@@ -75,13 +75,11 @@ def spent(total: Effort) -> str:
 
 
 def _summary(view: StatsView, colour: bool) -> str:
-    tasks = view.tasks
+    runs = view.runs
     since = f" since {view.since}" if view.since else ""
-    parts = [f"{tasks.approved} approved", f"{tasks.stopped} stopped"]
-    left = tasks.total - tasks.approved - tasks.stopped
-    parts += [f"{left} open"] if left else []
-    rate = "" if tasks.success_rate is None else f" · success {share(tasks.success_rate)}"
-    return paint(f"{count(tasks.total, 'task')}{since}: {', '.join(parts)}{rate}", "bold", on=colour)
+    rate = "" if runs.success_rate is None else f" · success {share(runs.success_rate)}"
+    ended = f"{count(runs.total, 'run')} ended: {runs.approved} approved, {runs.stopped} stopped"
+    return paint(f"{count(view.tasks.total, 'task')}{since}, {ended}{rate}", "bold", on=colour)
 
 
 def _cycles(view: StatsView, room: int, colour: bool) -> Iterator[str]:

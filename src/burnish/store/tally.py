@@ -1,4 +1,4 @@
-"""Everything that is counted, of many tasks at once: four queries, however many tasks there are."""
+"""Everything that is counted, of many tasks at once: five queries, however many tasks there are."""
 
 from __future__ import annotations
 
@@ -56,6 +56,18 @@ class DecisionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveRow:
+    """From one status to another."""
+
+    of: Of
+    run: int
+    cycle: int
+    before: Status
+    to: Status
+    ts: str
+
+
+@dataclass(frozen=True, slots=True)
 class FindingRow:
     of: Of
     run: int
@@ -73,6 +85,7 @@ class Tally:
     tasks: tuple[TaskRow, ...]
     phases: tuple[PhaseRow, ...]
     decisions: tuple[DecisionRow, ...]
+    moves: tuple[MoveRow, ...]
     findings: tuple[FindingRow, ...]
 
 
@@ -84,6 +97,7 @@ def tally(db: Database, projects: Sequence[str], since: str) -> Tally:
             tuple(_task(row) for row in db.all("tally_tasks", where)),
             tuple(_phase(row) for row in db.all("tally_phases", where)),
             tuple(_decision(row) for row in db.all("tally_decisions", where)),
+            tuple(_move(row) for row in db.all("tally_moves", where)),
             tuple(_finding(row) for row in db.all("tally_findings", where)),
         )
 
@@ -122,6 +136,12 @@ def _phase(row: sqlite3.Row) -> PhaseRow:
 def _decision(row: sqlite3.Row) -> DecisionRow:
     of = (row["project"], row["task"])
     return DecisionRow(of, row["run"], row["cycle"], row["action"], row["by_whom"], row["ts"])
+
+
+@whole
+def _move(row: sqlite3.Row) -> MoveRow:
+    of, data = (row["project"], row["task"]), json.loads(row["data"])
+    return MoveRow(of, row["run"], row["cycle"], Status(data["from"]), Status(data["to"]), row["ts"])
 
 
 @whole

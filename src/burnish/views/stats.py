@@ -7,18 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from statistics import mean, median
 from typing import Any
 
 from burnish.core.status import Status
 from burnish.store import Store
-from burnish.store.tally import DecisionRow, TaskRow
+from burnish.store.tally import TaskRow
 from burnish.views import effort, judged
 from burnish.views.effort import Effort, Line, Paid, effort_json
+from burnish.views.ended import Cycles, End, Ends, counted, cycles, ended
 from burnish.views.judged import Fate, Reviewer, Severities
 
-APPROVED = (Status.VERIFIED, Status.COMPLETED)
-STOPPED = (Status.BLOCKED, Status.FAILED)
 # As many bars as a person can tell apart.
 MOST_DAYS, MOST_WEEKS = 31, 30
 
@@ -30,47 +28,8 @@ class Outcomes:
     by_status: dict[str, int]
 
     @property
-    def approved(self) -> int:
-        return sum(self.by_status.get(status.value, 0) for status in APPROVED)
-
-    @property
-    def stopped(self) -> int:
-        return sum(self.by_status.get(status.value, 0) for status in STOPPED)
-
-    @property
     def total(self) -> int:
         return sum(self.by_status.values())
-
-    @property
-    def success_rate(self) -> float | None:
-        """Of those that came to an end; None: none has."""
-        ended = self.approved + self.stopped
-        return self.approved / ended if ended else None
-
-
-@dataclass(frozen=True, slots=True)
-class Cycles:
-    """Runs that were accepted, by the cycle it happened in."""
-
-    by_burnish: dict[int, int]
-    by_person: dict[int, int]
-
-    @property
-    def each(self) -> list[int]:
-        both = Counter(self.by_burnish) + Counter(self.by_person)
-        return sorted(both.elements())
-
-    @property
-    def average(self) -> float | None:
-        return mean(self.each) if self.each else None
-
-    @property
-    def middle(self) -> float | None:
-        return median(self.each) if self.each else None
-
-    @property
-    def most(self) -> int:
-        return max(self.each, default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +49,7 @@ class StatsView:
     # the first day that is looked at; "": everything
     since: str
     tasks: Outcomes
+    runs: Ends
     cycles: Cycles
     verdicts: dict[str, int]
     categories: dict[str, Severities]
@@ -105,7 +65,7 @@ class StatsView:
 
     @property
     def empty(self) -> bool:
-        return not self.total.calls and not self.cycles.each
+        return not self.total.calls and not self.runs.total
 
 
 def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | None = None) -> StatsView:
@@ -115,13 +75,14 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
     phases = effort.paid(tally, since)
     held = judged.reviews(phase for phase, _ in phases)
     findings = judged.findings_in(tally, since)
-    ended = _last_words(tally.decisions, since)
-    step, over_time = _over_time(phases, ended, since, now.astimezone(UTC).date())
+    ends = ended(tally, since)
+    step, over_time = _over_time(phases, ends, since, now.astimezone(UTC).date())
     return StatsView(
         projects=tuple(projects),
         since=since,
         tasks=_outcomes(tally.tasks, since),
-        cycles=_cycles(ended),
+        runs=counted(ends),
+        cycles=cycles(ends),
         verdicts=judged.verdicts(held),
         categories=judged.by_category(findings),
         fate=judged.fate(findings),
@@ -140,27 +101,12 @@ def _outcomes(tasks: Iterable[TaskRow], since: str) -> Outcomes:
     return Outcomes({status.value: found[status] for status in Status if found[status]})
 
 
-def _last_words(decisions: Iterable[DecisionRow], since: str) -> list[DecisionRow]:
-    """The last decision of each run, where that was in time."""
-    last = {(d.of, d.run): d for d in decisions}
-    return [decision for decision in last.values() if decision.ts >= since]
-
-
-def _cycles(ended: Iterable[DecisionRow]) -> Cycles:
-    accepted = [d for d in ended if d.action == "accept"]
-    own = Counter(d.cycle for d in accepted if d.by == "burnish")
-    people = Counter(d.cycle for d in accepted if d.by != "burnish")
-    return Cycles(dict(sorted(own.items())), dict(sorted(people.items())))
-
-
 # over time
 
 
-def _over_time(
-    phases: Sequence[Paid], ended: Sequence[DecisionRow], since: str, today: date
-) -> tuple[str, tuple[Stretch, ...]]:
+def _over_time(phases: Sequence[Paid], ends: Sequence[End], since: str, today: date) -> tuple[str, tuple[Stretch, ...]]:
     """Without a gap from the first day that something happened on, or that was asked for, until today."""
-    moments = [phase.started_at[:10] for phase, _ in phases] + [d.ts[:10] for d in ended]
+    moments = [phase.started_at[:10] for phase, _ in phases] + [end.ts[:10] for end in ends]
     if not moments:
         return "day", ()
     first = min(today, date.fromisoformat(since or min(moments)))
@@ -171,12 +117,12 @@ def _over_time(
     paid: dict[str, list[Paid]] = {}
     for one in phases:
         paid.setdefault(place[one[0].started_at[:10]], []).append(one)
-    ends = Counter((place[d.ts[:10]], d.action) for d in ended)
+    rest = Counter((place[end.ts[:10]], end.approved) for end in ends)
     return step, tuple(
         Stretch(
             start,
-            accepted=ends[start, "accept"],
-            stopped=ends[start, "escalate"],
+            accepted=rest[start, True],
+            stopped=rest[start, False],
             verdicts=tuple((w, n) for w, n in _said(paid.get(start, ())).items() if n),
             effort=effort.total(one for _, one in paid.get(start, ())),
         )
@@ -217,11 +163,9 @@ def stats_json(view: StatsView) -> dict[str, Any]:
         "since": view.since or None,
         "tasks": {
             "total": view.tasks.total,
-            "approved": view.tasks.approved,
-            "stopped": view.tasks.stopped,
-            "success_rate": _rounded(view.tasks.success_rate),
             "by_status": view.tasks.by_status,
         },
+        "runs": view.runs.as_json(),
         "cycles_to_approval": {
             "by_burnish": {str(cycle): count for cycle, count in view.cycles.by_burnish.items()},
             "by_person": {str(cycle): count for cycle, count in view.cycles.by_person.items()},

@@ -29,6 +29,14 @@ _ACTIONS = {
     "wait": ("Waits", "warn"),
     "again": ("To be done again", "warn"),
 }
+_PROPOSED = ("Proposed for approval", "")
+_CHOSEN = {
+    "approve": "Approved",
+    "reject": "Rejected",
+    "fix": "Sent back to be fixed",
+    "skip": "Accepted without a review",
+    "override": "Accepted against the review",
+}
 _VERDICTS = {"approved": "good", "changes_requested": "warn", "needs_discussion": "warn", "rejected": "bad"}
 
 
@@ -200,10 +208,25 @@ def _counted(check: Mapping[str, Any]) -> str:
 
 
 def _noted(events: Sequence[Recorded]) -> Iterator[Moment]:
+    proposals = _proposals(events)
     for event in events:
         made = _note(event)
+        if made and event.id in proposals:
+            made = replace(made, title=_PROPOSED[0], tone=_PROPOSED[1])
         if made:
             yield made
+
+
+def _proposals(events: Sequence[Recorded]) -> set[int]:
+    """What burnish would have accepted, had it not opened the gate for a person in the same breath."""
+    found, accepted = set(), None
+    for event in events:
+        if event.type == "decision.made":
+            own = event.data.get("action") == "accept" and event.data.get("by") == "burnish"
+            accepted = event.id if own else None
+        elif event.type == "gate.opened" and accepted is not None:
+            found.add(accepted)
+    return found
 
 
 def _note(event: Recorded) -> Moment | None:
@@ -216,8 +239,7 @@ def _note(event: Recorded) -> Moment | None:
             return None  # the gate, which is a phase, tells it
         case "decision.made":
             title, tone = _ACTIONS.get(str(data.get("action")), (str(data.get("action")), ""))
-            chosen = {"reject": "Rejected", "fix": "Sent back to be fixed", "skip": "Accepted without a review"}
-            title = chosen.get(str(data.get("choice") or ""), title)
+            title = _CHOSEN.get(str(data.get("choice") or ""), title)
             return Moment(at, title, why, tone, "decision", "" if who == "burnish" else who)
         case "override.recorded":
             return Moment(at, "Overridden", in_words(data), "warn", "decision", who)

@@ -13,5 +13,9 @@ SELECT d.project, d.task, d.run, d.cycle, d.action, d.by_whom, e.ts
 FROM decisions d JOIN events e ON e.project = d.project AND e.id = d.event_id
 WHERE d.project IN (:projects) ORDER BY d.project, d.event_id;
 
+-- name: tally_moves
+SELECT project, task, run, cycle, ts, data FROM events
+WHERE type = 'task.status' AND project IN (:projects) ORDER BY project, id;
+
 -- name: tally_findings
 SELECT project, task, run, data FROM findings WHERE project IN (:projects) ORDER BY project, task, run, number;

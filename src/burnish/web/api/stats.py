@@ -30,6 +30,8 @@ class CostOut(Answer):
 
 class StatsOut(CostOut):
     tasks: dict[str, Any]
+    runs: dict[str, Any]
+    """Each once, by how it ended; what waits for a person has not."""
     cycles_to_approval: dict[str, Any]
     verdicts: dict[str, int]
     findings: dict[str, Any]
