@@ -96,6 +96,23 @@ def test_without_gh_it_says_what_to_do_and_pushes_nothing(lab: Lab, monkeypatch:
     assert not on_remote(lab, f"refs/heads/{lab.task()['branch']}")
 
 
+def test_a_branch_that_somebody_else_pushed_to_is_told_as_that(lab: Lab) -> None:
+    task, main = lab.task(), lab.repo.git("rev-parse", "main")
+    other = lab.repo.git("commit-tree", "-p", main, "-m", "theirs", f"{main}^{{tree}}")
+    lab.repo.git("push", "-q", "origin", f"{other}:refs/heads/{task['branch']}")
+    said = lab.burnish("pr", "1", code=4)
+    told = " ".join(said.err.split())
+    assert f"Somebody else pushed to {task['branch']} on origin" in told and "[rejected]" in told
+    assert f"git fetch origin {task['branch']}" in told and "fast-forwards" not in told
+    assert on_remote(lab, f"refs/heads/{task['branch']}") == other and not (lab.root / "gh.jsonl").exists()
+    hook = lab.root / "remote.git" / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'not on a Sunday' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    lab.repo.git("--git-dir", str(lab.root / "remote.git"), "update-ref", "-d", f"refs/heads/{task['branch']}")
+    assert "not on a Sunday" in " ".join(lab.burnish("pr", "1", code=3).err.split())
+
+
 def test_a_remote_that_says_no_and_a_gh_that_says_no(lab: Lab) -> None:
     (lab.root / "broken").touch()
     assert "not logged in" in lab.burnish("pr", "1", code=3).err

@@ -54,12 +54,7 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
             f"Task {task.id} was started from no branch.", hint=f"Name one: burnish pr {task.id} --into BRANCH"
         )
     remote = _remote(app, base)
-    pushed = user_git(app.repo.root, "push", "--quiet", remote, f"{commit}:refs/heads/{task.branch}")
-    if pushed.exit_code:
-        raise BurnishError(
-            f"git push to {remote} failed: {_last(pushed)}",
-            hint=f"Try it by hand: git push {remote} {commit[:12]}:refs/heads/{task.branch}",
-        )
+    _push(app, task, remote, commit)
     text = app.book.secrets.redact(body(app.store.history(app.key, task.id), approved=approved))
     url, updated = _create(app, gh, task, base, text, draft=draft)
     return Pull(task, url, str(task.branch), base, remote, updated)
@@ -98,6 +93,25 @@ def _remote(app: App, base: str) -> str:
     )
 
 
+def _push(app: App, task: Task, remote: str, commit: str) -> None:
+    pushed = user_git(app.repo.root, "push", "--quiet", "--porcelain", remote, f"{commit}:refs/heads/{task.branch}")
+    if pushed.exit_code == 0:
+        return
+    # "!", what was to go where, and the reason: git says it in these words in every language
+    told = [line.split("\t")[-1] for line in pushed.stdout.decode(errors="replace").splitlines() if line[:1] == "!"]
+    why = told[0].strip() if told else ""
+    if why.startswith("[rejected]"):
+        raise Refused(
+            f"Somebody else pushed to {task.branch} on {remote}, so nothing was pushed: {why}.",
+            hint=f"See it: git fetch {remote} {task.branch} && git log FETCH_HEAD. Then merge it into {task.branch} "
+            f"and `burnish run {task.id}`, or take it away: git push {remote} --delete {task.branch}",
+        )
+    raise BurnishError(
+        f"git push to {remote} failed: {' '.join(filter(None, (why, _reason(pushed))))}",
+        hint=f"Try it by hand: git push {remote} {commit[:12]}:refs/heads/{task.branch}",
+    )
+
+
 def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool) -> tuple[str, bool]:
     title = " ".join(task.spec.title.split())
     what = (f"--title={title}", "--body-file=-")
@@ -132,6 +146,17 @@ def _url(done: Captured, said: bytes | None = None) -> str:
     return next((word for word in reversed(words) if word.startswith(("https://", "http://"))), "")
 
 
+def _lines(done: Captured) -> list[str]:
+    return [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+
+
+def _reason(done: Captured) -> str:
+    """What the other side said, else git's first complaint; never its advice."""
+    lines = [line for line in _lines(done) if not line.startswith("hint:")]
+    marks = ("remote:", "fatal:", "error:")
+    found = [line for mark in marks for line in lines if line.startswith(mark)] or lines
+    return found[0] if found else f"exit code {done.exit_code}"
+
+
 def _last(done: Captured) -> str:
-    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else f"exit code {done.exit_code}"
+    return (_lines(done) or [f"exit code {done.exit_code}"])[-1]
