@@ -76,6 +76,8 @@ def test_reject_blocks_for_good(tmp_path: Path) -> None:
     assert (task["status"], task["reason"], task["error"]) == ("blocked", "human_rejected", "REVIEW_REJECTED")
     assert (task["final_verdict"], task["review_status"], task["note"]) == ("REJECTED", "rejected", "not what I meant")
     assert task["cycles"][0]["review_status"] == "rejected" and task["approval"]["valid"] is False
+    for kind in ("decision.made", "review.rejected"):
+        assert lab.events(kind)[-1]["data"]["commit"] == task["commit"], "it is known what was rejected"
     calls = len(lab.calls())
     lab.burnish("run", "--all")
     assert len(lab.calls()) == calls, "nothing is tried again by itself"
@@ -131,6 +133,33 @@ def test_approving_against_the_review_is_an_override_and_needs_a_reason(tmp_path
     assert (over["data"]["category"], over["data"]["explanation"]) == ("cross_scope", "zero comes later")
     assert len(lab.events("review.approved")) == 1
     lab.burnish("merge", "1")
+
+
+def test_with_the_last_blocker_waived_approving_is_no_override(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    assert "needs a reason" in lab.burnish("decide", "1", "approve", code=2).err
+    lab.burnish("waive", "1", "F1", "--reason", "nobody divides by zero here")
+    lab.burnish("decide", "1", "approve")
+    task = lab.task()
+    assert (task["status"], task["final_verdict"], task["overrides"]) == ("verified", "APPROVED", 0)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        'print(verdict("rejected", "wrong altogether", [flaw]))',
+        'print(verdict("needs_discussion", "what is meant?", [flaw]))',
+        'print(verdict("changes_requested", "stop", [flaw], blocking=True))',
+        'print(verdict("changes_requested", "two", [flaw, {**flaw, "title": "Another one", "line": 1}]))',
+        REJECT,
+    ],
+)
+def test_what_a_waiver_does_not_settle_is_still_overridden(tmp_path: Path, judge: str) -> None:
+    # one asks for changes without having seen all of it
+    unseen = "pathlib.Path('long.py').write_text('x = 1\\n' * 9000)\n" if judge is REJECT else ""
+    lab = waiting(tmp_path, judge, author=unseen + ADDS_A_LINE)
+    lab.burnish("waive", "1", "F1", "--reason", "it may stay")
+    assert "needs a reason" in lab.burnish("decide", "1", "approve", code=2).err
 
 
 def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> None:

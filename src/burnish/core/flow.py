@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burnish.core.decision import Accept, Decision, Round, Wait, after_checks, after_work
-from burnish.core.history import REVIEW_FIX, History, review_phase
+from burnish.core.history import REVIEW_FIX, DecisionRecord, History, review_phase
 from burnish.core.policy import Policy
 from burnish.core.status import Status
-from burnish.core.stored import by_person, passed_on, reviewed, settled_by_waiver, stored_review
+from burnish.core.stored import by_person, last_blockers_gone, passed_on, reviewed, settled_by_waiver, stored_review
 from burnish.core.task import TaskType
 
 
@@ -101,6 +101,18 @@ def _let_pass(history: History, cycle: int, step: str) -> bool:
     """Has a person seen that review before the next step is paid for? A person's own needs nobody else."""
     record = stored_review(history, cycle, step)
     return passed_on(history, cycle, step) or bool(record and by_person(record))
+
+
+def passes_as_waived(history: History, policy: Policy) -> bool:
+    """At the gate, the last blocker waived: would the stored review pass now? The same weighing as `run` would do."""
+    cycle = history.cycle
+    last = history.decision(cycle)
+    blockers = last.data.get("blockers", ()) if last and last.action == "ask" else ()
+    if last is None or not last_blockers_gone(history.findings, blockers, policy.block_on):
+        return False
+    waived = DecisionRecord(last.run, cycle, "again", last.by, {"waived": True, "blockers": blockers})
+    due = judged(replace(history, decisions=(*history.decisions, waived)), policy, cycle)
+    return bool(due.step) if isinstance(due, DoReview) else isinstance(due, Accept | Wait)
 
 
 def unheard(history: History, policy: Policy) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from burnish.core.event import Event
 from burnish.core.finding import Category, blocks
-from burnish.core.flow import unheard
+from burnish.core.flow import passes_as_waived, unheard
 from burnish.core.gate import Answer, Choice, Person
 from burnish.core.history import History, PhaseRecord
 from burnish.core.policy import Policy
@@ -36,7 +36,7 @@ def decide(
     _check_legal(task, answer.choice, policy)
     seen = check_seen(code, history, answer.commit)
     if answer.choice is Choice.FIX:
-        events = send_back(book, history, answer.note, person)
+        events = send_back(book, history, answer.note, person, commit=seen.result["commit"])
     elif answer.choice is Choice.REJECT:
         events = _reject(book, history, answer.note, person, seen)
     else:
@@ -90,6 +90,7 @@ def checks_stand(history: History, policy: Policy) -> bool:
     standing = [f.remark for f in history.findings if blocks(f, policy.block_on)]
     return any(r.source.startswith("check:") or r.category is Category.GUARD for r in standing)
 
+    accepted = accepted or passes_as_waived(history, policy)
 
 def _pass_on(
     history: History, answer: Answer, person: Person, seen: PhaseRecord, passed: str, step: str
@@ -148,7 +149,9 @@ def _reject(book: Book, history: History, note: str, person: Person, seen: Phase
     blockers = _alive(history)
     reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
     data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
-    data |= {"blockers": blockers, "tree": seen.result["tree"], **_signed(Choice.REJECT, note, person)}
+    commit = seen.result["commit"]
+    data |= {"blockers": blockers, "tree": seen.result["tree"], "commit": commit}
+    data |= _signed(Choice.REJECT, note, person)
     stop = moved(
         task,
         Status.BLOCKED,
@@ -159,7 +162,7 @@ def _reject(book: Book, history: History, note: str, person: Person, seen: Phase
         final_verdict=FinalVerdict.REJECTED,
         review_status=status,
     )
-    said = Event("review.rejected", {"why": why, "blockers": blockers, "by": person.name}, **where)
+    said = Event("review.rejected", {"why": why, "blockers": blockers, "by": person.name, "commit": commit}, **where)
     return [*_void(book, task, why), Event("decision.made", data, **where), said, stop]
 
 
