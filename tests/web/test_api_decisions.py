@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import pytest
@@ -102,6 +103,12 @@ def test_the_story_of_a_task_by_the_api_alone(tmp_path_factory: pytest.TempPathF
         now = server.of_project("GET", "/tasks/2").json()["commit"]
         approved = server.of_project("POST", "/tasks/2/decide", {"choice": "approve", "commit": now})
         assert approved.json()["status"] == "verified"
+        # a gate is answered once; whoever knows that it was may take it back
+        for answer in ({"choice": "reject"}, {"choice": "fix", "note": "x"}, {"choice": "approve"}):
+            again = server.of_project("POST", "/tasks/2/decide", {**answer, "commit": now})
+            assert (again.status_code, "verified" in again.json()["title"]) == (409, True)
+        wrong = server.of_project("POST", "/tasks/2/decide", {"choice": "reject", "commit": now, "status": "blocked"})
+        assert wrong.status_code == 409 and server.of_project("GET", "/tasks/2").json()["status"] == "verified"
         merged = server.of_project("POST", "/tasks/2/merge", {"commit": now[:12]})
         assert merged.status_code == 200 and merged.json()["into"] == "main"
         assert lab.repo.git("rev-parse", "main").strip() == merged.json()["commit"]
@@ -109,3 +116,20 @@ def test_the_story_of_a_task_by_the_api_alone(tmp_path_factory: pytest.TempPathF
             (e["data"]["choice"], e["data"]["via"]) for e in lab.events("decision.made", task=2) if "via" in e["data"]
         ]
         assert by == [("fix", "web"), ("approve", "api")]
+
+
+def test_of_many_answers_to_one_gate_one_is_taken(tmp_path_factory: pytest.TempPathFactory) -> None:
+    lab = Lab.make(tmp_path_factory.mktemp("once") / "lab", extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", "1", code=1)
+    with at_hand(lab) as server, ThreadPoolExecutor(6) as crowd:
+        seen = server.of_project("GET", "/tasks/1").json()
+        choices = ["approve", "reject", "fix"] * 2
+        body = {"note": "x", "commit": seen["commit"], "status": seen["status"]}
+        said = list(crowd.map(lambda c: server.of_project("POST", "/tasks/1/decide", {**body, "choice": c}), choices))
+        assert sorted(one.status_code for one in said) == [200, *[409] * 5]
+        (taken,) = [one.json()["status"] for one in said if one.status_code == 200]
+        assert server.of_project("GET", "/tasks/1").json()["status"] == taken
+        if taken == "verified":
+            back = {"choice": "reject", "commit": seen["commit"], "status": "verified"}
+            assert server.of_project("POST", "/tasks/1/decide", back).json()["status"] == "blocked"

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from burnish.core.finding import Finding, Severity
 from burnish.core.override import Grounds
+from burnish.core.status import Status
 from burnish.core.task import Task
 
 
@@ -47,6 +48,8 @@ class Answer:
     commit: str = ""
     # why, where approving is an override
     grounds: Grounds | None = None
+    # the person saw it in one of these; () = it counts whatever the status is by now
+    among: tuple[Status, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ def decide(
     """Carry out what a person says about the commit that the person saw."""
     history = book.history(task_id)
     task = history.task
+    _check_status(task, answer)
     _check_legal(task, answer.choice, policy)
     seen = check_seen(code, history, answer.commit)
     if answer.choice is Choice.FIX:
@@ -57,6 +58,16 @@ def improve(book: Book, task_id: int, note: str, person: Person, *, then: str) -
         )
     book.record(task_id, *gate_closed(history, Choice.FIX), *send_back(book, history, note, person, step=then))
     return book.task(task_id)
+
+
+def _check_status(task: Task, answer: Answer) -> None:
+    """An answer to a gate that somebody else has answered is out of date, whatever the table of moves allows."""
+    if answer.among and task.status not in answer.among:
+        wanted = " or ".join(answer.among)
+        raise Refused(
+            f"Task {task.id} is {task.status}, not {wanted}: the decision is out of date.",
+            hint=f"Look at it again (burnish show {task.id}); to decide on it as it is, name its status.",
+        )
 
 
 def _check_legal(task: Task, choice: Choice, policy: Policy) -> None:

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from fastapi import Body as FromBody
 
 from burnish.core.gate import Answer, Choice
+from burnish.core.status import Status
 from burnish.views.task import task_json
 from burnish.web.api.answers import TaskOut
 from burnish.web.api.shapes import Body, Reasons, Seen, Text, example
@@ -16,6 +17,9 @@ from burnish.web.problems import PROBLEMS
 from burnish.wiring import people
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["decisions"], responses=PROBLEMS)
+
+# what somebody else has decided already is not decided again by an order that knows nothing of it
+UNDECIDED = (Status.WAITING_APPROVAL, Status.BLOCKED)
 
 
 class Decide(Body):
@@ -27,6 +31,8 @@ class Decide(Body):
     """For the record, and for who fixes."""
     grounds: Reasons = Reasons()
     """Why, where approving goes against the review."""
+    status: Status | None = None
+    """The status that it was seen in; refused with 409 if it is another now. Left out: it has to wait or be blocked."""
 
 
 class Override(Body):
@@ -47,7 +53,8 @@ class Done(Body):
 @router.post("/tasks/{task}/decide", response_model=TaskOut)
 def decide(app: AppDep, via: Via, task: TaskNumber, said: Decide) -> dict[str, Any]:
     """As `burnish decide`. A fix is ordered, not begun: run the task then."""
-    answer = Answer(said.choice, said.note, said.commit, said.grounds.grounds)
+    seen = (said.status,) if said.status else UNDECIDED
+    answer = Answer(said.choice, said.note, said.commit, said.grounds.grounds, among=seen)
     return task_json(people.decide(app, task, answer, via=via))
 
 

@@ -103,8 +103,8 @@ async function decide(form, choice) {
     form.querySelector("[data-explain]").focus();
     throw new Error("Approving goes against the review: say why first.");
   }
-  const { commit } = form.dataset;
-  await api("POST", `${path}/decide`, { choice, note: form.elements.note.value, commit, ...(grounds ? { grounds } : {}) });
+  const { commit, status } = form.dataset;
+  await api("POST", `${path}/decide`, { choice, note: form.elements.note.value, commit, status, ...(grounds ? { grounds } : {}) });
   form.removeAttribute("data-touched");
   // a fix is ordered by that, and begun by this
   if (choice === "fix") await attempt(() => api("POST", `${path}/run`, {}));
