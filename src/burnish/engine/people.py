@@ -90,6 +90,7 @@ def is_against(history: History, policy: Policy) -> bool:
     """Would accepting it go against a review, findings that block, a person's no, or no review at all?"""
     last = history.decision(history.cycle)
     accepted = last is not None and last.action in ("accept", "wait") and last.data.get("review_status") != "failed"
+    accepted = accepted or passes_as_waived(history, policy)
     review = stored_review(history, history.cycle)
     unseen = policy.review_required and review is None
     turned_down = review is not None and history.turned_down(review.result.get("tree"))
@@ -101,7 +102,6 @@ def checks_stand(history: History, policy: Policy) -> bool:
     standing = [f.remark for f in history.findings if blocks(f, policy.block_on)]
     return any(r.source.startswith("check:") or r.category is Category.GUARD for r in standing)
 
-    accepted = accepted or passes_as_waived(history, policy)
 
 def _pass_on(
     history: History, answer: Answer, person: Person, seen: PhaseRecord, passed: str, step: str
