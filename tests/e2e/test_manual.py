@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from burnish.core.flow import WORK_ALONE
+from burnish.core.gate import Person
+from burnish.engine import people as engine
+from testing.approved import app_of
 from testing.byhand import ADDS_A_LINE, facts
 from testing.lab import APPROVE, CRITIC, REJECT, Lab
 
@@ -30,6 +34,28 @@ def test_implement_review_improve_review_each_a_step_of_its_own(tmp_path: Path) 
     lab.burnish("review", "1")
     assert (lab.task()["status"], lab.task()["cycle"]) == ("verified", 2)
     assert lab.commits(lab.task()["branch"])[-1] == "fix: address review feedback (cycle 2)"
+
+
+def test_a_branch_in_the_users_checkout_is_refused_before_anybody_works(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
+    lab.add("Add division")
+    lab.burnish("run")
+    branch, before = lab.task()["branch"], (lab.events(), len(steps(lab)))
+    lab.repo.git("switch", "-q", branch)
+    said = " ".join(lab.burnish("improve", "1", "-m", "shorter", code=4).err.split())
+    assert f"{lab.repo.path} has {branch} checked out" in said and "switch -" in said
+    assert (lab.events(), len(steps(lab))) == before and lab.task()["status"] == "verified"
+    with app_of(lab) as app:
+        # an order that was given before, and not yet carried out
+        engine.improve(app.book, 1, "shorter", Person("user:me", "cli"), then=WORK_ALONE)
+    before = lab.events(), len(steps(lab))
+    lab.burnish("run", "1", code=4)
+    assert (lab.events(), len(steps(lab))) == before and lab.task()["status"] == "in_progress"
+    lab.burnish("run", "--all", code=3)
+    assert len(steps(lab)) == before[1] and "switch -" in lab.show()["note"], "nobody is paid for what cannot be kept"
+    lab.repo.git("switch", "-q", "main")
+    lab.burnish("retry", "1", code=None)
+    assert steps(lab)[-1] == "improve" and lab.task()["status"] == "code_review"
 
 
 def test_past_the_maximum_it_counts_on(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.actions import void_stale
 from burnish.engine.ports import Book, Deps
+from burnish.engine.ports_git import Code
 from burnish.errors import Refused
 
 PAUSE = 0.2
@@ -57,6 +58,13 @@ def refuse_if_branch_held(book: Book, task: Task) -> None:
     """It, and every task that works on the same branch, must be at rest."""
     for one in (task, *sharing(book, task)):
         book.refuse_if_held(one.id)
+
+
+def refuse_if_branch_stuck(book: Book, code: Code, task: Task) -> None:
+    """An author would be next: its branch must not be in a checkout of the user's. Reviews only read it."""
+    works = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
+    if works and task.status in (Status.BACKLOG, Status.IN_PROGRESS, Status.FAILED):
+        code.check_movable(branch_of(book, task))
 
 
 @contextmanager

@@ -27,6 +27,8 @@ def review_and_fix(deps: Deps, site: Site, history: History, step: DoReview) -> 
     attempt, new = history.attempt(step.cycle, step.phase)
     commit = committed(site, task, step)
     if commit is None:
+        if new:
+            deps.code.check_movable(str(task.branch))
         _clear_the_ground(deps, site, history, step, attempt, new=new)
     if new:
         task = deps.record(task, *started(deps, task, site.policy, step, attempt))

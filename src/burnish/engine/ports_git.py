@@ -91,6 +91,9 @@ class Code(Protocol):
     def left_out(self, workspace: Workspace) -> list[str]:
         """Files in it that never come into git because of their names (`.env`, keys)."""
 
+    def check_movable(self, branch: str) -> None:
+        """Refuse where a checkout of the user's holds the branch: what an agent does could not be committed."""
+
     def watch(self, commit: str) -> Callable[[], list[str]]:
         """Looks at the user's own checkout; called later, the answer names what is different there."""
 

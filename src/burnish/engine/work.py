@@ -26,6 +26,7 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     done = committed(site, task, step)
     attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
     if fresh:
+        deps.code.check_movable(str(task.branch))
         # what a cut attempt left is on record now, and the next one is to be told of it
         history = deps.book.history(task.id)
         if not _kept(history, step):

@@ -55,14 +55,14 @@ def list_refs(project: Project, prefix: str) -> dict[str, str]:
 def update_ref(project: Project, ref: str, new: str, old: str) -> None:
     """Move `ref` from `old` to `new` (all zeros: it must not exist yet), or refuse and change nothing."""
     _check_ours(project, ref)
-    _check_not_checked_out(project, ref)
+    refuse_if_checked_out(project, ref)
     # --no-deref: a symbolic ref planted under our name must not lead us to a branch of the user's.
     _swap(project, ref, ("update-ref", "--no-deref", "--", ref, new, old), old)
 
 
 def delete_ref(project: Project, ref: str, old: str) -> None:
     _check_ours(project, ref)
-    _check_not_checked_out(project, ref)
+    refuse_if_checked_out(project, ref)
     _swap(project, ref, ("update-ref", "--no-deref", "-d", "--", ref, old), old)
 
 
@@ -90,14 +90,15 @@ def _check_ours(project: Project, ref: str) -> None:
             )
 
 
-def _check_not_checked_out(project: Project, ref: str) -> None:
+def refuse_if_checked_out(project: Project, ref: str) -> None:
+    """A branch that a checkout of the user's holds is not moved: its files would seem to be changed."""
     if not ref.startswith("refs/heads/"):
         return
     for place, head in heads(project):
         if head == ref:
             raise Refused(
-                f"{ref.removeprefix('refs/heads/')} is checked out at {place}, so burnish does not move it.",
-                hint=f"Switch to another branch there: `git -C {place} switch -`.",
+                f"Your checkout {place} has {ref.removeprefix('refs/heads/')} checked out, so it is not moved.",
+                hint=f"Switch it away: git -C {place} switch -",
             )
 
 

@@ -21,7 +21,7 @@ from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import Status, check_move
 from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
-from burnish.engine.continuing import refuse_if_branch_held
+from burnish.engine.continuing import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.ports import Gate, Progress
 from burnish.errors import BadInput, NotFound
 from burnish.git.artifacts import read_artifact
@@ -171,8 +171,10 @@ class App:
 
     def retry(self, task_id: int, *, restart: bool) -> Task:
         refuse_inside_phase()
+        task = self.store.task(self.key, task_id)
+        refuse_if_branch_stuck(self.book, self.code, task)
         if restart:
-            refuse_if_branch_held(self.book, self.store.task(self.key, task_id))
+            refuse_if_branch_held(self.book, task)
             return actions.restart(self.book, self.code, task_id)
         return actions.retry(self.book, task_id, by=self.person)
 

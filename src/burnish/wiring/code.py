@@ -25,7 +25,7 @@ from burnish.git.objects import with_trailers
 from burnish.git.project import Project
 from burnish.git.putaway import Saved, put_away
 from burnish.git.reading import list_files, read_files
-from burnish.git.refs import delete_ref, read_ref
+from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out
 from burnish.git.rescue import keep
 from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
 from burnish.git.watching import differing, look_at
@@ -167,6 +167,9 @@ class GitCode:
         assert isinstance(workspace, Workspace)
         found = left_out_by_name(self.project, workspace.index, workspace.path, self.copies)
         return sorted(map(os.fsdecode, found))
+
+    def check_movable(self, branch: str) -> None:
+        refuse_if_checked_out(self.project, f"refs/heads/{branch}")
 
     def watch(self, commit: str) -> Callable[[], list[str]]:
         tracked = self.files(commit)

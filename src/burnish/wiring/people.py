@@ -59,6 +59,9 @@ def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli"
     """The order alone; the run that follows carries it out."""
     refuse_inside_phase()
     app.book.refuse_if_held(task_id)
+    task = app.store.task(app.key, task_id)
+    if task.branch:
+        app.code.check_movable(task.branch)
     then = REVIEW_TOO if review else WORK_ALONE
     return people.improve(app.book, task_id, note, Person(app.person, via), then=then)
 

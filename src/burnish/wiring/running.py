@@ -22,7 +22,7 @@ from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
 from burnish.engine.asking import asked
-from burnish.engine.continuing import refuse_if_branch_held
+from burnish.engine.continuing import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
@@ -117,6 +117,7 @@ def _check_ids(app: App, request: RunRequest) -> None:
     tasks = [app.store.task(app.key, number) for number in request.ids]
     for task in tasks:
         refuse_if_branch_held(app.book, task)
+        refuse_if_branch_stuck(app.book, app.code, task)
         if task.status is Status.CANCELLED:
             raise Refused(f"Task {task.id} is cancelled.", hint=f"Put it back and run it: burnish retry {task.id}")
     # only now, when nothing is refused any more, does anything change
