@@ -190,7 +190,7 @@ def test_only_an_approval_that_nothing_contradicts_is_accepted() -> None:
 
 def test_decisions_say_why_and_which() -> None:
     sent = after_review(panel(), [finding(), finding("F2")], FIRST, block_on=ERROR)
-    assert isinstance(sent, Revise) and sent.blockers == ("F1", "F2") and "F1, F2" in sent.why
+    assert isinstance(sent, Revise) and sent.blockers == ("F1", "F2") and "F1 and F2 still stand" in sent.why
     over = send_back("why", ("F1",), Round(3, 3))
     assert isinstance(over, Escalate) and over.blockers == ("F1",) and "3 cycles" in over.why
     assert isinstance(after_review(panel(signed=False), [], FIRST, block_on=ERROR), Wait)
@@ -199,8 +199,8 @@ def test_decisions_say_why_and_which() -> None:
 WEIGHED = {
     "nothing against it": (panel(), (), Verdict.APPROVED, ""),
     "only a warning": (panel(), (finding(severity=WARNING),), Verdict.APPROVED, ""),
-    "an open error": (panel(), (finding(),), Verdict.CHANGES_REQUESTED, "F1 is still open"),
-    "two": (panel(), (finding(), finding("F2")), Verdict.CHANGES_REQUESTED, "F1, F2 are still open"),
+    "an open error": (panel(), (finding(),), Verdict.CHANGES_REQUESTED, "F1 still stands"),
+    "two": (panel(), (finding(), finding("F2")), Verdict.CHANGES_REQUESTED, "F1 and F2 still stand"),
     "a criterion": (panel(compliance=(Compliance("fast", False),)), (), Verdict.CHANGES_REQUESTED, "not met: fast"),
     "blocking": (panel(blocking=True), (), Verdict.CHANGES_REQUESTED, "asks for a person"),
     "unseen": (panel(uncovered=("a.py",)), (), Verdict.APPROVED, "nobody looked at a.py"),

@@ -87,14 +87,14 @@ def test_a_formatter_does_not_make_a_new_finding() -> None:
     assert again(known, {"app.py": LOAD}, {"app.py": after}, said).given == ("F1",)
 
 
-def test_other_words_for_the_same_code_are_the_same_finding_and_the_first_words_are_kept() -> None:
+def test_other_words_for_the_same_code_are_the_same_finding_and_do_not_replace_its_own() -> None:
     known = first(LEAK).findings
     said = replace(LEAK, title="Resource stays allocated", description="Use a context manager.")
     update = again(known, {"app.py": LOAD}, {"app.py": "\n" + LOAD}, said)
     assert update.given == ("F1",)
     remark = update.finding("F1").remark
-    assert remark.title == "Resource stays allocated"
-    assert "Said before: The handle is never closed. load() leaks a descriptor." in remark.description
+    assert remark.title == "The handle is never closed"
+    assert "Also said: Resource stays allocated. Use a context manager." in remark.description
 
 
 def test_two_different_findings_on_one_line_stay_two() -> None:

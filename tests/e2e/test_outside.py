@@ -139,12 +139,23 @@ def test_an_approval_that_lists_an_error_does_not_verify_the_task(tmp_path: Path
     lab = handed(tmp_path)
     said = lab.burnish("review", "1", "--from", write(lab, f"**Verdict: APPROVED**\n\n{line}\n"), code=None)
     assert lab.task()["status"] != "verified"
-    but = "approved by the reviewer, but F1 is still open"
+    but = "approved by the reviewer, but F1 still stands"
     assert f"Review: CHANGES_REQUESTED ({but})" in said.err
     assert lab.show(1)["cycles"][0]["verdict"] == "changes_requested" and but in lab.burnish("show", "1").out
     assert lab.events("review.completed")[0]["data"]["verdict"] == "changes_requested"
     (finding,) = lab.show(1)["findings"]
     assert (finding["severity"], finding["file"], finding["line"]) == ("error", "app.py", 1)
+
+
+def test_two_people_on_one_line_are_two_findings_and_neither_is_softened(tmp_path: Path) -> None:
+    lab = handed(tmp_path)
+    lab.burnish(
+        "review", "1", "--from", write(lab, "Verdict: changes requested\n\n- [warning] app.py:1 odd name\n"), code=1
+    )
+    grave = "Verdict: changes requested\n\n- [error] app.py:1 customer money vanishes at midnight\n"
+    lab.burnish("review", "1", "--from", write(lab, grave), code=1)
+    found = {f["id"]: (f["severity"], f["title"]) for f in lab.show(1)["findings"]}
+    assert found == {"F1": ("warning", "odd name"), "F2": ("error", "customer money vanishes at midnight")}
 
 
 def test_an_approval_with_a_line_like_a_finding_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -85,6 +85,30 @@ def test_an_approval_that_does_not_resolve_an_earlier_error_is_none(tmp_path: Pa
     assert ended(lab, 1)["status"] == "blocked"
 
 
+@pytest.mark.parametrize(
+    ("title", "held"),
+    [
+        ("Customer money is lost when the counter wraps", [("F1", "warning"), ("F2", "error")]),
+        ("Variable is called x", [("F1", "warning")]),  # not graver without a change there, but no approval either
+    ],
+)
+def test_an_approval_with_an_error_on_the_line_of_an_earlier_warning_is_none(
+    tmp_path: Path, title: str, held: list[tuple[str, str]]
+) -> None:
+    judge = f"""\
+named = {{**flaw, "line": 1, "severity": "warning", "title": "Variable is called x", "description": ""}}
+worse = {{**named, "severity": "error", "title": {title!r}}}
+print(verdict("changes_requested", findings=[named]) if cycle == 1 else verdict("approved", findings=[worse]))
+"""
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge)
+    lab.add("Task", "--max-cycles", "2")
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
+    assert [(f["id"], f["severity"]) for f in task["findings"]] == held
+    assert [e["data"]["verdict"] for e in lab.events("review.completed")] == ["changes_requested"] * 2
+
+
 def test_an_approval_with_an_unmet_criterion_is_none(tmp_path: Path) -> None:
     judge = "print(verdict('approved', compliance=[{'item': 'fast', 'met': False}]))"
     lab = Lab.make(tmp_path, author=QUIET, judge=judge)

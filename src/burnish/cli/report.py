@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from burnish.cli.paint import BY_SEVERITY, paint
@@ -204,7 +204,8 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
     tone = "green" if done.passed else "red" if done.blocking else "yellow"
     yield paint(f"Verdict: {done.verdict.value.upper()}", tone, on=page.colour)
     standing = [finding for finding in done.findings if finding.id in done.blocking]
-    counts, but = weigh(done.panel, standing, Severity.INFO)
+    # without a task every remark is a finding of its own weight: those that stand say it all
+    counts, but = weigh(replace(done.panel, remarks=()), standing, Severity.INFO)
     if but and counts is not done.panel.verdict:
         yield from _hanging(f"{one_line(but[0].upper() + but[1:])}.", page)
     if done.verdict.value == "approved" and not done.passed:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from burnish.core.commit import left_out_words
-from burnish.core.finding import Category, Finding, Severity, blocks
+from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
+from burnish.core.matching import say_the_same
 from burnish.core.review import Compliance, Panel, Verdict
 from burnish.core.status import Reason
 
@@ -113,9 +114,9 @@ def after_review(
     if twice:
         return _disagree(tuple(twice))
     blockers = tuple(f.id for f in findings if blocks(f, block_on))
-    unmet = [c for c in panel.compliance if c.met is False]
-    if panel.verdict is Verdict.CHANGES_REQUESTED or blockers or unmet:
-        return send_back(_why(panel, blockers, unmet), blockers or _alive(findings), now)
+    against = what_is_against(panel, findings, block_on)
+    if panel.verdict is Verdict.CHANGES_REQUESTED or against:
+        return send_back(_why(panel, blockers, against), blockers or _alive(findings), now)
     if panel.uncovered:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"Nobody looked at {_names(panel.uncovered)}.")
     missing = unjudged(panel.compliance, criteria)
@@ -130,12 +131,8 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
     """The verdict that counts, and in one line what keeps an approval from being one."""
     if panel.verdict is not Verdict.APPROVED:
         return panel.verdict, ""
-    blockers = [f.id for f in findings if blocks(f, block_on)]
-    unmet = [c.item for c in panel.compliance if c.met is False]
-    if blockers:
-        why = f"{_names(blockers)} {'is' if len(blockers) == 1 else 'are'} still open"
-    elif unmet:
-        why = f"not met: {_names(unmet)}"
+    if against := what_is_against(panel, findings, block_on):
+        why = against
     elif panel.blocking:
         why = "it asks for a person before anything else (blocking)"
     elif panel.uncovered:
@@ -144,6 +141,29 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
     else:
         return panel.verdict, ""
     return Verdict.CHANGES_REQUESTED, f"approved by the reviewer, but {why}"
+
+
+def what_is_against(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> str:
+    """What no approval goes together with, in a few words: open findings, unmet criteria, the review's own words."""
+    blockers = [f.id for f in findings if blocks(f, block_on)]
+    unmet = [c.item for c in panel.compliance if c.met is False]
+    if unmet:
+        return f"not met: {_names(unmet)}"
+    if blockers:
+        return f"{_listed(blockers)} still {'stands' if len(blockers) == 1 else 'stand'}"
+    # The ledger may hold it for something milder, or for settled; who says it cannot approve all the same.
+    said = [r for r in panel.remarks if r.severity.rank <= block_on.rank and not _waived(r, findings)]
+    return f"it says itself: {said[0].title} ({said[0].severity})" if said else ""
+
+
+def _waived(remark: Remark, findings: Sequence[Finding]) -> bool:
+    """Has a person said that we live with just this?"""
+    known = (f.remark for f in findings if f.state is State.WAIVED)
+    return any(_same_file(remark, other) and say_the_same(remark, other) for other in known)
+
+
+def _same_file(one: Remark, other: Remark) -> bool:
+    return one.file == other.file or None in (one.file, other.file)
 
 
 def send_back(why: str, blockers: tuple[str, ...], now: Round) -> Decision:
@@ -171,12 +191,12 @@ def _guarded(findings: Sequence[Finding]) -> Escalate | None:
     return Escalate(Reason.GUARD, guard[0].remark.title, tuple(f.id for f in guard))
 
 
-def _why(panel: Panel, blockers: tuple[str, ...], unmet: Sequence[Compliance]) -> str:
-    if panel.verdict is Verdict.CHANGES_REQUESTED and not unmet:
+def _why(panel: Panel, blockers: tuple[str, ...], against: str) -> str:
+    if any(c.met is False for c in panel.compliance):
+        return against
+    if panel.verdict is Verdict.CHANGES_REQUESTED:
         return panel.rejection_reason or panel.summary or f"{_count(len(blockers), 'finding')} to fix"
-    if unmet:
-        return f"not met: {_names([c.item for c in unmet])}"
-    return f"approved, but {', '.join(blockers)} still stand"
+    return f"approved, but {against}"
 
 
 def unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
@@ -199,6 +219,12 @@ def _nth(cycle: int) -> str:
 def _names(items: Sequence[str], most: int = 3) -> str:
     shown = ", ".join(items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def _listed(ids: Sequence[str], most: int = 3) -> str:
+    """`F1`, `F1 and F2`, `F1, F2 and 4 more`."""
+    shown = ids if len(ids) <= most else [*ids[:most], f"{len(ids) - most} more"]
+    return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
 
 
 def _count(n: int, noun: str) -> str:

@@ -9,9 +9,18 @@ from burnish.core.change import Change
 from burnish.core.finding import Finding, Remark, Severity, State
 from burnish.core.ledger_checks import absorb_checks, absorb_source, is_check
 from burnish.core.ledger_people import dispute, expire, reopen, waive
-from burnish.core.matching import SAME, SAME_THOUGH_OPEN, SAME_THOUGH_SETTLED, pair, pair_left_over, trace
+from burnish.core.matching import (
+    SAME,
+    SAME_THOUGH_OPEN,
+    SAME_THOUGH_SETTLED,
+    pair,
+    pair_left_over,
+    parts,
+    say_the_same,
+    trace,
+)
 from burnish.core.reanchor import Place, Tree, follow, rewrites, touches
-from burnish.core.review import Ruling, RulingState
+from burnish.core.review import Ruling, RulingState, is_person
 from burnish.core.update import Update, between, next_number
 from burnish.core.voices import Group, hear, in_order, keep_words, traced
 
@@ -115,7 +124,14 @@ def _match(book: _Book, places: dict[str, Place], groups: list[Group], ruled: di
     unexplained = [j for j in range(len(new)) if j not in pairs.values()]
     left = pair_left_over([old[i] for i in silent], [new[j] for j in unexplained])
     pairs |= {silent[i]: unexplained[j] for i, j in left.items()}
-    return {order[j]: known[i].id for i, j in pairs.items()}
+    return {order[j]: known[i].id for i, j in pairs.items() if _covers(known[i], groups[order[j]].remark)}
+
+
+def _covers(finding: Finding, remark: Remark) -> bool:
+    """Is the remark heard if it is put to that finding? What was waived, or is a check's, does not change by it."""
+    if finding.state is State.WAIVED:
+        return say_the_same(finding.remark, remark)
+    return not is_check(finding) or remark.severity.rank >= finding.remark.severity.rank
 
 
 def _bar(finding: Finding, ruled: dict[str, Ruling]) -> float:
@@ -146,18 +162,34 @@ def _raise_again(book: _Book, id: str, group: Group, ruled: dict[str, Ruling]) -
 
 
 def _newer(book: _Book, finding: Finding, group: Group) -> Remark:
-    """The words and the place of today; a worse severity only where the code changed."""
+    """The place of today, and its words if they say the same as those that it had."""
     old, new = finding.remark, group.remark
-    quote = new.quote or old.quote
-    new = keep_words(new, old, "Said before: ")
     line, end_line = (new.line, new.end_line) if new.line is not None else (old.line, old.end_line)
-    merged = replace(
-        new, file=new.file or old.file, line=line, end_line=end_line, quote=quote, rule=new.rule or old.rule
+    words = keep_words(new, old) if say_the_same(parts(old)[0], parts(new)[0]) else keep_words(old, new)
+    placed = replace(
+        # what a person has waived are the words that it had then
+        old if finding.state is State.WAIVED else words,
+        file=new.file or old.file,
+        line=line,
+        end_line=end_line,
+        quote=new.quote or old.quote,
+        rule=new.rule or old.rule,
     )
-    if new.severity.rank >= old.severity.rank or rewrites(book.delta, merged.file, line, end_line):
-        return merged
-    book.notes.append(f"{finding.id} stays {old.severity}: no code changed there since it was called that")
-    return replace(merged, severity=old.severity)
+    return replace(placed, severity=_weight(book, finding, group, placed))
+
+
+def _weight(book: _Book, finding: Finding, group: Group, placed: Remark) -> Severity:
+    """Milder unless somebody else holds on to it; graver only where the code changed, or a person says so."""
+    was, said = finding.remark.severity, group.remark.severity
+    if said.rank > was.rank:
+        others = set(finding.reviewers) - set(group.voices)
+        held = finding.last_cycle >= book.cycle or any(map(is_person, others))
+        return was if others and held else said
+    rewritten = rewrites(book.delta, placed.file, placed.line, placed.end_line)
+    if said is was or rewritten or any(map(is_person, group.voices)):
+        return said
+    book.notes.append(f"{finding.id} stays {was}: no code changed there since it was called that")
+    return was
 
 
 def _open_new(book: _Book, groups: list[Group], narrow: bool) -> None:
@@ -173,7 +205,7 @@ def _open_new(book: _Book, groups: list[Group], narrow: bool) -> None:
 def _narrowed(book: _Book, id: str, remark: Remark) -> Remark:
     """Later rounds shrink: what is new, and neither grave nor in what changed since, is only told."""
     in_delta = remark.file is not None and touches(book.delta, remark.file, remark.line, remark.end_line)
-    if in_delta or remark.severity is not Severity.WARNING:
+    if in_delta or remark.severity is not Severity.WARNING or is_person(remark.source):
         return remark
     book.notes.append(f"{id} is kept as info: it is not in what changed since the last review")
     return replace(remark, severity=Severity.INFO)

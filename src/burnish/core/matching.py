@@ -6,12 +6,13 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from burnish.core.assignment import best_pairs
-from burnish.core.finding import Category, Remark
+from burnish.core.finding import Category, Remark, Severity
 from burnish.core.reanchor import Place, squeeze
+from burnish.core.review import is_person
 
 # From here on two remarks are taken for one problem.
 SAME = 0.6
@@ -29,6 +30,11 @@ _WORDS_LOST = 0.6
 _REPEATED = 0.1
 # How far off a reviewer that does not quote may count.
 _MISCOUNT = 5
+# From here on two texts say the same.
+_ALIKE = 0.4
+# How the words of others are kept under a finding's own.
+ALSO = "Also said: "
+_KEPT = re.compile(rf"(?:^|\n\n)(?:{ALSO}|Said before: )")
 # Among more remarks than this on one file, only those of the same category and rule are compared.
 _CROWD = 200
 
@@ -44,6 +50,8 @@ _FILLING = """
 """
 _EMPTY = frozenset(_FILLING.split())
 
+_Said = tuple[tuple[frozenset[str], frozenset[str]], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -52,9 +60,12 @@ class Trace:
     key: tuple[str, ...]
     place: Place
     category: Category
+    severity: Severity
     rule: str
-    title: frozenset[str]
     words: frozenset[str]
+    # the words of each who spoke of it, by title and in all
+    said: _Said
+    person: bool
     quote: str
     quote_lines: frozenset[str]
     quote_words: frozenset[str]
@@ -63,15 +74,17 @@ class Trace:
 
 
 def trace(remark: Remark, place: Place) -> Trace:
-    title = _words(remark.title)
+    said = _said(remark)
     lines = frozenset(squeeze(line) for line in remark.quote.split("\n")) - {""}
     return Trace(
         (remark.category, remark.rule, remark.title, remark.description, remark.quote, remark.source),
         place,
         remark.category,
+        remark.severity,
         remark.rule,
-        title,
-        title | _words(remark.description),
+        frozenset().union(*(words for _, words in said)),
+        said,
+        is_person(remark.source),
         squeeze(remark.quote),
         lines,
         frozenset(_WORD.findall(remark.quote)),
@@ -139,6 +152,8 @@ def pair_left_over(old: Sequence[Trace], new: Sequence[Trace]) -> dict[int, int]
 def _close(old: Trace, new: Trace) -> bool:
     if old.category != new.category or old.place.file != new.place.file or (old.rule and new.rule):
         return False
+    if _apart(old, new):
+        return False
     if (old.place.sure and new.place.sure) or old.place.line is None or new.place.line is None:
         return False
     return old.place.file is not None and abs(old.place.line - new.place.line) <= _MISCOUNT
@@ -146,7 +161,7 @@ def _close(old: Trace, new: Trace) -> bool:
 
 def likeness(old: Trace, new: Trace) -> float:
     """How much speaks for these two being one problem: `SAME` or more is yes."""
-    if old.rule and new.rule and old.rule != new.rule:
+    if _apart(old, new):
         return 0.0
     value = 0.05 if old.category == new.category else -0.2
     value += 0.2 if old.rule and old.rule == new.rule else 0.0
@@ -169,9 +184,34 @@ def likeness(old: Trace, new: Trace) -> float:
 
 
 def say_the_same(one: Remark, other: Remark) -> bool:
-    """Do they share enough words that one of them can stand for both?"""
-    first, second = trace(one, Place()), trace(other, Place())
-    return max(_overlap(first.title, second.title), _overlap(first.words, second.words)) >= 0.4
+    """Do they share enough words that one of them can stand for both? Words kept from others count as well."""
+    return _alike(_said(one), _said(other))
+
+
+def _apart(old: Trace, new: Trace) -> bool:
+    """Can it not be one problem, whatever the place says?
+
+    One line may have two faults. Where one is graver, a person's, or a tool's, its place alone does not make them one.
+    """
+    if old.rule and new.rule:
+        return old.rule != new.rule
+    unlike = old.severity is not new.severity or old.person or new.person or old.rule != new.rule
+    return unlike and not _alike(old.said, new.said)
+
+
+def parts(remark: Remark) -> list[Remark]:
+    """Its own words, then those of others that are kept under them: each a remark by itself."""
+    own, *kept = _KEPT.split(remark.description)
+    return [replace(remark, description=own), *(replace(remark, title=text, description="") for text in kept)]
+
+
+def _said(remark: Remark) -> _Said:
+    titled = [(_words(part.title), _words(part.description)) for part in parts(remark)]
+    return tuple((title, title | rest) for title, rest in titled)
+
+
+def _alike(one: _Said, other: _Said) -> bool:
+    return any(max(_overlap(a, c), _overlap(b, d)) >= _ALIKE for a, b in one for c, d in other)
 
 
 def _thinkable(old: Trace, new: Trace) -> bool:
@@ -219,7 +259,7 @@ def _likeness_of_words(old: Trace, new: Trace) -> float:
     if _one_spot(old.place, new.place):
         # Names that the code itself holds speak of the place, which is weighed already, not of the problem.
         names = old.quote_names | new.quote_names
-    title = _overlap(old.title - names, new.title - names)
+    title = max(_overlap(one - names, other - names) for one, _ in old.said for other, _ in new.said)
     words = _overlap(old.words - names, new.words - names)
     return max(title, words, (title + words) / 2)
 

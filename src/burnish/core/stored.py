@@ -7,16 +7,17 @@ from dataclasses import replace
 
 from burnish.core.codec import decode
 from burnish.core.decision import Accept, Decision, Escalate, Round, Wait, after_review
-from burnish.core.finding import Category, Finding, Severity, State, blocks
+from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
 from burnish.core.policy import Policy
 from burnish.core.review import Compliance, Panel, Verdict, is_person
 from burnish.core.status import Reason
 
 
-def panel_of(record: PhaseRecord) -> Panel:
-    """The part of a recorded review that decides."""
+def panel_of(record: PhaseRecord, findings: Sequence[Finding] = ()) -> Panel:
+    """The part of a recorded review that decides; without the remarks whose findings a person waived since."""
     data = record.result
+    waived = {f.id for f in findings if f.state is State.WAIVED}
     return Panel(
         voices=(),
         verdict=Verdict(data["verdict"]) if data.get("verdict") else None,
@@ -26,6 +27,7 @@ def panel_of(record: PhaseRecord) -> Panel:
         blocking=bool(data.get("blocking")),
         rejection_reason=str(data.get("rejection_reason", "")),
         compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
+        remarks=tuple(decode(Remark, said) for said in data.get("grave", ()) if said.get("id") not in waived),
         signed=bool(data.get("signed", True)),
         mechanical=bool(data.get("mechanical")),
     )
@@ -63,7 +65,7 @@ def reviewed(
     record = stored_review(history, cycle, step)
     if record is None:
         return None
-    panel = panel_of(record)
+    panel = panel_of(record, history.findings)
     waived = settled_by_waiver(history, cycle)
     settled = waived and last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on)
     if not settled and not _rests_on_waived(panel, history.findings):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from burnish.core.change import Change
 from burnish.core.finding import Remark
-from burnish.core.matching import SAME_VOICE, Trace, pair, pair_left_over, say_the_same, trace
+from burnish.core.matching import ALSO, SAME_VOICE, Trace, pair, pair_left_over, parts, say_the_same, trace
 from burnish.core.reanchor import Place, Tree, anchor, touches
 
 
@@ -101,17 +101,16 @@ def _join(group: Group, other: Group) -> None:
     first, second = group, other
     if other.remark.severity.rank < group.remark.severity.rank:
         first, second = other, group
-    group.place, group.remark = first.place, keep_words(first.remark, second.remark, "Also said: ")
+    group.place, group.remark = first.place, keep_words(first.remark, second.remark)
 
 
-def keep_words(new: Remark, old: Remark, lead: str) -> Remark:
-    """The new remark; with the old one's words where they are other words: should we err, nothing is lost."""
-    own, _, kept = old.description.partition(f"\n\n{lead}")
-    if not kept and not say_the_same(new, replace(old, description=own)):
-        kept = f"{old.title.rstrip('.')}. {own}".strip()
-    if not kept or lead in new.description:
-        return new
-    return replace(new, description=f"{new.description}\n\n{lead}{kept}".strip())
+def keep_words(first: Remark, second: Remark) -> Remark:
+    """The first; with the second one's words where they are other words: should we err, nothing is lost."""
+    for part in parts(second):
+        if not say_the_same(first, part):
+            kept = f"{part.title.rstrip('.')}. {part.description}".strip()
+            first = replace(first, description=f"{first.description}\n\n{ALSO}{kept}".strip())
+    return first
 
 
 def traced(group: Group) -> Trace:

@@ -10,6 +10,7 @@ from burnish.core.approval import asked_for
 from burnish.core.codec import encode
 from burnish.core.decision import weigh
 from burnish.core.event import Event
+from burnish.core.finding import Severity
 from burnish.core.flow import DoReview
 from burnish.core.history import History
 from burnish.core.ledger import Update, absorb_review
@@ -175,6 +176,7 @@ def _write_down(
         "unseen": _unseen(heard),
         "inspected": sorted({p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}),
         "not_shown": sorted({p for h in heard for p in h.not_shown}),
+        "grave": _grave(panel, update),
         "notes": [*panel.notes, *update.notes],
         "reviewers": [voice_data(v) for v in panel.voices],
         "cost_usd": _sum(panel, lambda v: v.cost_usd),
@@ -190,6 +192,12 @@ def _write_down(
     done = {key: data[key] for key in ("but", "summary", "review_ref", "reviewers", "commit", "step")}
     done |= {"verdict": data["weighed"], "said": data["verdict"]}
     deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
+
+
+def _grave(panel: Panel, update: Update) -> list[dict[str, Any]]:
+    """What the review itself calls more than a hint, as it was said, and the finding that it became."""
+    said = zip(panel.remarks, update.given, strict=True)
+    return [{"id": id, **encode(remark)} for remark, id in said if remark.severity is not Severity.INFO]
 
 
 def _unseen(heard: tuple[Heard, ...]) -> list[str]:
