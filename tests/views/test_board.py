@@ -37,30 +37,30 @@ def test_what_a_person_can_move_is_a_part_of_the_one_table() -> None:
 @pytest.mark.parametrize("to", Status)
 def test_a_move_is_either_offered_or_refused_with_a_reason_and_a_way_out(status: Status, to: Status) -> None:
     one = task(status, base="b" * 40)
-    if to in moves(one, unmet=(), running=False):
-        refuse_move(one, to, unmet=(), running=False)
+    if to in moves(one, unmet=(), standing=""):
+        refuse_move(one, to, unmet=(), standing="")
         return
     with pytest.raises(Refused) as refused:
-        refuse_move(one, to, unmet=(), running=False)
+        refuse_move(one, to, unmet=(), standing="")
     assert refused.value.what and refused.value.hint
 
 
 def test_a_task_that_waits_for_another_cannot_be_started_and_says_for_which() -> None:
     one = task(Status.BACKLOG, depends_on=(3,))
-    assert moves(one, unmet=(3,), running=False) == {Status.CANCELLED: "cancel"}
+    assert moves(one, unmet=(3,), standing="") == {Status.CANCELLED: "cancel"}
     with pytest.raises(Refused, match="waits for 3"):
-        refuse_move(one, Status.IN_PROGRESS, unmet=(3,), running=False)
+        refuse_move(one, Status.IN_PROGRESS, unmet=(3,), standing="")
 
 
 def test_nothing_that_needs_rest_is_offered_while_somebody_works_on_it() -> None:
     one = task(Status.CODE_REVIEW, base="b" * 40)
-    assert moves(one, unmet=(), running=True) == {Status.CANCELLED: "cancel"}
-    assert others(one, running=True, interrupted=False) == ("stop",)
-    assert set(moves(one, unmet=(), running=False)) == {Status.IN_PROGRESS, Status.VERIFIED, Status.CANCELLED}
+    assert moves(one, unmet=(), standing="here") == {Status.CANCELLED: "cancel"}
+    assert others(one, standing="here") == ("stop",)
+    assert set(moves(one, unmet=(), standing="")) == {Status.IN_PROGRESS, Status.VERIFIED, Status.CANCELLED}
 
 
 def test_what_was_never_worked_on_cannot_be_reviewed_or_overridden() -> None:
-    ways = moves(task(Status.BLOCKED), unmet=(), running=False)
+    ways = moves(task(Status.BLOCKED), unmet=(), standing="")
     assert set(ways) == {Status.IN_PROGRESS, Status.BACKLOG, Status.CANCELLED}
 
 
@@ -76,6 +76,18 @@ def test_a_card_knows_who_runs_it() -> None:
     # its phase is not under way, whatever the row still says
     assert (dead.standing, dead.doing, dead.since) == ("interrupted", "", "")
     assert dead.needs_me and "goon" in dead.others
+
+
+def test_what_is_queued_says_so_and_is_taken_out_but_not_started_again() -> None:
+    one, waits = task(Status.BACKLOG, 1), task(Status.BACKLOG, 2)
+    holders = Holders(lambda runner: True, queued=lambda task: task.id == 1)
+    shown = card(one, waits, holders=holders)
+    assert (shown.standing, shown.ready, shown.others) == ("queued", False, ("unqueue",))
+    assert Status.IN_PROGRESS not in shown.moves and Status.CANCELLED in shown.moves
+    head = head_of([one, waits], holders)
+    assert (head.queued, head.ready, head.running) == (1, 1, 0)
+    with pytest.raises(Refused, match="is queued"):
+        refuse_move(one, Status.IN_PROGRESS, unmet=(), standing="queued")
 
 
 def test_dependencies_are_shown_from_both_ends() -> None:

@@ -81,10 +81,11 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
 
 def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened: Browser) -> None:
     lab = Lab.make(tmp_path / "lab", author="time.sleep(60)")
-    lab.add("Add division")
-    with serving(lab) as served, logged_in(opened, served) as page:
-        live(page)
+    lab.add("Add division"), lab.add("Add a root")
+    with serving(lab) as served, logged_in(opened, served) as page, logged_in(opened, served) as second:
+        live(page), live(second)
         page.locator("#run-all").click()
+        page.locator("#run-form [name=jobs]").fill("1")
         page.locator("#run-form [value=go]").click()
         page.wait_for_selector("#c-in_progress #t1 .doing time")
         # it counts by itself, without a word from the server
@@ -92,14 +93,21 @@ def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened
         until(page, f"document.querySelector('#t1 .doing time').textContent !== '{first}'")
         assert page.locator("#t1 .doing").inner_text().startswith("implementing")
         assert "1 running" in page.locator("#head").inner_text()
-        page.locator("#t1 .more").click()
-        page.get_by_role("menuitem", name="Stop").click()
+        # what is yet to come is queued, also for who did not start it, and can be taken out
+        page.wait_for_selector("#t2 .doing.queued"), second.wait_for_selector("#t2 .doing.queued")
+        assert page.locator("#run-all").is_disabled() and second.locator("#stop-all").is_visible()
+        page.locator("#t2 .more").click()
+        page.get_by_role("menuitem", name="Take out of the queue").click()
+        page.wait_for_selector("#t2 .doing", state="detached")
+        second.locator("#stop-all").click()
+        second.get_by_role("button", name="Stop all").last.click()
         page.wait_for_selector("#t1[data-standing=interrupted]")
+        page.wait_for_selector("#stop-all", state="hidden")
         lab.agent("robot", AUTHOR)
         page.locator("#t1 .more").click()
         page.get_by_role("menuitem", name="Go on").click()
         until_in(page, 1, "verified")
-        assert page.locator("#t1 .doing").count() == 0
+        assert page.locator("#t1 .doing").count() == 0 and page.locator("#c-backlog #t2").count() == 1
 
 
 def test_a_board_that_was_open_while_the_server_died_catches_up_by_itself(tmp_path: Path, opened: Browser) -> None:

@@ -30,6 +30,9 @@ BREAKER = 3
 
 def run_task(deps: Deps, task: Task) -> Task:
     """Steps until there is none; the caller holds the claim."""
+    if deps.stopping(task.id):
+        # stopped in the moment in which it was taken up: nothing is begun
+        return task
     with ExitStack() as branch:
         try:
             branch.enter_context(alone_on_branch(deps, task))

@@ -28,6 +28,8 @@ class Pool:
     # how many tasks to take in all; None = until there are none
     most: int | None = None
     stopping: Callable[[], bool] = lambda: False
+    # what was taken out of the queue meanwhile
+    out: Callable[[], frozenset[int]] = frozenset
     done: list[Task] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     trouble: list[BaseException] = field(default_factory=list)
@@ -76,10 +78,11 @@ class Pool:
 
     def _wanted(self) -> list[int] | None:
         """What may still be claimed: each task once per invocation, however it ended."""
-        seen = {t.id for t in self.done}
+        out = self.out()
+        seen = {t.id for t in self.done} | out
         if self.ids is not None:
             return [i for i in self.ids if i not in seen]
-        if any(t.status in RUNNING for t in self.done):
+        if out or any(t.status in RUNNING for t in self.done):
             return [t.id for t in self.deps.book.tasks() if t.id not in seen]
         return None
 
@@ -116,7 +119,7 @@ class Pool:
 
     def _may_become_ready(self) -> bool:
         tasks = {t.id: t for t in self.deps.book.tasks()}
-        seen = {t.id for t in self.done}
+        seen = {t.id for t in self.done} | self.out()
         for task in tasks.values():
             if task.status is not Status.BACKLOG or task.id in seen:
                 continue

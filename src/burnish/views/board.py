@@ -9,7 +9,7 @@ from datetime import datetime
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.moves import moves, others
+from burnish.views.moves import RUNNING, moves, others
 from burnish.views.picking import MET, unmet_among
 from burnish.views.status import (
     NEEDS_A_PERSON,
@@ -40,7 +40,6 @@ RARE = frozenset({Status.FAILED, Status.CANCELLED})
 # the newest first: of what is over, nobody looks for the oldest
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
 REST = frozenset(Status) - {*UNDER_WAY, Status.BACKLOG}
-RUNNING = ("here", "elsewhere")
 _LONGEST_NOTE = 300
 
 
@@ -74,7 +73,7 @@ class Card:
     # `improving`, and since when; where nothing runs it is empty
     doing: str
     since: str
-    # here, elsewhere, interrupted or nothing
+    # here, elsewhere, queued, interrupted or nothing
     standing: str
     needs: tuple[Need, ...]
     blocks: tuple[int, ...]
@@ -117,6 +116,7 @@ class Head:
     # how many could be started now
     ready: int
     running: int
+    queued: int
     needs_me: int
 
 
@@ -133,11 +133,15 @@ class Holders:
 
     alive: Callable[[str], bool]
     mine: frozenset[str] = frozenset()
+    # is this process going to take it up, when it is its turn?
+    queued: Callable[[Task], bool] = lambda task: False
 
     @classmethod
-    def of(cls, store: Store, alive: Callable[[str], bool], pid: int) -> Holders:
+    def of(
+        cls, store: Store, alive: Callable[[str], bool], pid: int, queued: Callable[[Task], bool] = lambda task: False
+    ) -> Holders:
         # two machines may share a pid, but not a lock directory: `alive` has spoken before this is asked
-        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid))
+        return cls(alive, frozenset(str(r["id"]) for r in store.runners() if r.get("pid") == pid), queued)
 
     def standing(self, task: Task) -> str:
         # at rest nobody works on it, though whoever did may not have let go yet: that is no event to be told
@@ -145,6 +149,8 @@ class Holders:
             return ""
         if task.runner is not None and self.alive(task.runner):
             return "here" if task.runner in self.mine else "elsewhere"
+        if self.queued(task):
+            return "queued"
         return "interrupted" if was_cut(task) else ""
 
 
@@ -164,8 +170,9 @@ def head_of(tasks: Sequence[Task], holders: Holders) -> Head:
     return Head(
         summary(tasks),
         len(tasks),
-        ready=sum(task.status is Status.BACKLOG and not unmet(task) for task in tasks),
+        ready=sum(one.status is Status.BACKLOG and at != "queued" and not unmet(one) for one, at in standings),
         running=sum(standing in RUNNING for _, standing in standings),
+        queued=sum(standing == "queued" for _, standing in standings),
         needs_me=sum(_needs_me(task, standing) for task, standing in standings),
     )
 
@@ -227,10 +234,10 @@ def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holder
         why=why,
         note=note,
         commit=task.commit or "",
-        moves=moves(task, unmet=unmet, running=running),
-        others=others(task, running=running, interrupted=standing == "interrupted"),
+        moves=moves(task, unmet=unmet, standing=standing),
+        others=others(task, standing=standing),
         rank=_rank(task),
-        ready=task.status is Status.BACKLOG and not unmet,
+        ready=task.status is Status.BACKLOG and not unmet and standing != "queued",
         stuck=bool(unmet) or task.status is Status.BLOCKED,
         needs_me=_needs_me(task, standing),
     )
@@ -272,5 +279,5 @@ def _rank(task: Task) -> int:
 
 
 def _needs_me(task: Task, standing: str) -> bool:
-    asks_for_review = task.status is Status.CODE_REVIEW and standing not in RUNNING
+    asks_for_review = task.status is Status.CODE_REVIEW and standing not in (*RUNNING, "queued")
     return task.status in NEEDS_A_PERSON or standing == "interrupted" or asks_for_review

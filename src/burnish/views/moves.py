@@ -36,6 +36,7 @@ ACTS: Mapping[str, Act] = {
         words="A new run from a fresh base; the commits so far stay under a rescue ref.",
     ),
     "stop": Act("Stop", path="/stop", words="Ends its agents; the work so far is kept, and it can go on later."),
+    "unqueue": Act("Take out of the queue", path="/stop", words="It stays where it is until somebody starts it."),
     "improve": Act(
         "Improve", path="/improve", body={"review": True}, ask="note", words="One more round, with a word from you."
     ),
@@ -76,19 +77,24 @@ BY_HAND: Mapping[Status, Mapping[Status, str]] = {
 # what needs work that was reviewed, and what nobody may do while a runner holds the task
 _NEEDS_WORK = ("review", "override", "improve")
 _NEEDS_REST = ("review", "override", "improve", "run", "goon", "merge")
+# who holds a task while it is worked on
+RUNNING = ("here", "elsewhere")
 
 
-def moves(task: Task, *, unmet: Sequence[int], running: bool) -> dict[Status, str]:
-    """Where this task can be put by hand, and by which act."""
-    return {to: act for to, act in BY_HAND[task.status].items() if not _why_not(task, act, unmet, running)}
+def moves(task: Task, *, unmet: Sequence[int], standing: str) -> dict[Status, str]:
+    """Where this task can be put by hand, and by which act; `standing` as `Holders` says it."""
+    return {to: act for to, act in BY_HAND[task.status].items() if not _why_not(task, act, unmet, standing)}
 
 
-def others(task: Task, *, running: bool, interrupted: bool) -> tuple[str, ...]:
+def others(task: Task, *, standing: str) -> tuple[str, ...]:
     """What else can be done to it, without a move."""
+    if standing == "queued":
+        return ("unqueue",)
+    running = standing in RUNNING
     found = []
     if running:
         found.append("stop")
-    if interrupted or (task.status is Status.CODE_REVIEW and not running):
+    if standing == "interrupted" or (task.status is Status.CODE_REVIEW and not running):
         found.append("goon")
     if not running and task.base and task.status in (Status.BLOCKED, Status.FAILED, Status.VERIFIED):
         found.append("restart")
@@ -97,7 +103,7 @@ def others(task: Task, *, running: bool, interrupted: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], running: bool) -> None:
+def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) -> None:
     """Raise `Refused` with the reason, unless a person can make this move."""
     check_move(str(task.id), task.status, to)
     act = BY_HAND[task.status].get(to)
@@ -106,22 +112,26 @@ def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], running: bool) 
             f"Nobody moves a task from {_words(task.status)} to {_words(to)} by hand: burnish does.",
             hint=_instead(task),
         )
-    why = _why_not(task, act, unmet, running)
+    why = _why_not(task, act, unmet, standing)
     if why:
-        raise Refused(why, hint=_hint(task, unmet))
+        raise Refused(why, hint=_hint(task, unmet, standing))
 
 
-def _why_not(task: Task, act: str, unmet: Sequence[int], running: bool) -> str:
+def _why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
+    if act in _NEEDS_REST and standing == "queued":
+        return f"Task {task.id} is queued: it starts when it is its turn."
     if act == "run" and unmet:
         return f"Task {task.id} waits for {', '.join(map(str, unmet))}."
-    if running and act in _NEEDS_REST:
+    if act in _NEEDS_REST and standing in RUNNING:
         return f"Task {task.id} is being worked on."
     if act in _NEEDS_WORK and not task.base:
         return f"Task {task.id} has not been worked on: there is nothing to judge."
     return ""
 
 
-def _hint(task: Task, unmet: Sequence[int]) -> str:
+def _hint(task: Task, unmet: Sequence[int], standing: str) -> str:
+    if standing == "queued":
+        return "Take it out of the queue first."
     if unmet and task.status is Status.BACKLOG:
         return "It can start when they are verified or completed."
     return "Stop it first, or wait until it comes to rest." if task.base else "Retry it, or put it back."

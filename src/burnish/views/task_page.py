@@ -9,8 +9,8 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.board import RUNNING, Holders, Need, needs_of
-from burnish.views.moves import ACTS, Act, moves, others
+from burnish.views.board import Holders, Need, needs_of
+from burnish.views.moves import ACTS, RUNNING, Act, moves, others
 from burnish.views.status import doing
 
 TONES: Mapping[Status, str] = {
@@ -43,7 +43,7 @@ _BLOCKED: Mapping[Reason, str] = {
 }
 # the acts in the order of the buttons; the first that is possible is the one that stands out
 _ORDER = (
-    "run", "goon", "merge", "improve", "retry", "review", "override", "stop", "back", "restart", "cancel",
+    "run", "goon", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back", "restart", "cancel",
 )  # fmt: skip
 _STANDS_OUT: Mapping[Reason, str] = {
     Reason.BUDGET: "retry",
@@ -68,7 +68,7 @@ class Button:
 class TaskHead:
     task: Task
     tone: str
-    # here, elsewhere, interrupted or nothing
+    # here, elsewhere, queued, interrupted or nothing
     standing: str
     next: str
     buttons: tuple[Button, ...]
@@ -110,19 +110,19 @@ def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 def _may_close(task: Task, standing: str) -> bool:
     closable = (Status.VERIFIED, Status.BLOCKED, Status.FAILED, Status.CODE_REVIEW, Status.IN_PROGRESS)
-    return task.status in closable and standing not in RUNNING and bool(task.base)
+    return task.status in closable and standing not in (*RUNNING, "queued") and bool(task.base)
 
 
 def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, ...]:
     running = standing in RUNNING
-    possible = set(moves(task, unmet=unmet, running=running).values())
-    possible.update(others(task, running=running, interrupted=standing == "interrupted"))
+    possible = set(moves(task, unmet=unmet, standing=standing).values())
+    possible.update(others(task, standing=standing))
     if not running and task.status is Status.BLOCKED and task.commit:
         possible.add("improve")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     wanted = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
     first = wanted if wanted in names else next(iter(names), "")
-    harmless = first not in ("cancel", "stop", "back", "restart") or task.status is Status.CANCELLED
+    harmless = first not in ("cancel", "stop", "unqueue", "back", "restart") or task.status is Status.CANCELLED
     ordered = sorted(names, key=lambda name: name != first)
     return tuple(
         Button(name, ACTS[name], first=name == first and harmless, danger=name == "cancel") for name in ordered
@@ -133,6 +133,8 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
     """In one sentence or two."""
     if standing in RUNNING:
         return _running(task, standing)
+    if standing == "queued":
+        return "It is queued: this server takes it up when it is its turn."
     match task.status:
         case Status.BACKLOG:
             if unmet:

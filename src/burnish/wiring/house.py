@@ -64,8 +64,8 @@ class House:
         return not is_dead(self.home / "locks", runner)
 
     def holders(self) -> Holders:
-        """Who may hold a task, and which of them are this process."""
-        return Holders.of(self.store, self.alive, os.getpid())
+        """Who may hold a task, which of them are this process, and what it is going to take up."""
+        return Holders.of(self.store, self.alive, os.getpid(), self.runs.queue())
 
     def inbox(self, rows: Sequence[ProjectRow]) -> list[Entry]:
         """Everything of these projects that needs a person."""
@@ -79,8 +79,9 @@ class House:
         return planned
 
     def stop(self, key: str, task: int) -> bool:
-        """End the agents of one task, as Ctrl-C does; False where it is not run by this process."""
-        return self.runs.stop(key, task)
+        """End the agents of one task, as Ctrl-C does, or take it out of the queue; False where it is not run here."""
+        found = self.store.task(key, task)
+        return self.holders().standing(found) in ("here", "queued") and self.runs.stop(found)
 
     def notices(self) -> list[Notice]:
         """What runs had to say to whoever watches, oldest first."""

@@ -84,7 +84,7 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
     request = _at_gate(app, request, deps, stops)
     # without ids and without --all: the next ready task, one
     most = None if request.everything or request.ids else 1
-    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked)
+    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
     with _watching(app, pool, stops):
         done = pool.run(request.jobs)
     seen = {t.id for t in done}

@@ -6,7 +6,7 @@ import json
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from burnish.core.event import Recorded
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError, NotFound, Refused
+from burnish.views.status import UNDER_WAY, was_cut
 from burnish.wiring import running
 from burnish.wiring.app import App
 from burnish.wiring.helpers import Stops
@@ -55,11 +57,26 @@ class _Watcher:
 
 
 @dataclass
-class _Run:
+class Run:
+    """What was asked for at once; it is over when none of it can be begun any more."""
+
+    id: str
     app: App
     request: RunRequest
+    since: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     stops: Stops = field(default_factory=Stops)
     thread: threading.Thread | None = None
+
+    def wants(self, task: Task) -> bool:
+        """Is it going to be begun by this run, when it is its turn?"""
+        if task.project != self.app.key or self.stops.asked or task.id in self.stops.tokens:
+            return False
+        named = task.id in self.request.ids and task.status in UNDER_WAY
+        anyway = self.request.everything or task.id in self.request.ids
+        return named or (anyway and (task.status is Status.BACKLOG or was_cut(task)))
+
+    def has(self, task: Task) -> bool:
+        return task.project == self.app.key and (task.id in self.stops.tokens or self.wants(task))
 
 
 class Runs:
@@ -69,25 +86,48 @@ class Runs:
         self._file = file
         self._open = open_project
         self._changed = changed
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, Run] = {}
         self._guard = threading.Lock()
+        # between the question whether a task is queued and its being so
+        self._starting = threading.Lock()
         self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
         self._closing = False
 
     def start(self, app: App, request: RunRequest) -> None:
-        running.check(app, request)
-        self._begin(uuid.uuid4().hex, app, request)
+        with self._starting:
+            self._refuse_twice(app, request)
+            running.check(app, request)
+            self._begin(Run(uuid.uuid4().hex, app, request))
 
-    def stop(self, key: str, task: int) -> bool:
-        with self._guard:
-            mine = [run for run in self._runs.values() if run.app.key == key and task in run.stops.tokens]
+    def stop(self, task: Task) -> bool:
+        """End its agents, or take it out of the queue; False where no run has it."""
+        mine = [run for run in self.under_way(task.project) if run.has(task)]
         for run in mine:
-            run.stops.of(task).request()
+            run.stops.of(task.id).request()
+        with self._guard, suppress(BurnishError):
+            if not self._closing:
+                self._keep()
         return bool(mine)
 
-    def running(self, key: str) -> int:
+    def stop_all(self, key: str) -> list[str]:
+        """Every run of a project: what is at work is ended, what is queued is not begun."""
+        mine = self.under_way(key)
+        for run in mine:
+            run.stops.request()
+        return [run.id for run in mine]
+
+    def under_way(self, key: str | None = None) -> list[Run]:
+        """Of one project or of all, oldest first."""
         with self._guard:
-            return sum(run.app.key == key for run in self._runs.values())
+            return [run for run in self._runs.values() if key in (None, run.app.key)]
+
+    def running(self, key: str) -> int:
+        return len(self.under_way(key))
+
+    def queue(self) -> Callable[[Task], bool]:
+        """Is a task going to be begun here? As it is now."""
+        runs = self.under_way()
+        return lambda task: any(run.wants(task) for run in runs)
 
     def notices(self) -> list[Notice]:
         return list(self._notices)
@@ -95,7 +135,7 @@ class Runs:
     def resume(self) -> int:
         """Go on with what an earlier server was running when it ended; how many runs that is."""
         kept = list(self._kept())
-        for name, key, request in kept:
+        for name, key, request, out in kept:
             try:
                 app = self._open(key)
                 running.check(app, request)
@@ -105,7 +145,7 @@ class Runs:
                 self._tell(key, f"{error.what} {error.hint}".rstrip())
                 continue
             with suppress(BurnishError):
-                self._begin(name, app, request)
+                self._begin(self._again(name, app, request, out))
         with suppress(BurnishError):
             self._keep()
         return len(self._runs)
@@ -121,20 +161,37 @@ class Runs:
             if run.thread:
                 run.thread.join(PATIENCE)
 
-    def _begin(self, name: str, app: App, request: RunRequest) -> None:
-        run = _Run(app, request)
-        run.thread = threading.Thread(target=self._work, args=(name, run), name=f"run-{app.key}", daemon=True)
+    def _refuse_twice(self, app: App, request: RunRequest) -> None:
+        queued = self.queue()
+        for number in request.ids:
+            if queued(app.store.task(app.key, number)):
+                raise Refused(
+                    f"Task {number} is queued already: it starts when it is its turn.",
+                    hint="Take it out of the queue (stop it) to have it run in another way.",
+                )
+        if request.everything and any(r.request.everything and not r.stops.asked for r in self.under_way(app.key)):
+            raise Refused("All that is ready is being run already.", hint="Stop that run to begin another one.")
+
+    @staticmethod
+    def _again(name: str, app: App, request: RunRequest, out: Iterable[int]) -> Run:
+        run = Run(name, app, request)
+        for number in out:
+            run.stops.of(number).request()
+        return run
+
+    def _begin(self, run: Run) -> None:
+        run.thread = threading.Thread(target=self._work, args=(run,), name=f"run-{run.app.key}", daemon=True)
         with self._guard:
-            self._runs[name] = run
+            self._runs[run.id] = run
             try:
                 self._keep()
             except BurnishError:
                 # a run that a restart would forget is not begun
-                del self._runs[name]
+                del self._runs[run.id]
                 raise
         run.thread.start()
 
-    def _work(self, name: str, run: _Run) -> None:
+    def _work(self, run: Run) -> None:
         watcher = _Watcher(run.app.key, self._changed, self._tell)
         try:
             running.run(run.app, run.request, watcher, stops=run.stops)
@@ -146,7 +203,7 @@ class Runs:
             raise
         finally:
             with self._guard:
-                self._runs.pop(name, None)
+                self._runs.pop(run.id, None)
                 if not self._closing:
                     # at worst a restart looks at a task once more that has come to rest
                     with suppress(BurnishError):
@@ -160,15 +217,18 @@ class Runs:
     # the list on disk
 
     def _keep(self) -> None:
-        entries = {name: {"project": run.app.key, **asdict(run.request)} for name, run in self._runs.items()}
+        entries = {
+            run.id: {"project": run.app.key, "out": sorted(run.stops.stopped()), **asdict(run.request)}
+            for run in self._runs.values()
+        }
         keep(self._file, json.dumps(entries))
 
-    def _kept(self) -> Iterator[tuple[str, str, RunRequest]]:
+    def _kept(self) -> Iterator[tuple[str, str, RunRequest, list[int]]]:
         try:
             found: dict[str, dict[str, Any]] = json.loads(self._file.read_text("utf-8"))
             for name, entry in found.items():
-                key = str(entry.pop("project"))
-                yield name, key, RunRequest(**{**entry, "ids": tuple(int(i) for i in entry.get("ids", ()))})
+                key, out = str(entry.pop("project")), [int(i) for i in entry.pop("out", ())]
+                yield name, key, RunRequest(**{**entry, "ids": tuple(int(i) for i in entry.get("ids", ()))}), out
         except FileNotFoundError:
             return
         except (ValueError, TypeError, KeyError, AttributeError):

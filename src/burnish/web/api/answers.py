@@ -140,6 +140,12 @@ class PlannedOut(Answer):
     planned: list[str]
 
 
+class StoppedOut(Answer):
+    """The runs that were asked to stop; `GET /api/v1/server` names those that are under way."""
+
+    stopped: list[str]
+
+
 class FindingsOut(Answer):
     id: str
     findings: list[FindingOut]

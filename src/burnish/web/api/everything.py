@@ -14,6 +14,7 @@ from burnish.web.api.project import InboxOut, inbox_of
 from burnish.web.api.shapes import Limit, Offset
 from burnish.web.parts import HouseDep, ProjectDep
 from burnish.web.problems import PROBLEMS
+from burnish.wiring.house import House
 from burnish.wiring.projects import forget, known
 
 router = APIRouter(prefix="/api/v1", tags=["server"], responses=PROBLEMS)
@@ -41,10 +42,22 @@ class NoticeOut(Answer):
     text: str
 
 
+class RunOut(Answer):
+    id: str
+    project: str
+    ids: list[str]
+    """The tasks that were named."""
+    all: bool
+    """Everything that is or becomes ready. Neither: the next one."""
+    since: str
+
+
 class ServerOut(Answer):
     version: str
     running: dict[str, int]
     """How many runs of this server are under way, by project."""
+    runs: list[RunOut]
+    """Each of them, oldest first."""
     notices: list[NoticeOut]
     """What runs had to say to whoever watches, oldest first."""
 
@@ -87,4 +100,17 @@ def server(house: HouseDep) -> dict[str, Any]:
     """Who answers here, and what it runs."""
     running = {row.key: house.runs.running(row.key) for row in house.projects()}
     notices = [{"at": one.at, "project": one.project, "text": one.text} for one in house.notices()]
-    return {"version": __version__, "running": running, "notices": notices}
+    return {"version": __version__, "running": running, "runs": _runs(house), "notices": notices}
+
+
+def _runs(house: House) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": run.id,
+            "project": run.app.key,
+            "ids": [str(number) for number in run.request.ids],
+            "all": run.request.everything,
+            "since": run.since,
+        }
+        for run in house.runs.under_way()
+    ]

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from burnish.errors import BadInput, Refused
 from burnish.views.task import task_json
-from burnish.web.api.answers import PlannedOut, TaskOut
+from burnish.web.api.answers import PlannedOut, StoppedOut, TaskOut
 from burnish.web.api.shapes import Body, TaskRef, Text, example
-from burnish.web.parts import AppDep, HouseDep, TaskNumber, Via
+from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
 from burnish.wiring import people
 from burnish.wiring.app import App
@@ -67,6 +67,8 @@ class Improve(Body):
 class Nothing(Body):
     """No fields."""
 
+    model_config = example()
+
 
 @router.post("/run", status_code=202, response_model=PlannedOut)
 def run(house: HouseDep, app: AppDep, wanted: Annotated[RunMany, FromBody()] = RunMany()) -> dict[str, Any]:  # noqa: B008
@@ -86,6 +88,16 @@ def run(house: HouseDep, app: AppDep, wanted: Annotated[RunMany, FromBody()] = R
     return {"planned": [str(task.id) for task in planned]}
 
 
+@router.post("/stop", status_code=202, response_model=StoppedOut)
+def stop_all(
+    house: HouseDep,
+    project: ProjectDep,
+    wanted: Annotated[Nothing, FromBody()] = Nothing(),  # noqa: B008
+) -> dict[str, Any]:
+    """Stop every run of this project in this server: agents are ended, what is queued stays where it is."""
+    return {"stopped": house.runs.stop_all(project.key)}
+
+
 @router.post("/tasks/{task}/run", status_code=202, response_model=TaskOut)
 def run_one(
     house: HouseDep,
@@ -93,7 +105,7 @@ def run_one(
     task: TaskNumber,
     wanted: Annotated[RunOne, FromBody()] = RunOne(),  # noqa: B008
 ) -> dict[str, Any]:
-    """As `burnish run TASK`."""
+    """As `burnish run TASK`; refused while this server has it queued or at work."""
     hitl = "every" if wanted.hitl else None
     house.begin(app, RunRequest(ids=(task,), no_review=wanted.no_review, budget=wanted.budget, hitl=hitl))
     return _now(app, task)
@@ -101,8 +113,10 @@ def run_one(
 
 @router.post("/tasks/{task}/stop", status_code=202, response_model=TaskOut)
 def stop(house: HouseDep, app: AppDep, task: TaskNumber) -> dict[str, Any]:
-    """As Ctrl-C in `burnish run`: its agents are ended, nothing is lost, and a run goes on with it."""
-    app.store.task(app.key, task)
+    """As Ctrl-C in `burnish run`: its agents are ended, nothing is lost, and a run goes on with it.
+
+    What this server has only queued is taken out of its queue and stays where it is.
+    """
     if not house.stop(app.key, task):
         raise Refused(
             f"Task {task} is not being run by this server.",
@@ -155,7 +169,9 @@ def improve(
 
 
 def _go_on(house: House, app: App, task: int) -> dict[str, Any]:
-    house.begin(app, RunRequest(ids=(task,)))
+    # a run that takes everything may be about to take it up
+    if not house.runs.queue()(app.store.task(app.key, task)):
+        house.begin(app, RunRequest(ids=(task,)))
     return _now(app, task)
 
 

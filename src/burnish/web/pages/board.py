@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
-from burnish.views.board import RUNNING, board, cards_of, head_of, near
+from burnish.views.board import board, cards_of, head_of, near
 from burnish.views.moves import ACTS, refuse_move
 from burnish.views.picking import mentioning, unmet_among
 from burnish.web.pages.rendering import fragment, page
@@ -29,7 +29,15 @@ def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
     since = house.store.last_event(project.key)
     view = board(house.store, project.key, house.holders())
     return page(
-        request, "board.html.j2", title=project.name, here="board", project=project, view=view, since=since, acts=_ACTS
+        request,
+        "board.html.j2",
+        title=project.name,
+        here="board",
+        project=project,
+        view=view,
+        since=since,
+        acts=_ACTS,
+        runs=_runs(house, project.key),
     )
 
 
@@ -44,6 +52,7 @@ def cards(house: HouseDep, project: ProjectDep, ids: Ids = "", around: bool = Fa
         head=head_of(tasks, holders),
         cards=cards_of(tasks, holders, sorted(chosen)),
         project=project,
+        runs=_runs(house, project.key),
         notices=[notice for notice in house.notices() if notice.project in (project.key, "")][-5:],
     )
 
@@ -54,8 +63,7 @@ def why(house: HouseDep, project: ProjectDep, task: int, to: Status) -> dict[str
     tasks = house.store.tasks(project.key, brief=True)
     found = next((one for one in tasks if one.id == task), None) or house.store.task(project.key, task)
     unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
-    running = house.holders().standing(found) in RUNNING
-    refuse_move(found, to, unmet=unmet, running=running)
+    refuse_move(found, to, unmet=unmet, standing=house.holders().standing(found))
     return {"legal": True}
 
 
@@ -84,6 +92,10 @@ def _form(house: House, key: str, task: Task | None) -> Response:
         agents=_agents(house, key),
         types=[kind.value for kind in TaskType],
     )
+
+
+def _runs(house: House, key: str) -> list[str]:
+    return [run.id for run in house.runs.under_way(key)]
 
 
 def _agents(house: House, key: str) -> list[str]:

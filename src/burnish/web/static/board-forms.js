@@ -1,12 +1,12 @@
 // Adding, editing, running all: forms become JSON for the API, and what it refuses is said beside the button.
-import { api, attempt, fragment, toast } from "./burnish.js";
+import { api, attempt, fragment, sure, toast } from "./burnish.js";
 
 const dialog = document.getElementById("form");
 const runDialog = document.getElementById("run-form");
-let project, look;
+let project, look, lookAtHead;
 
 export function startForms(given) {
-  ({ project, look } = given);
+  ({ project, look, lookAtHead } = given);
   document.getElementById("add").addEventListener("click", () => open(""));
   document.querySelector("[data-add]").addEventListener("click", () => open(""));
   document.addEventListener("edit-task", (event) => open(`/${event.detail}`));
@@ -15,6 +15,7 @@ export function startForms(given) {
     runDialog.showModal();
   });
   runDialog.addEventListener("close", runAll);
+  document.getElementById("stop-all").addEventListener("click", stopAll);
   dialog.addEventListener("submit", send);
   dialog.addEventListener("change", (event) => event.target.name === "type" && fold());
 }
@@ -105,6 +106,15 @@ function shown(id, tries = 20) {
   const card = document.getElementById(`t${id}`);
   if (card) card.focus();
   else if (tries) setTimeout(() => shown(id, tries - 1), 100);
+}
+
+async function stopAll() {
+  const words = "Agents at work are ended and can go on later; what is queued stays in the backlog.";
+  if ((await sure("Stop all runs of this project?", words, { yes: "Stop all" })) === null) return;
+  await attempt(() => api("POST", `/projects/${project}/stop`, {}));
+  lookAtHead();
+  // agents have some seconds to end
+  for (const later of [1500, 4000]) setTimeout(lookAtHead, later);
 }
 
 async function runAll() {

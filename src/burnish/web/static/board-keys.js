@@ -36,7 +36,9 @@ const visible = () => [...lists.values()].flatMap(cardsOf);
 
 function pressed(event) {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  // what was just closed may have the focus for a moment more
+  const closed = event.target.closest?.("dialog:not([open])");
+  if ((typing && !closed) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const card = document.activeElement?.closest?.(".card");
   const keys = {
     "/": () => document.getElementById("search").focus(),

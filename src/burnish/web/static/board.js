@@ -34,7 +34,9 @@ async function refetch(items) {
   }
   if (held && ids.delete(held)) setTimeout(() => changed(held ?? ""), 500);
   ids.delete("");
-  const wanted = [...ids];
+  // the head comes with every answer
+  const head = ids.delete("head") && !ids.size;
+  const wanted = head ? ["0"] : [...ids];
   // an address has its limits
   for (let at = 0; at < wanted.length; at += 1000) {
     const part = wanted.slice(at, at + 1000);
@@ -66,12 +68,20 @@ function apply(html, asked) {
   }
   for (const id of asked) if (!there.has(id)) drop(id);
   const head = made.content.getElementById("head");
-  if (head) swap(document.getElementById("head"), head.outerHTML);
+  if (head) renew(head);
   made.content.querySelectorAll(".notice").forEach(say);
   tick();
   refresh();
   if (focused) focusAgain(focused, arrived.includes(focused));
   for (const id of arrived) if (arrived.length < 30) cardOf(id).classList.add("arrived");
+}
+
+/** A run that begins or ends is no event: it queues what is ready, and lets it go. */
+function renew(head) {
+  const old = document.getElementById("head");
+  const other = old.dataset.runs !== head.dataset.runs;
+  swap(old, head.outerHTML);
+  if (other) for (const card of board.querySelectorAll("#c-backlog .card, .card[data-standing]")) changed(card.dataset.id);
 }
 
 /** Where its status and rank want it; true if that is another place than before. */
@@ -131,11 +141,13 @@ export function refresh() {
   const run = document.getElementById("run-all");
   run.querySelector(".number").textContent = Number(head.dataset.ready) ? `(${head.dataset.ready})` : "";
   run.disabled = !Number(head.dataset.ready);
+  document.getElementById("stop-all").hidden = !head.dataset.runs;
   document.getElementById("welcome").hidden = Boolean(board.querySelector(".card"));
 }
 
 /** Bring these up to date now, whatever was or was not told. */
 export const look = (...ids) => ids.forEach((id) => changed(`${id}+`));
+export const lookAtHead = () => changed("head");
 export const hold = (id) => {
   const before = held;
   held = id;
@@ -145,7 +157,7 @@ export const hold = (id) => {
 board.addEventListener("animationend", (event) => event.target.classList.remove("arrived"));
 const acts = JSON.parse(board.dataset.acts);
 startMoves({ board, project, acts, look, hold });
-startForms({ project, look });
+startForms({ project, look, lookAtHead });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
 refresh();
@@ -155,11 +167,14 @@ if (wanted) document.dispatchEvent(new CustomEvent("edit-task", { detail: wanted
 
 function runningAgain() {
   for (const card of board.querySelectorAll("[data-standing]")) changed(card.dataset.id);
+  if (document.getElementById("head").dataset.runs) changed("head");
 }
 listen(
   project,
   Number(board.dataset.since),
   (event) => {
+    // a run ends a moment after its last task
+    if (AROUND.test(event.type) && document.getElementById("head").dataset.runs) setTimeout(() => changed("head"), 1500);
     if (event.task && !SILENT.has(event.type)) changed(AROUND.test(event.type) ? `${event.task}+` : `${event.task}`);
   },
   runningAgain,

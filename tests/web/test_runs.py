@@ -1,0 +1,91 @@
+"""Runs of a server: named, listed, queued, taken out of the queue and stopped, one task or all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testing.at_hand import AtHand, at_hand
+from testing.lab import AUTHOR, Lab
+
+# works until it is let go
+SLOW = f"""
+while not pathlib.Path(LOG).with_name("go").exists():
+    time.sleep(0.05)
+{AUTHOR}
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, hermetic: object) -> Iterator[AtHand]:
+    lab = Lab.make(tmp_path / "lab", author=SLOW)
+    for title in ("Add division", "Add a root", "Add a power"):
+        lab.add(title)
+    with at_hand(lab) as opened:
+        yield opened
+
+
+def begun(server: AtHand, task: int) -> None:
+    server.lab.until(lambda: any(call["task"] == str(task) for call in server.lab.calls()))
+
+
+def over(server: AtHand) -> None:
+    server.lab.until(lambda: server.api("GET", "/server").json()["runs"] == [])
+
+
+def card(server: AtHand, task: int) -> str:
+    _, headers = server.browser()
+    return str(server.client.get(f"/p/{server.project}/cards?ids={task}", headers=headers).text)
+
+
+def test_a_run_of_everything_is_listed_its_queue_is_shown_and_it_is_stopped_as_a_whole(server: AtHand) -> None:
+    key = server.project
+    assert server.of_project("POST", "/run", {"all": True}).status_code == 202
+    begun(server, 1)
+    (run,) = server.api("GET", "/server").json()["runs"]
+    assert (run["project"], run["ids"], run["all"]) == (key, [], True) and run["since"] and run["id"]
+    assert 'data-others="unqueue"' in card(server, 2) and ">queued<" in card(server, 2)
+    assert f'data-runs="{run["id"]}"' in card(server, 2)
+
+    # neither twice nor beside it
+    for path in ("/tasks/1/run", "/tasks/2/run"):
+        assert server.of_project("POST", path).status_code == 409
+    assert "queued" in server.of_project("POST", "/tasks/2/run").json()["title"]
+    assert server.of_project("POST", "/run", {"all": True}).status_code == 409
+
+    # one is taken out, and a restart would remember it
+    assert server.of_project("POST", "/tasks/2/stop").json()["status"] == "backlog"
+    assert "queued" not in card(server, 2).partition("<li")[2] and "queued" in card(server, 3).partition("<li")[2]
+    kept = json.loads((server.house.home / "serve" / "runs.json").read_text())
+    assert kept[run["id"]]["out"] == [2]
+
+    assert server.of_project("POST", "/stop", {}).json() == {"stopped": [run["id"]]}
+    over(server)
+    assert [server.house.store.task(key, n).status.value for n in (1, 2, 3)] == ["in_progress", "backlog", "backlog"]
+    assert {call["task"] for call in server.lab.calls()} == {"1"}
+
+
+def test_what_was_taken_out_is_left_while_the_rest_goes_on(server: AtHand) -> None:
+    server.of_project("POST", "/run", {"all": True, "jobs": 1})
+    begun(server, 1)
+    server.of_project("POST", "/tasks/2/stop")
+    (server.lab.root / "go").touch()
+    over(server)
+    key = server.project
+    assert [server.house.store.task(key, n).status.value for n in (1, 2, 3)] == ["verified", "backlog", "verified"]
+    # and it can be run again, for itself
+    assert server.of_project("POST", "/tasks/2/run").status_code == 202
+    over(server)
+    assert server.house.store.task(key, 2).status.value == "verified"
+
+
+def test_a_task_is_stopped_in_the_moment_after_it_was_started(server: AtHand) -> None:
+    assert server.of_project("POST", "/tasks/1/run").status_code == 202
+    assert server.of_project("POST", "/tasks/1/stop").status_code == 202
+    over(server)
+    assert server.house.store.task(server.project, 1).status.value in ("backlog", "in_progress")
+    # nobody has it any more
+    assert server.of_project("POST", "/tasks/1/stop").status_code == 409
