@@ -51,18 +51,27 @@ def with_fallback(tmp_path: Path, *, author: str, judge: str) -> Lab:
 def test_who_is_only_busy_is_asked_again_until_it_can(tmp_path: Path) -> None:
     lab = with_fallback(tmp_path, author=refusing(BUSY, 2, AUTHOR), judge=refusing(BUSY, 1, APPROVE))
     lab.add()
-    lab.burnish("run", "1")
+    said = lab.burnish("run", "1").err
     assert lab.task()["status"] == "verified"
     assert asked(lab) == {("robot", "implement"): 3, ("judge", "review"): 2}
     assert not lab.events("phase.failed")
+    assert "robot was rate limited, trying again in 0.02 s (3 of 4)" in said
+    told = [event["data"] for event in lab.events("phase.progress")]
+    assert [(one["phase"], one["agent"], one["attempt"], one["of"]) for one in told] == [
+        ("implement", "robot", 2, 4),
+        ("implement", "robot", 3, 4),
+        ("review", "judge", 2, 4),
+    ]
 
 
 def test_who_is_locked_out_is_asked_once_and_the_record_says_who_did_the_work(tmp_path: Path) -> None:
     lab = with_fallback(tmp_path, author=refusing(LOCKED_OUT, 99, ""), judge=refusing(LOCKED_OUT, 99, ""))
     lab.add()
-    lab.burnish("run", "1")
+    said = lab.burnish("run", "1").err
     task = lab.task()
-    assert task["status"] == "verified"
+    assert (task["status"], task["agent"], task["model"]) == ("verified", "second", None)
+    assert "robot gave up, second takes over: " in said and "judge gave up, third takes over: " in said
+    assert [e["data"]["fallback"] for e in lab.events("phase.progress")] == ["second", "third"]
     assert set(asked(lab).values()) == {1} and len(asked(lab)) == 4
     (done,) = (e["data"] for e in lab.events("phase.finished") if e["data"]["phase"] == "implement")
     assert (done["agent"], done["model"]) == ("second", None)

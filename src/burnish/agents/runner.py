@@ -5,19 +5,21 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, GivesUp, Tells
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
 from burnish.agents.env import agent_environment
 from burnish.agents.logins import keep_sessions, login_of
 from burnish.agents.meter import Beyond, Spending
+from burnish.agents.patience import Patience
 from burnish.agents.program import located
 from burnish.agents.question import Question, write_private
 from burnish.agents.registry import AGENTS
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.agents.transient import in_short
+from burnish.core.agent import AgentReply, AgentRequest, Setback
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc.run import (
@@ -33,7 +35,7 @@ from burnish.proc.sandbox import Sandbox
 from burnish.proc.slots import slot
 
 OnOutput = Callable[[str], None]
-_END_BYTES = 64 * 1024
+OnSetback = Callable[[Setback], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class _Watch:
     on_output: OnOutput | None
     lock_file: Path | None
     beyond: Beyond | None
+    on_setback: OnSetback
 
 
 class Runner:
@@ -84,12 +87,13 @@ class Runner:
         on_output: OnOutput | None = None,
         lock_file: Path | None = None,
         beyond: Beyond | None = None,
+        on_setback: OnSetback = lambda setback: None,
     ) -> AgentReply:
         """What the agent said, from an earlier call that was cut off after it had ended if there is one.
 
         `beyond` is asked while it works, where it tells what it uses: a reason ends it.
         """
-        watch = _Watch(on_output, lock_file, beyond)
+        watch = _Watch(on_output, lock_file, beyond, on_setback)
         with _as_phase_failures():
             write_private(request.call_dir / "prompt.md", request.prompt)
         if (reply := self.answered(request)) is not None:
@@ -105,6 +109,8 @@ class Runner:
                 # Out of time means a half-done workspace: the engine must see to that first.
                 if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in asked:
                     raise
+                what = failure.what.removeprefix(f"{entry.name}: ")
+                on_setback(Setback(entry.name, what, "gave up", fallback=entry.fallback))
                 request = replace(request, agent=entry.fallback, model=None, session=None)
 
     def answered(self, request: AgentRequest) -> AgentReply | None:
@@ -136,7 +142,10 @@ class Runner:
                     hint=answer.hint,
                     retryable=answer.retryable,
                 )
-            if self._stop.wait(self._retry.pause(attempt)):
+            pause = self._retry.pause(attempt)
+            kind, of = in_short(answer.what), self._retry.attempts
+            watch.on_setback(Setback(entry.name, answer.what, kind, pause, attempt + 1, of))
+            if self._stop.wait(pause):
                 break
         raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
 
@@ -210,37 +219,6 @@ class Runner:
                 hint=f"Known kinds: {', '.join(sorted(self._agents))}.",
             )
         return self._agents[entry.kind]
-
-
-@dataclass(slots=True)
-class Patience:
-    """With a program that tries again and again by itself: we do that better, and say so."""
-
-    agent: Agent
-    folder: Path
-    spending: Spending
-    why: AgentFailure | None = None
-
-    @property
-    def looks(self) -> bool:
-        return self.spending.looks or isinstance(self.agent, GivesUp)
-
-    def over(self) -> bool:
-        if self.spending.over():
-            return True
-        if isinstance(self.agent, GivesUp):
-            self.why = self.agent.hopeless(_end(self.folder / "stdout"), _end(self.folder / "stderr"))
-        return self.why is not None
-
-
-def _end(path: Path) -> str:
-    """What was printed last, from a whole line on."""
-    with suppress(OSError), path.open("rb") as file:
-        begun = max(0, path.stat().st_size - _END_BYTES)
-        file.seek(begun)
-        text = file.read(_END_BYTES).decode("utf-8", "replace")
-        return text.partition("\n")[2] if begun else text
-    return ""
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)

@@ -28,6 +28,15 @@ def refuses_for_good(said: str) -> bool:
     return bool(_PERMANENT.search(said))
 
 
+def in_short(said: str) -> str:
+    """What a failure that may pass comes to, after the agent's name."""
+    if re.search(r"\b429\b|rate.?limit|too many requests|limit reached", said, re.IGNORECASE):
+        return "was rate limited"
+    if re.search(r"\b(?:503|529)\b|overloaded|high demand|unavailable", said, re.IGNORECASE):
+        return "is overloaded"
+    return "could not answer"
+
+
 def looks_transient(*texts: str) -> bool:
     said = "\n".join(text[-_LAST:] for text in texts)
     return not _PERMANENT.search(said) and bool(_TRANSIENT.search(said))

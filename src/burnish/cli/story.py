@@ -63,6 +63,8 @@ def _words(event: Recorded) -> str | None:
         case "phase.failed":
             why = data.get("what") or data.get("error")
             return f"{phase.capitalize()} failed: {_short(why)}"
+        case "phase.progress":
+            return _short(data.get("message"))
         case "phase.rescued":
             left = "What was unsaved" if phase == "restart" else f"What the cut {phase or 'phase'} left"
             places = [str(data[key]) for key in ("ref", "withheld") if data.get(key)]

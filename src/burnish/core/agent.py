@@ -47,6 +47,29 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Setback:
+    """An agent could not answer, and what is done about it: asked again after a while, or another one instead."""
+
+    agent: str
+    # in its own words
+    what: str
+    # what that comes to, e.g. "was rate limited"
+    kind: str
+    again_in: float = 0.0
+    # the try that comes, of so many
+    attempt: int = 0
+    of: int = 0
+    # who takes over; "" = the same one is asked again
+    fallback: str = ""
+
+    @property
+    def words(self) -> str:
+        if self.fallback:
+            return f"{self.agent} gave up, {self.fallback} takes over: {self.what}"
+        return f"{self.agent} {self.kind}, trying again in {self.again_in:.3g} s ({self.attempt} of {self.of})"
+
+
+@dataclass(frozen=True, slots=True)
 class AgentReply:
     """What the agent said at the end. Never empty."""
 

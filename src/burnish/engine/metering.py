@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
 from burnish.core.budget import Limit, overspent, task_limits
+from burnish.core.codec import encode
 from burnish.core.event import Event
 from burnish.core.policy import Policy
 from burnish.core.task import Task
@@ -28,10 +29,19 @@ def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
             return why
 
         return deps.agents(task.id).call(
-            request, on_output=lambda line: deps.progress.output(task.id, line), beyond=beyond
+            request,
+            on_output=lambda line: deps.progress.output(task.id, line),
+            beyond=beyond,
+            on_setback=lambda setback: _told(deps, task, request, setback),
         )
 
     return ask
+
+
+def _told(deps: Deps, task: Task, request: AgentRequest, setback: Setback) -> None:
+    """Nobody is to wait half a minute without a word. No more of these than there are tries."""
+    data = {"phase": request.phase, "message": setback.words, **encode(setback)}
+    deps.record(task, Event("phase.progress", data, run=task.run, cycle=request.cycle))
 
 
 def warn(deps: Deps, task: Task, cycle: int, limits: Iterable[Limit]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
 from burnish.core.approval import Approval
 from burnish.core.budget import Limit
 from burnish.core.change import Change
@@ -64,6 +64,7 @@ class Agents(Protocol):
         *,
         on_output: Callable[[str], None] | None = None,
         beyond: Beyond | None = None,
+        on_setback: Callable[[Setback], None] = ...,
     ) -> AgentReply: ...
 
 

@@ -8,12 +8,12 @@ from burnish.core.flow import DoReview, Step, Work
 from burnish.core.history import History
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
+from burnish.engine.authors import author_of
 from burnish.engine.metering import warn
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import panel_for
 from burnish.engine.site import Site
-from burnish.engine.work import author_of
 
 
 def too_dear(deps: Deps, site: Site, history: History, step: Step) -> bool:

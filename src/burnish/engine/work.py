@@ -11,6 +11,7 @@ from burnish.core.flow import DoReview, Work
 from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
+from burnish.engine.authors import author_of, session_of, taken_over, who_did
 from burnish.engine.guarding import touched_event, watched
 from burnish.engine.metering import asking
 from burnish.engine.moves import moved
@@ -39,7 +40,7 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
     deps.fail_at("work-started")
     prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
     with watched(deps, site, task, step.cycle, step.phase) as touched:
-        reply = _ask(deps, site, task, step, call, prompt, session=_session(site, history, step))
+        reply = _ask(deps, site, task, step, call, prompt, session=session_of(site, history, step))
     deps.fail_at("work-replied")
     commit = done or _commit(deps, site, task, step, reply)
     deps.fail_at("work-committed")
@@ -107,21 +108,6 @@ def save_leftovers(deps: Deps, site: Site, task: Task, cycle: int, phase: str) -
 def _started(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> Event:
     who = {"runner": deps.runner, "agent": author_of(site, step)[0], "sandbox": deps.sandbox}
     return Event("phase.started", {"phase": step.phase, "attempt": attempt, **who}, run=task.run, cycle=step.cycle)
-
-
-def author_of(site: Site, step: Work) -> tuple[str, str | None]:
-    """Agent and model of this phase."""
-    if step.phase == "improve" and site.policy.improve_agent:
-        return site.policy.improve_agent, site.policy.improve_model
-    return site.policy.agent, site.policy.model
-
-
-def _session(site: Site, history: History, step: Work) -> str | None:
-    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
-    agent = author_of(site, step)[0]
-    worked = [p.result for p in history.phases if p.phase in ("implement", "improve") and p.state == "finished"]
-    mine = [str(result["session"]) for result in worked if result.get("session") and result.get("agent") == agent]
-    return mine[-1] if mine and step.phase == "improve" else None
 
 
 def _ask(
@@ -229,7 +215,7 @@ def _finish(
         "commit": head.sha,
         "tree": head.tree,
         "changed": commit is not None,
-        **_who(site, step, reply),
+        **who_did(site, step, reply),
         "seconds": round(reply.seconds, 3),
         "call_dir": str(call.path),
         "cost_usd": reply.cost_usd,
@@ -242,7 +228,7 @@ def _finish(
     deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
         deps.desk.write(task, "plan.md", reply.text.encode(errors="replace"))
-    events = touched_event(task, step.cycle, step.phase, touched)
+    events = [*touched_event(task, step.cycle, step.phase, touched), *taken_over(site, task, step, reply)]
     events += [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
@@ -257,13 +243,6 @@ def left_out(deps: Deps, site: Site, task: Task) -> list[str]:
         return []
     known = (deps.desk.stamp(task, LAID_BY_SETUP) or "").split("\0")
     return [name for name in deps.code.left_out(site.workspace) if name not in known]
-
-
-def _who(site: Site, step: Work, reply: AgentReply) -> dict[str, str | None]:
-    """Who did it: where the one that was asked could not, its fallback, with a model of its own."""
-    agent, model = author_of(site, step)
-    same = reply.agent in ("", agent)
-    return {"agent": reply.agent or agent, "model": reply.model or (model if same else None)}
 
 
 def record_failure(

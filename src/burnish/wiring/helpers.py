@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from burnish.agents.runner import Runner
+from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
 from burnish.checks.guard import guard, reads
@@ -69,13 +69,16 @@ class TaskAgents:
         *,
         on_output: Callable[[str], None] | None = None,
         beyond: Beyond | None = None,
+        on_setback: OnSetback = lambda setback: None,
     ) -> AgentReply:
         """Neither the agent nor those who hear of it see a secret; what is kept is redacted when it is over."""
         self.confinement.insist()
         asked = replace(request, prompt=self.secrets.redact(request.prompt))
         tell = discretion.discreet(self.secrets, on_output) if on_output else None
         try:
-            reply = self.runner.call(asked, on_output=tell, lock_file=self.lock_file, beyond=beyond)
+            reply = self.runner.call(
+                asked, on_output=tell, lock_file=self.lock_file, beyond=beyond, on_setback=on_setback
+            )
         except PhaseFailed as failed:
             raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
         finally:

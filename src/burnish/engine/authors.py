@@ -1,0 +1,42 @@
+"""Who works on a phase, and who did it in the end."""
+
+from __future__ import annotations
+
+from burnish.core.agent import AgentReply
+from burnish.core.event import Event
+from burnish.core.flow import Work
+from burnish.core.history import History
+from burnish.core.task import Task
+from burnish.engine.site import Site
+
+
+def author_of(site: Site, step: Work) -> tuple[str, str | None]:
+    """Agent and model of this phase."""
+    if step.phase == "improve" and site.policy.improve_agent:
+        return site.policy.improve_agent, site.policy.improve_model
+    return site.policy.agent, site.policy.model
+
+
+def session_of(site: Site, history: History, step: Work) -> str | None:
+    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
+    agent = author_of(site, step)[0]
+    worked = [p.result for p in history.phases if p.phase in ("implement", "improve") and p.state == "finished"]
+    mine = [str(result["session"]) for result in worked if result.get("session") and result.get("agent") == agent]
+    return mine[-1] if mine and step.phase == "improve" else None
+
+
+def who_did(site: Site, step: Work, reply: AgentReply) -> dict[str, str | None]:
+    """Who did it: where the one that was asked could not, its fallback, with a model of its own."""
+    agent, model = author_of(site, step)
+    same = reply.agent in ("", agent)
+    return {"agent": reply.agent or agent, "model": reply.model or (model if same else None)}
+
+
+def taken_over(site: Site, task: Task, step: Work, reply: AgentReply) -> list[Event]:
+    """Where a fallback did the work, the task is the fallback's, until the one that was meant does some again."""
+    fell_back = reply.agent not in ("", author_of(site, step)[0])
+    who = {"agent": reply.agent, "model": reply.model}
+    who = who if fell_back else {"agent": site.policy.agent, "model": site.policy.model}
+    if task.agent in (None, who["agent"]):
+        return []
+    return [Event("run.started", {"run": task.run, **who}, run=task.run, cycle=step.cycle)]
