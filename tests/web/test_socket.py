@@ -106,18 +106,16 @@ def test_one_who_says_nothing_of_the_past_hears_what_comes(served: Served) -> No
     assert late[100] < 1.0, late[::20]
 
 
-@pytest.mark.parametrize("more", [{"project": "nowhere"}, {"project": ""}, {"names": "klingon"}])
-def test_who_asks_for_what_there_is_not_is_told_so(served: Served, more: dict[str, str]) -> None:
+# what is no event's id
+SINCE = [{"since": word} for word in (-2, 2**70, "x", "", "1e3", "٣")]
+
+
+@pytest.mark.parametrize("more", [{"project": "nowhere"}, {"project": ""}, {"names": "klingon"}, *SINCE])
+def test_who_asks_for_what_there_is_not_is_told_so(served: Served, more: dict[str, Any]) -> None:
     asked = {"project": served.project, **more}
     with line(served, asked.pop("project"), **asked) as socket, pytest.raises(ConnectionClosedError) as closed:
         socket.recv(20)
-    assert closed.value.rcvd and closed.value.rcvd.code == 4404
-
-
-@pytest.mark.parametrize("since", [-2, 2**70])
-def test_a_number_that_cannot_be_is_refused(served: Served, since: int) -> None:
-    with pytest.raises(Exception, match=r"403|1008"):
-        line(served, served.project, since).recv(5)
+    assert closed.value.rcvd and closed.value.rcvd.code == 4404 and "since" in closed.value.rcvd.reason
 
 
 def test_what_a_client_says_does_not_matter(served: Served) -> None:

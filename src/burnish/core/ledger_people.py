@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from burnish.core.finding import Finding, State, Waiver
 from burnish.core.update import Update, between
-from burnish.errors import BadInput, Refused
+from burnish.errors import NotFound, Refused
 
 
 def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cycle: int) -> Update:
@@ -66,7 +66,7 @@ def _find(findings: tuple[Finding, ...], id: str) -> Finding:
         if finding.id.casefold() == id.strip().casefold():
             return finding
     known = ", ".join(finding.id for finding in findings) or "none"
-    raise BadInput(f"There is no finding {id}.", hint=f"Findings of this task: {known}.")
+    raise NotFound(f"There is no finding {id}.", hint=f"Findings of this task: {known}.")
 
 
 def _put(findings: tuple[Finding, ...], changed: Finding) -> Update:

@@ -8,11 +8,13 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from burnish.errors import BadInput, BurnishError, NotFound, Refused
 from burnish.web.asciijson import AsciiJson
 
 PROBLEM = "application/problem+json"
+LIST = "/api/v1/openapi.json"
 # the first that fits
 _STATUS: tuple[tuple[type[BurnishError], int], ...] = (
     (NotFound, 404),
@@ -122,9 +124,29 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    answer = _answer(request, error.status_code, str(error.detail), "")
-    answer.headers.update(error.headers or {})
+    what, hint = str(error.detail), ""
+    headers = dict(error.headers or {})
+    if error.status_code == 404 and what == "Not Found":
+        what = "There is nothing here."
+        hint = f"{LIST} lists what there is." if _is_api(request) else "The projects are at /."
+    elif error.status_code == 405:
+        headers["allow"] = ", ".join(_allowed(request))
+        what, hint = f"{request.method} is not taken here.", f"Allowed: {headers['allow']}."
+    elif error.status_code == 400:
+        what, hint = "The body could not be read.", "Send one JSON value that is not nested deeply."
+    answer = _answer(request, error.status_code, what, hint)
+    answer.headers.update(headers)
     return answer
+
+
+def _is_api(request: Request) -> bool:
+    return request.url.path.startswith("/api/")
+
+
+def _allowed(request: Request) -> list[str]:
+    """Of every route with this path; each alone knows only its own."""
+    tried = {method: {**request.scope, "method": method} for method in ("DELETE", "GET", "PATCH", "POST", "PUT")}
+    return [m for m, scope in tried.items() if any(r.matches(scope)[0] is Match.FULL for r in request.app.routes)]
 
 
 async def _bug(request: Request, error: Exception) -> Response:
@@ -134,7 +156,7 @@ async def _bug(request: Request, error: Exception) -> Response:
 
 
 def _answer(request: Request, status: int, what: str, hint: str, **more: Any) -> Response:
-    if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
+    if "text/html" in request.headers.get("accept", "") and not _is_api(request):
         from burnish.web.pages.rendering import page
 
         # who has shown no token yet learns nothing of what is here

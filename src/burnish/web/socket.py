@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from starlette.concurrency import run_in_threadpool
 
 from burnish.core.event import Recorded
@@ -27,7 +27,7 @@ NAMES = ("burnish", "automaker", "both")
 BEAT = 20.0
 # of a closing frame
 MOST_WORDS = 100
-Since = Annotated[int, Query(ge=-1, le=2**62)]
+LATEST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Line:
 
 
 @router.websocket("/ws")
-async def events(socket: WebSocket, project: str = "", since: Since = -1, names: str = "burnish") -> None:
+async def events(socket: WebSocket, project: str = "", since: str = "-1", names: str = "burnish") -> None:
     """`project`: its key. `since`: the last id seen; left out, only what happens from now on."""
     house: House = socket.app.state.house
     # accepted before it is closed: a browser is not told why a handshake failed
@@ -52,16 +52,25 @@ async def events(socket: WebSocket, project: str = "", since: Since = -1, names:
     except BurnishError as error:
         await socket.close(1011, error.what[:MOST_WORDS])
         return
-    if project not in known or names not in NAMES:
-        await socket.close(4404, "No such project, or names is none of burnish, automaker, both.")
+    seen = _number(since)
+    if project not in known or names not in NAMES or seen is None:
+        await socket.close(
+            4404, "No such project, since is no event's id, or names is none of burnish, automaker, both."
+        )
         return
-    start = since if since >= 0 else await run_in_threadpool(house.store.last_event, project)
+    start = seen if seen >= 0 else await run_in_threadpool(house.store.last_event, project)
     line = Line(socket, house.store, socket.app.state.hub, project, names)
     both = {asyncio.create_task(_send(line, start)), asyncio.create_task(_listen(socket))}
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await _end(socket, both)
+
+
+def _number(since: str) -> int | None:
+    """Read here and not by FastAPI, which would refuse the handshake without a word."""
+    plain = since.isascii() and since.removeprefix("-").isdigit() and len(since) < 20
+    return int(since) if plain and -1 <= int(since) <= LATEST else None
 
 
 async def _end(socket: WebSocket, both: set[asyncio.Task[None]]) -> None:

@@ -9,7 +9,8 @@ from datetime import date
 from pathlib import Path
 
 from burnish.core.task import Task
-from burnish.errors import BurnishError, NotFound
+from burnish.errors import BadInput, BurnishError, NotFound
+from burnish.git.project import discover
 from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -20,6 +21,18 @@ from burnish.wiring.reader import home_of
 from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
 from burnish.wiring.serving import Notice, Runs
+
+
+def _missing(row: ProjectRow) -> str:
+    """Why the project cannot be opened where it was; "": it can."""
+    if not row.root.is_dir():
+        return f"The checkout of this project is gone: {row.root}."
+    try:
+        found = discover(row.root)
+    except BadInput as error:
+        return f"The checkout of this project is no repository any more. {error.what}"
+    # its own .git may be gone, and another repository lie around it
+    return "" if found.root == row.root.resolve() else f"There is no repository at {row.root} any more."
 
 
 @dataclass
@@ -51,13 +64,10 @@ class House:
 
     def open(self, key: str) -> App:
         """The project with its settings as they are now."""
-        root = self.project(key).root
-        if not root.is_dir():
-            raise BurnishError(
-                f"The checkout of this project is gone: {root}.",
-                hint="Put it back, or leave the project out of every list: burnish projects forget",
-            )
-        return App.open(root, flags={}, store=self.store)
+        row = self.project(key)
+        if why := _missing(row):
+            raise BurnishError(why, hint="Put it back, or leave the project out of every list: burnish projects forget")
+        return App.open(row.root, flags={}, store=self.store)
 
     def alive(self, runner: str) -> bool:
         """Does whoever holds a task still live?"""

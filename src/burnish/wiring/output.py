@@ -76,11 +76,23 @@ def papers(home: Path, task: Task) -> list[Paper]:
     return [Paper(p.name, p.stat().st_size) for p in files if p.is_file() and not p.name.startswith(".")]
 
 
+def whole_paper(home: Path, task: Task, name: str) -> bytes | None:
+    """One of them as it is; None where the home has it no more, and refused where no paper can have that name."""
+    if not name or "/" in name or "\x00" in name:
+        raise _no_paper(task, name)
+    kept = folder_of(home, task) / "artifacts" / name
+    return kept.read_bytes() if any(one.name == name for one in papers(home, task)) else None
+
+
+def _no_paper(task: Task, name: str) -> NotFound:
+    return NotFound(f"Task {task.id} has no artifact {name!r}.", hint=f"`burnish show {task.id}` lists them.")
+
+
 def paper(home: Path, task: Task, name: str) -> str:
     """One of them, as text; a monster is cut, and says so."""
     found = next((one for one in papers(home, task) if one.name == name), None)
     if found is None:
-        raise NotFound(f"Task {task.id} has no artifact {name!r}.", hint=f"`burnish show {task.id}` lists them.")
+        raise _no_paper(task, name)
     with (folder_of(home, task) / "artifacts" / found.name).open("rb") as file:
         text = file.read(MOST_OF_A_PAPER).decode("utf-8", "replace")
     left = found.size - MOST_OF_A_PAPER

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from burnish.core.task import Task
 from burnish.errors import NotFound
@@ -25,6 +25,18 @@ router = APIRouter(prefix="/api/code-review", tags=["automaker"], responses=PROB
 _FEATURE = re.compile(r"(?:feature-|[Tt])?0*([1-9][0-9]{0,8})", re.ASCII)
 
 
+def _word(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+# a number is as good as its digits
+FeatureId = Annotated[
+    Line,
+    BeforeValidator(_word),
+    WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 1000}, {"type": "integer"}], "examples": ["29", 29]}),
+]
+
+
 class Wanted(Body):
     model_config = example(
         projectPath="/path/to/project",
@@ -35,7 +47,7 @@ class Wanted(Body):
 
     projectPath: Line
     """The checkout of a project that burnish knows."""
-    featureId: Line
+    featureId: FeatureId
     """The task: `29`, `T29` or `feature-29`."""
     iterationNumber: Annotated[int, Field(ge=1, le=1_000_000)]
     """The cycle that the task is in."""

@@ -8,15 +8,17 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import PlainTextResponse
 
 from burnish.web.api.answers import Answer
-from burnish.web.parts import AppDep, TaskNumber
+from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.app import App
-from burnish.wiring.output import output, outputs, papers, piece
+from burnish.wiring.discretion import from_here
+from burnish.wiring.output import output, outputs, papers, piece, whole_paper
 from burnish.wiring.requests import LogFile
 
 router = APIRouter(prefix="/api/v1/projects/{project}/tasks/{task}", tags=["trail"], responses=PROBLEMS)
 
+# with slashes, so that none is taken for what stands before it
 FileName = Annotated[str, Path(max_length=300, description="As the list names it.")]
+From = Annotated[int, Query(ge=0, le=2**62)]
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
@@ -88,38 +90,40 @@ def path(app: AppDep, task: TaskNumber) -> dict[str, Any]:
 
 
 @router.get("/logs", response_model=LogsOut)
-def logs(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+def logs(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish log --json`, oldest first."""
-    return {"logs": [file.as_json() for file in app.logs(task)]}
+    return {"logs": [one.file.as_json() for one in outputs(house.home, house.store.task(project.key, task))]}
 
 
-@router.get("/logs/{name}", response_model=ChunkOut)
-def log(app: AppDep, task: TaskNumber, name: FileName, offset: Annotated[int, Query(ge=0, le=2**62)] = 0) -> Any:
+@router.get("/logs/{name:path}", response_model=ChunkOut)
+def log(house: HouseDep, project: ProjectDep, task: TaskNumber, name: FileName, offset: From = 0) -> Any:
     """As `burnish log`, from a place on."""
-    return piece(output(app.home, app.store.task(app.key, task), name), offset)
+    return piece(output(house.home, house.store.task(project.key, task), name), offset)
 
 
 @router.get("/artifacts", response_model=ArtifactsOut)
-def artifacts(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+def artifacts(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """The files of the audit trail."""
-    found = papers(app.home, app.store.task(app.key, task))
+    found = papers(house.home, house.store.task(project.key, task))
     return {"artifacts": [{"name": o.name, "bytes": o.size, "ref": f"review-cycle://{task}/{o.name}"} for o in found]}
 
 
-@router.get("/artifacts/{name}", response_class=PlainTextResponse, responses=TEXT)
-def artifact(app: AppDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
+@router.get("/artifacts/{name:path}", response_class=PlainTextResponse, responses=TEXT)
+def artifact(house: HouseDep, project: ProjectDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
     """As `burnish show review-cycle://TASK/NAME`."""
-    return PlainTextResponse(app.artifact(task, name))
+    kept = whole_paper(house.home, house.store.task(project.key, task), name)
+    # only what the home has lost is looked for in the repository
+    return PlainTextResponse(house.open(project.key).artifact(task, name) if kept is None else kept)
 
 
 @router.get("/prompts", response_model=PromptsOut)
-def prompts(app: AppDep, task: TaskNumber) -> dict[str, Any]:
+def prompts(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """What agents were told, word for word, oldest first."""
-    found = outputs(app.home, app.store.task(app.key, task))
-    return {"id": str(task), "prompts": [_sent(app, one.file) for one in found if one.is_prompt]}
+    found = outputs(house.home, house.store.task(project.key, task))
+    return {"id": str(task), "prompts": [_sent(one.file) for one in found if one.is_prompt]}
 
 
-def _sent(app: App, file: LogFile) -> dict[str, Any]:
-    text = app.book.secrets.redact(file.path.read_bytes().decode("utf-8", "replace"))
+def _sent(file: LogFile) -> dict[str, Any]:
+    text = from_here().redact(file.path.read_bytes().decode("utf-8", "replace"))
     facts = {"run": file.run, "cycle": file.cycle, "phase": file.phase, "attempt": file.attempt, "kind": file.kind}
     return {**facts, "text": text}
