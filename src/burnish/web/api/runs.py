@@ -69,8 +69,6 @@ class Nothing(Body):
 
     model_config = example()
 
-    model_config = example()
-
 
 @router.post("/run", status_code=202, response_model=PlannedOut)
 def run(house: HouseDep, app: AppDep, wanted: Annotated[RunMany, FromBody()] = RunMany()) -> dict[str, Any]:  # noqa: B008
