@@ -68,14 +68,14 @@ def test_a_card_knows_who_runs_it() -> None:
     one = task(Status.IN_PROGRESS, runner="r1", phase="improve", phase_started="2026-05-01T12:00:00.000Z", cycle=2)
     here = card(one, holders=Holders(lambda runner: True, frozenset({"r1"})))
     assert (here.standing, here.doing, here.cycle) == ("here", "improving", "cycle 2/3")
-    assert here.since == "2026-05-01T12:00:00.000Z" and not here.needs_me
+    assert here.since == "2026-05-01T12:00:00.000Z"
     assert card(one, holders=Holders(lambda runner: True)).standing == "elsewhere"
     over = card(task(Status.VERIFIED, runner="r1", base="b" * 40), holders=Holders(lambda runner: True))
     assert over.standing == "" and Status.COMPLETED in over.moves
     dead = card(one)
     # its phase is not under way, whatever the row still says
     assert (dead.standing, dead.doing, dead.since) == ("interrupted", "", "")
-    assert dead.needs_me and "goon" in dead.others
+    assert "goon" in dead.others
 
 
 def test_what_is_queued_says_so_and_is_taken_out_but_not_started_again() -> None:
@@ -126,9 +126,12 @@ def test_every_status_of_a_real_store_has_its_card(store: Store, project: str) -
         "$1.18",
         f"{2:040x}",
     )
-    head = head_of(store.tasks(project), Holders(lambda runner: True))
+    waiting = {(project, 3), (project, 7), ("another", 2)}
+    head = head_of(store.tasks(project), Holders(lambda runner: True), waiting)
     assert (head.total, head.running, head.ready) == (16, 3, 4)
-    assert head.needs_me == sum(one.needs_me for one in cards.values())
+    # what the inbox has, and of this project: no count of its own
+    asked = cards_of(store.tasks(project), Holders(lambda runner: True), waiting=waiting)
+    assert head.needs_me == 2 and [one.id for one in asked if one.needs_me] == [3, 7]
 
 
 def test_projects_that_need_somebody_come_first(store: Store, project: str, tmp_path: Any) -> None:
@@ -136,6 +139,6 @@ def test_projects_that_need_somebody_come_first(store: Store, project: str, tmp_
     assert other is not None
     boards.varied(store, other.key)
     store.add_task(project, Spec("One"), max_cycles=3, auto_review=True)
-    lines = project_lines(store, store.projects(), NOBODY)
+    lines = project_lines(store, store.projects(), NOBODY, {(other.key, 3)})
     assert [line.name for line in lines] == ["zebra", "app"]
     assert lines[1].counts == ((Status.BACKLOG, 1),) and lines[0].head.needs_me

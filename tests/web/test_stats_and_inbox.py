@@ -93,6 +93,8 @@ def test_the_inbox_lists_what_the_command_line_lists_with_an_answer_for_each(pas
     assert "Merge all verified" in shown
     _, headers = past.browser()
     counted = past.client.get("/inbox/count", headers=headers).json()
+    # the board has no count of its own
+    assert f">{counted['waiting']} need you<" in page(past, f"/p/{past.project}")
     assert counted == {"waiting": kinds.count("blocked"), "ready": kinds.count("ready")}
     assert page(past, "/inbox/part?of=nothing").count("entry-") == 0
 

@@ -12,7 +12,6 @@ from burnish.store import Store
 from burnish.views.moves import RUNNING, moves, others
 from burnish.views.picking import MET, unmet_among
 from burnish.views.status import (
-    NEEDS_A_PERSON,
     SAID,
     UNDER_WAY,
     Summary,
@@ -41,6 +40,9 @@ RARE = frozenset({Status.FAILED, Status.CANCELLED})
 _OVER = frozenset({Status.VERIFIED, Status.COMPLETED, Status.CANCELLED})
 REST = frozenset(Status) - {*UNDER_WAY, Status.BACKLOG}
 _LONGEST_NOTE = 300
+# project and number of what the inbox has: one count, wherever it is shown
+Waiting = Collection[tuple[str, int]]
+NOBODY: Waiting = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +156,16 @@ class Holders:
         return "interrupted" if was_cut(task) else ""
 
 
-def board(store: Store, project: str, holders: Holders) -> BoardView:
+def board(store: Store, project: str, holders: Holders, waiting: Waiting = NOBODY) -> BoardView:
     """Every task of a project, in columns."""
     tasks = store.tasks(project, brief=True)
-    cards = cards_of(tasks, holders)
+    cards = cards_of(tasks, holders, waiting=waiting)
     columns = tuple(_column(status, cards) for status in ORDER)
     agents = sorted({card.agent for card in cards if card.agent})
-    return BoardView(columns, head_of(tasks, holders), tuple(agents))
+    return BoardView(columns, head_of(tasks, holders, waiting), tuple(agents))
 
 
-def head_of(tasks: Sequence[Task], holders: Holders) -> Head:
+def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NOBODY) -> Head:
     """Without a card: it is asked for with every change."""
     unmet = unmet_among(tasks)
     standings = [(task, holders.standing(task)) for task in tasks]
@@ -173,11 +175,13 @@ def head_of(tasks: Sequence[Task], holders: Holders) -> Head:
         ready=sum(one.status is Status.BACKLOG and at != "queued" and not unmet(one) for one, at in standings),
         running=sum(standing in RUNNING for _, standing in standings),
         queued=sum(standing == "queued" for _, standing in standings),
-        needs_me=sum(_needs_me(task, standing) for task, standing in standings),
+        needs_me=sum(_in(waiting, task) for task in tasks),
     )
 
 
-def cards_of(tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None) -> list[Card]:
+def cards_of(
+    tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None, waiting: Waiting = NOBODY
+) -> list[Card]:
     """The cards of these ids, or of all. `tasks` are all of the project: they depend on each other."""
     known = {task.id: task for task in tasks}
     blocks: dict[int, list[int]] = {}
@@ -185,7 +189,7 @@ def cards_of(tasks: Sequence[Task], holders: Holders, ids: Collection[int] | Non
         for other in task.spec.depends_on:
             blocks.setdefault(other, []).append(task.id)
     chosen = tasks if ids is None else [known[id] for id in ids if id in known]
-    return [_card(task, known, tuple(blocks.get(task.id, ())), holders) for task in chosen]
+    return [_card(task, known, tuple(blocks.get(task.id, ())), holders, needs_me=_in(waiting, task)) for task in chosen]
 
 
 def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
@@ -204,7 +208,7 @@ def _column(status: Status, cards: Sequence[Card]) -> Column:
     return Column(status, tuple(sorted(own, key=lambda card: card.rank)))
 
 
-def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders) -> Card:
+def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders, *, needs_me: bool) -> Card:
     standing = holders.standing(task)
     running = standing in RUNNING
     needs = needs_of(task, known)
@@ -239,7 +243,7 @@ def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holder
         rank=_rank(task),
         ready=task.status is Status.BACKLOG and not unmet and standing != "queued",
         stuck=bool(unmet) or task.status is Status.BLOCKED,
-        needs_me=_needs_me(task, standing),
+        needs_me=needs_me,
     )
 
 
@@ -278,6 +282,5 @@ def _rank(task: Task) -> int:
     return task.id
 
 
-def _needs_me(task: Task, standing: str) -> bool:
-    asks_for_review = task.status is Status.CODE_REVIEW and standing not in (*RUNNING, "queued")
-    return task.status in NEEDS_A_PERSON or standing == "interrupted" or asks_for_review
+def _in(waiting: Waiting, task: Task) -> bool:
+    return (task.project, task.id) in waiting

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import ProjectRow, Store
-from burnish.views.board import ORDER, Head, Holders, head_of
+from burnish.views.board import NOBODY, ORDER, Head, Holders, Waiting, head_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,16 @@ class ProjectLine:
     updated_at: str
 
 
-def project_lines(store: Store, projects: Iterable[ProjectRow], holders: Holders) -> list[ProjectLine]:
+def project_lines(
+    store: Store, projects: Iterable[ProjectRow], holders: Holders, waiting: Waiting = NOBODY
+) -> list[ProjectLine]:
     """What needs a person comes first, then what is at work, then by name."""
-    known = [_line(row, store.tasks(row.key, brief=True), holders) for row in projects]
+    known = [_line(row, store.tasks(row.key, brief=True), holders, waiting) for row in projects]
     return sorted(known, key=lambda one: (not one.head.needs_me, not one.head.running, one.name.casefold(), one.key))
 
 
-def _line(row: ProjectRow, tasks: list[Task], holders: Holders) -> ProjectLine:
-    head = head_of(tasks, holders)
+def _line(row: ProjectRow, tasks: list[Task], holders: Holders, waiting: Waiting) -> ProjectLine:
+    head = head_of(tasks, holders, waiting)
     counts = tuple((status, count) for status in ORDER if (count := head.summary.counts.get(status, 0)))
     newest = max((task.updated_at for task in tasks), default=row.created_at)
     return ProjectLine(row.key, row.name, str(row.root), counts, head, newest)

@@ -81,6 +81,10 @@ class House:
         """Everything of these projects that needs a person."""
         return inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
 
+    def waiting(self, rows: Sequence[ProjectRow]) -> frozenset[tuple[str, int]]:
+        """Project and number of what waits for a person, without what only needs to be merged."""
+        return frozenset((one.task.project, one.task.id) for one in self.inbox(rows) if one.kind != "ready")
+
     def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
         """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""
         planned = app.run(replace(request, dry_run=True), progress=Nobody()).planned

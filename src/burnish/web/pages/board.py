@@ -27,7 +27,7 @@ Ids = Annotated[str, Query(max_length=MOST_IDS * 8)]
 def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
     # before the data: what happens in between is told again, and nothing is missed
     since = house.store.last_event(project.key)
-    view = board(house.store, project.key, house.holders())
+    view = board(house.store, project.key, house.holders(), house.waiting([project]))
     return page(
         request,
         "board.html.j2",
@@ -46,11 +46,12 @@ def cards(house: HouseDep, project: ProjectDep, ids: Ids = "", around: bool = Fa
     """Some cards as they are now, and the head; `around` brings what depends on them. One that is gone is left out."""
     wanted = _numbers(ids)
     tasks, holders = house.store.tasks(project.key, brief=True), house.holders()
+    waiting = house.waiting([project])
     chosen = near(tasks, wanted) if around else wanted
     return fragment(
         "board_cards.html.j2",
-        head=head_of(tasks, holders),
-        cards=cards_of(tasks, holders, sorted(chosen)),
+        head=head_of(tasks, holders, waiting),
+        cards=cards_of(tasks, holders, sorted(chosen), waiting),
         project=project,
         runs=_runs(house, project.key),
         notices=[notice for notice in house.notices() if notice.project in (project.key, "")][-5:],

@@ -17,5 +17,5 @@ def home(request: Request, house: HouseDep) -> Response:
     rows = house.projects()
     if len(rows) == 1:
         return RedirectResponse(f"/p/{rows[0].key}", 303)
-    lines = project_lines(house.store, rows, house.holders())
-    return page(request, "projects.html.j2", title="Projects", lines=lines)
+    lines = project_lines(house.store, rows, house.holders(), house.waiting(rows))
+    return page(request, "projects.html.j2", title="Projects", here="projects", lines=lines)
