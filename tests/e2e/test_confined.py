@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from testing.approved import app_of
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import APPROVE, AUTHOR, CRITIC, Lab
+from testing.userrepo import UserRepo
 
 SPY = """
 home = pathlib.Path(os.environ["HOME"])
 seen = {"home": sorted(os.listdir(home))}
-for name, place in {"checkout": CHECKOUT, "db": str(home / "burnish" / "burnish.db"), "snapshot": "spoiled"}.items():
+places = {"checkout": CHECKOUT, "db": str(home / "burnish" / "burnish.db"), "snapshot": "spoiled"}
+for name, place in {**places, "worktree": WORKTREE, "other": OTHER}.items():
     try:
         open(place, "a").close()
         seen[name] = "written"
@@ -25,7 +29,11 @@ SPOIL = 'pathlib.Path("spoiled").write_text("x")\n'
 
 
 def spying(lab: Lab, text: str) -> str:
-    return SPY.replace("CHECKOUT", repr(str(lab.repo.path / "app.py"))) + text
+    named = {"CHECKOUT": lab.repo.path / "app.py", "WORKTREE": lab.root / "wt" / "app.py"}
+    words = SPY
+    for name, place in (named | {"OTHER": lab.root / "other" / "burnish.yaml"}).items():
+        words = words.replace(name, repr(str(place)))
+    return words + text
 
 
 def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path) -> None:
@@ -33,6 +41,10 @@ def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path)
     test = "test ! -e ~/private && ! touch ~/burnish/x"
     lab = Lab.make(tmp_path, confined=True, extra=f"checks: {{test: '{test}', lint: null}}")
     (tmp_path / "home" / "private").write_text("mine")
+    lab.repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "wt"))
+    other = UserRepo.make(tmp_path / "other", {"burnish.yaml": "{}\n"})
+    with app_of(replace(lab, repo=other)):
+        pass  # another project that burnish knows
     lab.agent("robot", spying(lab, 'os.unlink("spoiled")\n' + AUTHOR))
     lab.agent("judge", spying(lab, CRITIC))
     lab.add()
@@ -44,6 +56,7 @@ def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path)
     for call in lab.calls("end"):
         seen = call["seen"]
         assert (seen["home"], seen["checkout"], seen["db"]) == (["burnish"], ro, ro)
+        assert (seen["worktree"], seen["other"]) == (ro, ro)
         assert seen["snapshot"] == (ro if call["phase"] == "review" else "written")
     assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"bubblewrap"}
     assert lab.show()["sandbox"] == "bubblewrap"
@@ -83,8 +96,9 @@ def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mod
     said = lab.burnish("run", "1", code=code)
     assert "may not run (no namespaces)" in said.err
     if mode == "require":
-        assert lab.task()["error"] == "CONFIG_ERROR" and not lab.calls()
-        assert "Install bubblewrap" in lab.show()["note"]
+        assert "Install bubblewrap" in said.err and "your own rights" not in said.err
+        assert lab.task()["status"] == "backlog" and not lab.calls()
+        assert [event["type"] for event in lab.events()] == ["task.created"]
 
 
 def test_a_judge_that_writes_is_an_event_and_a_warning_and_blocks_nothing(tmp_path: Path) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+
 from burnish.git import run
+from burnish.git.places import checkouts
+from burnish.git.project import discover
 from burnish.git.watching import differing, look_at
 from testing.gitworld import GitWorld
 
@@ -27,3 +33,32 @@ def test_every_kind_of_change_is_named_and_what_git_ignores_is_not(world: GitWor
 
     named = [".env", ".git/hooks/pre-commit", ".git/refs/heads/other", "lib/a.py", "lib/gone.py", "lib/new.py"]
     assert differing(project, before, look_at(project, tracked), tracked) == named
+
+
+def test_other_work_trees_of_the_repository_are_watched_too(world: GitWorld, tmp_path: Path) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n", ".gitignore": "*.pyc\n"})
+    tracked, other = ["app.py", ".gitignore"], tmp_path / "other"
+    user_repo.git("worktree", "add", "-q", "--detach", str(other))
+    before = look_at(project, tracked)
+    assert differing(project, before, look_at(project, tracked), tracked) == []
+    (other / "app.py").write_text("changed\n")
+    (other / "x.pyc").write_text("ignored")
+    (other / "new.py").write_text("new")
+    assert differing(project, before, look_at(project, tracked), tracked) == [f"{other}/app.py", f"{other}/new.py"]
+    before = look_at(project, tracked)
+    user_repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "third"))
+    assert differing(project, before, look_at(project, tracked), tracked) == [f"{tmp_path}/third/"]
+
+
+def test_checkouts_are_found_from_each_of_them_wherever_their_places_are_written(
+    world: GitWorld, tmp_path: Path
+) -> None:
+    user_repo, other = world.repo, tmp_path / "other"
+    user_repo.git("worktree", "add", "-q", "--detach", str(other))
+    assert checkouts(discover(other).common_dir) == [user_repo.path, other]
+    pointer = user_repo.path / ".git" / "worktrees" / "other" / "gitdir"
+    pointer.write_text(os.path.relpath(other / ".git", pointer.parent) + "\n")
+    assert checkouts(discover(user_repo.path).common_dir) == [user_repo.path, other]
+    shutil.rmtree(other)
+    assert checkouts(discover(user_repo.path).common_dir) == [user_repo.path]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -80,6 +81,22 @@ def test_a_burnish_home_outside_of_the_home_is_masked_but_for_programs_in_it(san
     argv = apart.around((str(tool),), env={"PATH": os.environ["PATH"]}, writable=(tmp_path / "apart" / "work",))
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
     assert done.stdout.split() == ["venv", "work"]
+
+
+def test_bystanders_are_read_only_where_they_are_seen_and_not_shown_where_they_are_not(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    apart, private = tmp_path / "apart", sandbox.home / "private"
+    inner = sandbox.home / ".login" / "worktree"
+    for place in (apart, private, inner):
+        place.mkdir()
+        (place / "burnish.yaml").write_text("mine\n")
+    box = replace(sandbox, untouched=(apart, private, inner, tmp_path / "gone", Path("/"), sandbox.home))
+    said = inside(
+        box, f"for p in {apart} {inner}; do echo x > $p/burnish.yaml; done; ls -A ~; touch {tmp_path}/elsewhere"
+    )
+    assert said.count("Read-only file system") == 2 and "private" not in said
+    assert (tmp_path / "elsewhere").exists() and (apart / "burnish.yaml").read_text() == "mine\n"
 
 
 def test_mounts_cannot_be_undone_nor_seen_past(sandbox: Sandbox) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from burnish.errors import BurnishError, PhaseFailed, Refused
+from burnish.git.places import linked_at
 from burnish.git.project import Project
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
@@ -131,7 +132,4 @@ def _heads_by_git(project: Project) -> Iterator[tuple[Path, str]]:
 def _checkout_of(project: Project, git_dir: Path) -> Path:
     if git_dir == project.git_dir:
         return project.root
-    try:
-        return Path((git_dir / "gitdir").read_text().strip()).parent
-    except OSError:
-        return git_dir.parent
+    return linked_at(git_dir) or git_dir.parent

@@ -1,4 +1,4 @@
-"""The user's checkout before and after somebody worked elsewhere: what is different in it. Nothing is written."""
+"""The user's checkouts before and after somebody worked elsewhere: what is different in them. Nothing is written."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from burnish.git.places import checkouts
 from burnish.git.project import Project
 from burnish.git.taking import is_secret
 
 # The name of a file, a folder or a ref → whatever differs when it was touched.
 Seen = Mapping[str, object]
+# More work trees than that are not looked at: it is done before and after every phase.
+MOST_PLACES = 10
 
 
 def look_at(project: Project, tracked: Collection[str]) -> Seen:
     """Every folder that holds a tracked file, by `stat` alone: no process, and no look into what is only installed.
 
-    The index is left out, as every `git status` of the user's writes it anew.
+    The same folders of the repository's other work trees. The index is left out, as every `git status` writes it anew.
     """
     seen: dict[str, object] = {}
-    for folder in {os.path.dirname(path) for path in tracked} | {""}:  # noqa: PTH120 (thousands of them)
-        _folder(project.root, folder, seen)
+    holding = {os.path.dirname(path) for path in tracked} | {""}  # noqa: PTH120 (thousands of them)
+    for prefix, root in _places(project).items():
+        if prefix:
+            seen[prefix] = True
+        for folder in holding:
+            _folder(root, folder, seen, prefix=prefix)
     for name in ("HEAD", "config", "refs/stash"):
         seen[f".git/{name}"] = _content(project.common_dir / name)
     seen[".git/HEAD"] = _content(project.git_dir / "HEAD")
@@ -37,10 +44,22 @@ def look_at(project: Project, tracked: Collection[str]) -> Seen:
 def differing(project: Project, before: Seen, after: Seen, tracked: Collection[str]) -> list[str]:
     """What is new, gone or changed, in order; untracked files that git is told to ignore aside."""
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    # a work tree that was made or taken away meanwhile is one thing, not all that lies in it
+    whole = tuple(name for name in names if name.endswith("/"))
+    names = [name for name in names if name in whole or not name.startswith(whole)]
     known = frozenset(tracked)
-    doubtful = [name for name in names if name not in known and not name.startswith(".git/") and not is_secret(name)]
-    ignored = _ignored(project, doubtful) if doubtful else frozenset()
+    ignored: set[str] = set()
+    for prefix, place in _places(project).items():
+        own = [name.removeprefix(prefix) for name in names if name.startswith(prefix) and name not in whole]
+        doubtful = [n for n in own if n not in known and not n.startswith((".git/", "/")) and not is_secret(n)]
+        ignored |= {prefix + name for name in _ignored(project, place, doubtful)} if doubtful else set()
     return [name for name in names if name not in ignored]
+
+
+def _places(project: Project) -> dict[str, Path]:
+    """What names begin with there → each checkout: the user's own, then the repository's other ones."""
+    others = [place for place in checkouts(project.common_dir) if place != project.root]
+    return {"": project.root} | {f"{place}/": place for place in others[:MOST_PLACES]}
 
 
 def _folder(root: Path, folder: str, seen: dict[str, object], *, prefix: str = "") -> None:
@@ -66,9 +85,9 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def _ignored(project: Project, names: list[str]) -> frozenset[str]:
+def _ignored(project: Project, place: Path, names: list[str]) -> frozenset[str]:
     # "./" keeps a name like ":(top)" from being read as more than a name.
     asked = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
     args = ("check-ignore", "-z", "--stdin", "--no-index")
-    told = project.git(*args, work_tree=project.root, stdin=asked, ok=(0, 1)).stdout.split(b"\0")
+    told = project.git(*args, work_tree=place, stdin=asked, ok=(0, 1)).stdout.split(b"\0")
     return frozenset(os.fsdecode(path[2:]) for path in told if path)

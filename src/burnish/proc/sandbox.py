@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,14 +56,17 @@ def confine(
     burnish_home: Path,
     network: bool,
     login: Sequence[Path] = (),
+    untouched: Sequence[Path] = (),
     program: str = "bwrap",
 ) -> tuple[str, ...]:
     """The same command inside bubblewrap. What is not named stays as it is; later mounts cover earlier ones."""
+    masked = [mask for mask in (home, burnish_home) if mask != Path("/")]
+    seen = [place for place in untouched if _is_seen(place, masked, login)]
+    mounts: dict[Path, tuple[str, ...]] = {place: _only_read(place) for place in seen}
     # of burnish's own, only what is named below: neither other tasks nor the book of decisions
-    mounts: dict[Path, tuple[str, ...]] = {burnish_home: ("--tmpfs", str(burnish_home))}
-    for place in (checkout, *readable):
-        mounts[place] = ("--ro-bind-try", str(place), str(place))
-    if home != Path("/"):
+    mounts[burnish_home] = ("--tmpfs", str(burnish_home))
+    mounts |= {place: _only_read(place) for place in (checkout, *readable)}
+    if home in masked:
         mounts[home] = ("--tmpfs", str(home))
     for place in login:
         mounts[place] = ("--bind-try", str(place), str(place))
@@ -77,6 +81,17 @@ def confine(
     return (program, "--dev-bind", "/", "/", *ordered, *shut, *caps, *alone, "--die-with-parent", "--", *argv)
 
 
+def _only_read(place: Path) -> tuple[str, ...]:
+    return ("--ro-bind-try", str(place), str(place))
+
+
+def _is_seen(place: Path, masked: Sequence[Path], login: Sequence[Path]) -> bool:
+    """What a mask hides must not be shown in order to protect it; nor may `/` and the like be shut altogether."""
+    hidden = any(place.is_relative_to(mask) for mask in masked)
+    shown = any(place.is_relative_to(own) and place != own for own in login)
+    return (shown or not hidden) and not Path(tempfile.gettempdir()).resolve().is_relative_to(place)
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """What the programs of one project are shut into."""
@@ -87,6 +102,8 @@ class Sandbox:
     network: bool = True
     # read-only, wherever it lies: e.g. the git folder of a checkout that is a linked work tree
     readable: tuple[Path, ...] = ()
+    # read-only where it would be seen anyway: other work trees, other projects
+    untouched: tuple[Path, ...] = ()
 
     def around(
         self,
@@ -118,6 +135,7 @@ class Sandbox:
             burnish_home=ours,
             network=self.network,
             login=own,
+            untouched=[place.resolve() for place in self.untouched],
             program=wrapper,
         )
 

@@ -39,7 +39,7 @@ from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
 from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
-from burnish.wiring.confining import confinement
+from burnish.wiring.confining import bystanders, confinement, registered
 from burnish.wiring.desk import HomeCall
 from burnish.wiring.discretion import clean_finding, clean_lines, discreet, from_here
 from burnish.wiring.helpers import TaskAgents
@@ -102,7 +102,8 @@ def review_change(
             return _discreet(secrets, nothing)
         policy = _policy(config, found)
         lent = (found.common_dir, project.objects)
-        shut = confinement(config, checkout=found.root, burnish_home=home, readable=lent)
+        others = bystanders(found.common_dir, registered(home))
+        shut = confinement(config, checkout=found.root, burnish_home=home, readable=lent, untouched=others)
         ground = Ground(project, place, home, config, policy, stop, tests, discreet(secrets, say), hear, shut)
         try:
             return _discreet(secrets, _review(ground, pair, change))

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
+from burnish.git.places import checkouts
 from burnish.proc.sandbox import Sandbox, available
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
 
 REMEDY = "Install bubblewrap (`bwrap`) and let it make namespaces, or set `sandbox.mode: auto`; see `burnish doctor`."
+# Each is a mount around every call.
+MOST_BYSTANDERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,8 @@ class Confinement:
     def words(self) -> str:
         if self.sandbox:
             return "Agents and checks run confined by bubblewrap."
+        if self.required:
+            return f"Nothing is run: sandbox.mode is `require`, and {self.why}."
         return f"Agents and checks run with your own rights: {self.why}."
 
     def insist(self) -> Sandbox | None:
@@ -43,12 +55,55 @@ class Confinement:
 OPEN = Confinement(None, "nobody asked for a sandbox")
 
 
-def confinement(config: Config, *, checkout: Path, burnish_home: Path, readable: tuple[Path, ...] = ()) -> Confinement:
-    """`readable`: the repository's git folder where it does not lie in the checkout, and the objects that are lent."""
-    mode = config.sandbox.mode
+def confinement(
+    config: Config,
+    *,
+    checkout: Path,
+    burnish_home: Path,
+    readable: tuple[Path, ...] = (),
+    untouched: tuple[Path, ...] = (),
+) -> Confinement:
+    """`readable`: the repository's git folder where it does not lie in the checkout, and the objects that are lent.
+
+    `untouched`: what of the user's is to stay as it is, where programs would see it at all.
+    """
+    mode, network = config.sandbox.mode, config.sandbox.network
     if mode == "off":
         return Confinement(None, "sandbox.mode is off")
-    why = available(network=config.sandbox.network)
+    why = available(network=network)
     if why:
         return Confinement(None, why, required=mode == "require")
-    return Confinement(Sandbox(Path.home(), checkout, burnish_home, network=config.sandbox.network, readable=readable))
+    box = Sandbox(Path.home(), checkout, burnish_home, network=network, readable=readable, untouched=untouched)
+    return Confinement(box)
+
+
+def confinement_of(app: App) -> Confinement:
+    """Where the tasks of a project are worked on: nothing else that burnish knows of can be written there."""
+    repo = app.repo
+    return confinement(
+        app.config,
+        checkout=repo.root,
+        burnish_home=app.home,
+        readable=(repo.common_dir,),
+        untouched=bystanders(repo.common_dir, app.store.projects()),
+    )
+
+
+def bystanders(common_dir: Path, projects: Iterable[ProjectRow]) -> tuple[Path, ...]:
+    """Every checkout of the repository, and of the other projects that burnish knows, with their git folders."""
+    found = dict.fromkeys(checkouts(common_dir))
+    for row in projects:
+        found |= dict.fromkeys((row.root, row.common_dir, *checkouts(row.common_dir)))
+        if len(found) >= MOST_BYSTANDERS:
+            break
+    # a git folder in its checkout is shut with it
+    apart = [place for place in found if place.name != ".git" or place.parent not in found]
+    return tuple(place for place in apart[:MOST_BYSTANDERS] if place.is_dir())
+
+
+def registered(home: Path) -> list[ProjectRow]:
+    """The projects, for those who have no store at hand."""
+    if not (home / "burnish.db").exists():
+        return []
+    with Store.open(home, create=False) as store:
+        return store.projects()

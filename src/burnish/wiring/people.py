@@ -15,6 +15,7 @@ from burnish.engine import actions, asking, overriding, people
 from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp
 from burnish.errors import Refused
+from burnish.wiring.confining import confinement_of
 from burnish.wiring.helpers import Stops
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.rendering import Nobody
@@ -62,6 +63,7 @@ def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli"
     task = app.store.task(app.key, task_id)
     if task.branch:
         app.code.check_movable(task.branch)
+    confinement_of(app).insist()
     then = REVIEW_TOO if review else WORK_ALONE
     return people.improve(app.book, task_id, note, Person(app.person, via), then=then)
 

@@ -25,6 +25,7 @@ from burnish.git.objects import read_commit
 from burnish.git.refs import update_ref
 from burnish.git.written import plain_tree
 from burnish.proc.identity import hold
+from burnish.wiring.confining import confinement_of
 from burnish.wiring.helpers import Stops
 from burnish.wiring.merge_plan import Fit, Plan, Target
 from burnish.wiring.requests import RunRequest
@@ -55,6 +56,7 @@ class NotesOnly:
 def working(app: App, progress: Progress) -> Iterator[Deps]:
     """What the engine needs to run checks and reviewers, with a way to stop them."""
     stops = Stops()
+    confinement_of(app).insist()
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
         app.store.register_runner(card(lock))
         try:

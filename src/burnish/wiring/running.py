@@ -30,7 +30,7 @@ from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.wiring.book import StoreBook
-from burnish.wiring.confining import confinement
+from burnish.wiring.confining import confinement_of
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
@@ -51,6 +51,7 @@ def check(app: App, request: RunRequest) -> None:
     if not request.dry_run:
         # who runs a task brings its own settings by the environment, and with them its judges
         refuse_inside_phase()
+        confinement_of(app).insist()
     _check_ids(app, request)
 
 
@@ -162,7 +163,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
     purse = _purse(app, request, agents)
-    shut = confinement(app.config, checkout=app.repo.root, burnish_home=app.home, readable=(app.repo.common_dir,))
+    shut = confinement_of(app)
 
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"
