@@ -177,7 +177,26 @@ def test_it_fits_every_screen_in_both_themes(page: Page, theme: str, tmp_path: P
         )
         assert box["w"] <= width and box["h"] <= 844, (width, box)
         assert page.locator("#add").is_visible() and page.locator("#search").is_visible()
+        ends = page.eval_on_selector_all(".top nav a", "all => all.map(one => one.getBoundingClientRect().right)")
+        assert len(ends) == 4 and max(ends) <= width
+        _refusal_is_seen(page)
     assert _worst_contrast(page) >= 4.5
+
+
+def _refusal_is_seen(page: Page) -> None:
+    """What the server says of a new task stands beside the buttons, over nothing and under nothing."""
+    page.locator("#add").click()
+    page.wait_for_selector("#form[open]")
+    page.locator("#form [name=title]").fill("Wait for nothing")
+    page.locator("#form [name=depends_on]").fill("999")
+    page.locator("#form .first").click()
+    page.wait_for_selector("#form .trouble:not([hidden])")
+    assert "no task 999" in page.locator("#form .trouble").inner_text()
+    assert page.evaluate("""() => {
+      const box = document.querySelector("#form .trouble").getBoundingClientRect();
+      return document.elementFromPoint(box.left + 5, box.bottom - 5)?.className.includes("trouble");
+    }""")
+    page.locator("#form [data-close]").click()
 
 
 def _worst_contrast(page: Page) -> float:

@@ -38,13 +38,14 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
     tmp_path: Path, opened: Browser
 ) -> None:
     lab = Lab.make(tmp_path / "lab")
-    store, _ = open_store(lab)
-    store.close()
     with (
         serving(lab) as served,
         logged_in(opened, served, width=1700) as page,
         logged_in(opened, served, width=1700) as second,
     ):
+        # the first project appears by itself
+        assert page.locator("#no-projects").is_visible()
+        open_store(lab)[0].close()
         live(page), live(second)
         assert page.locator("#welcome").is_visible()
         page.keyboard.press("n")

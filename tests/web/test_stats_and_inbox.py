@@ -161,6 +161,8 @@ def test_several_projects_are_shown_together_and_one_at_a_time(tmp_path: Path) -
     with at_hand(lab) as server:
         together = page(server, "/inbox")
         assert all(f'id="entry-{key}-1"' in together for key in (one, two)) and "All projects" in together
+        # a page of no project leads to the projects
+        assert '<a href="/">Projects</a>' in together and "Projects</a>" not in page(server, f"/p/{one}")
         alone = page(server, f"/inbox?of={two}")
         assert f"entry-{two}-" in alone and f"entry-{one}-" not in alone
         # what is to be copied works from anywhere, whatever the folder is called

@@ -25,7 +25,7 @@ def check_known(db: Database, project: str, needs: tuple[int, ...]) -> None:
     if unknown:
         raise BadInput(
             f"There is no task {', '.join(unknown)} to depend on.",
-            hint="`burnish list` shows the tasks of this project.",
+            hint="Write the number of a task: the board and `burnish list` show them.",
         )
 
 

@@ -2,6 +2,7 @@
 import { fragment, grow, make, swap } from "./burnish.js";
 
 setInterval(async () => {
+  if (document.getElementById("no-projects") && !document.hidden) return first();
   const list = document.getElementById("projects");
   if (!list || document.hidden) return;
   try {
@@ -14,4 +15,14 @@ setInterval(async () => {
   } catch {
     // the server is away: what is shown stays
   }
-}, 5000);
+}, 3000);
+
+/** The first project leads to its own board. */
+async function first() {
+  try {
+    const answer = await fetch("/api/v1/projects", { headers: { Accept: "application/json" } });
+    if (answer.ok && (await answer.json()).projects.length) location.reload();
+  } catch {
+    // the server is away: what is shown stays
+  }
+}
