@@ -117,3 +117,12 @@ def test_what_is_merged_already_is_begun_from(lab: Lab) -> None:
     lab.burnish("run", "2")
     task = lab.task(2)
     assert (task["branch"], task["base"]) == ("burnish/2-continues-1", lab.repo.git("rev-parse", "main"))
+
+
+def test_with_all_it_waits_for_the_one_it_continues_whatever_its_priority(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
+    lab.add("Add division")
+    lab.add("Mend it", "-t", "improve", "--of", "1", "-a", "--priority", "9")
+    lab.burnish("run", "--all", code=None)
+    assert [c["task"] for c in lab.calls() if c["phase"] == "implement"] == ["1", "2"]
+    assert lab.task(2)["status"] == "verified" and lab.task(2)["branch"] == lab.task(1)["branch"]

@@ -13,7 +13,8 @@ from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding
 from burnish.core.history import History
 from burnish.core.secrets import Secrets
-from burnish.core.task import Task
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
 from burnish.engine.archive import STORY, story_of
 from burnish.engine.moves import with_finish
 from burnish.git.files import write_whole
@@ -89,7 +90,21 @@ class StoreBook:
 
     def claim(self, ids: Sequence[int] | None) -> Task | None:
         assert self.runner, "only a runner claims"
+        later = {id for id, first in self.later().items() if ids is None or first in ids}
+        if later:
+            known = ids if ids is not None else [task.id for task in self.store.tasks(self.project, brief=True)]
+            ids = [id for id in known if id not in later]
         return self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
+
+    def later(self) -> dict[int, int]:
+        """Tasks that go on with the branch of another one that nobody has begun, and that other one."""
+        waiting = self.store.tasks(self.project, statuses=(Status.BACKLOG,), brief=True)
+        wanted = {t.id: t.spec.of for t in waiting if t.spec.type is TaskType.IMPROVE and t.spec.of is not None}
+        others = self.store.tasks(self.project, ids=set(wanted.values()), brief=True) if wanted else []
+        idle = [t for t in others if not t.branch and not (t.runner and not self.is_dead(t.runner))]
+        works = (TaskType.IMPLEMENT, TaskType.IMPROVE)
+        unbegun = {t.id for t in idle if t.spec.type in works and t.status is not Status.COMPLETED}
+        return {id: first for id, first in wanted.items() if first in unbegun}
 
     def release(self, task_id: int) -> None:
         if self.runner:

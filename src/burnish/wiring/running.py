@@ -93,7 +93,8 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
     waiting = [(t, _why_waiting(app, t)) for t in named if t.status is Status.BACKLOG]
     settled = [t for t in named if t.status is not Status.BACKLOG]
     if request.everything:
-        waiting += [(t, _why_waiting(app, t)) for t, _ in app.store.waiting(app.key)]
+        unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.book.later().keys()
+        waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
     return RunReport((*done, *settled), tuple(waiting), tuple(notes), interrupted=stops.asked)
 
 
@@ -223,6 +224,8 @@ def _purse(app: App, request: RunRequest, agents: Mapping[str, AgentSettings]) -
 def _why_waiting(app: App, task: Task) -> str:
     unmet = [app.store.task(app.key, i) for i in task.spec.depends_on]
     names = [f"{t.id} ({t.status})" for t in unmet if t.status not in MET]
+    if not names and (first := app.book.later().get(task.id)):
+        return f"it continues the branch of {first} ({app.store.task(app.key, first).status}), which has none yet"
     return f"it depends on {', '.join(names)}" if names else "it was not its turn"
 
 
