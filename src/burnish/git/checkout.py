@@ -10,6 +10,7 @@ from burnish.git import agentgit
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.project import Project
+from burnish.proc.folders import private_folder
 
 
 @contextmanager
@@ -21,7 +22,8 @@ def throwaway(project: Project, commit: str, path: Path) -> Iterator[Path]:
         with disk_errors(f"making {path}"):
             remove_tree(path)
             index.unlink(missing_ok=True)
-            path.mkdir(mode=0o700, parents=True)
+            private_folder(path.parent)
+            path.mkdir(mode=0o700)
         lay_files(project, index, path, commit, everything=True)
         agentgit.lay(project, path, index, agentgit.Laid("refs/heads/burnish/baseline", commit, commit))
         yield path

@@ -15,6 +15,7 @@ from burnish.git import lfs
 from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
+from burnish.proc.folders import private_folder
 
 # `add -A` by a machine must not sweep these in; a tracked one stays tracked.
 SECRETS = """\
@@ -174,7 +175,7 @@ def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] =
 def _make(own: Path) -> None:
     if (own / "HEAD").is_file():
         return
-    own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(own.parent)
     fresh = Path(tempfile.mkdtemp(dir=own.parent, prefix=".git-"))
     try:
         # `attributes` is a second one, without our info/attributes: it tells what the tree itself says.

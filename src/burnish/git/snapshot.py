@@ -19,6 +19,7 @@ from burnish.git.layout import lay_files
 from burnish.git.project import Project
 from burnish.git.staging import look
 from burnish.git.workspace import Workspace
+from burnish.proc.folders import private_folder
 
 # Settings that an agent obeys or even runs. A reviewer gets them as the base has them.
 AGENT_FILES = (
@@ -62,7 +63,8 @@ def snapshot(
     with disk_errors(f"making {path}"):
         if not is_real_dir(path):
             path.unlink(missing_ok=True)
-            path.mkdir(mode=0o700, parents=True)
+            private_folder(path.parent)
+            path.mkdir(mode=0o700)
         here = path.lstat()
     lay_files(project, index, path, commit, everything=True)
     _from_base(workspace, index, path, base, commit, from_base)

@@ -25,6 +25,7 @@ from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
 from burnish.git.staging import Dirt, look, stage, write_tree
+from burnish.proc.folders import private_folder
 
 
 class Workspace:
@@ -235,7 +236,7 @@ class Workspace:
         """Make the directory, or move away what took its place: nothing in there is ours to delete."""
         known = self._known()
         with disk_errors(f"making {self.path}"):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(self.path.parent)
             if is_real_dir(self.path):
                 here = self.path.lstat()
                 ours = known and (here.st_dev, here.st_ino) == (known.device, known.inode)

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
+from burnish.proc.folders import private_folder
+
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -59,7 +61,7 @@ class RunnerLock:
 
 def hold(lock_dir: Path) -> RunnerLock:
     """Give this process an identity, and a lock that falls when it dies, however it dies."""
-    lock_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(lock_dir)
     runner = Runner.here()
     path = lock_dir / f"runner-{runner.uuid}"
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from burnish.proc.folders import private_folder
 from burnish.proc.stop import Stop, Stopped
 
 _LOOK_AGAIN = 0.1
@@ -18,7 +19,7 @@ _LOOK_AGAIN = 0.1
 def slot(lock_dir: Path, name: str, count: int, stop: Stop | None = None) -> Iterator[int]:
     """Wait for one of `count` places under that name. The system frees the places of the dead."""
     stop = stop or Stop()
-    lock_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(lock_dir)
     plain = re.sub(r"[^A-Za-z0-9_.]", "_", name)
     while True:
         for number in range(max(count, 1)):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import BadInput, BurnishError, Refused
+from burnish.proc.folders import private_folder
 from burnish.web.door import Door, hosts_of
 from burnish.web.sessions import Sessions
 from burnish.wiring.house import House
@@ -170,7 +171,7 @@ def _listening(host: str, port: int) -> socket.socket:
 def _only_one(home: Path) -> Iterator[Callable[[str], None]]:
     """One server for all projects of a home: two would go on with the same runs."""
     place = home / "serve" / "lock"
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(place.parent)
     with os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,6 +18,7 @@ from burnish.core.task import Task, TaskType
 from burnish.engine.archive import STORY, story_of
 from burnish.engine.moves import with_finish
 from burnish.git.files import write_whole
+from burnish.proc.folders import private_folder
 from burnish.store import Store
 from burnish.wiring.discretion import clean_event, from_here
 from burnish.wiring.holding import refuse_if_held
@@ -31,7 +32,7 @@ def write_story(folder: Path, events: Sequence[Recorded]) -> None:
     """`events.jsonl` among the task's artifacts. The database has it all: that it cannot be written is no failure."""
     place = folder / "artifacts"
     with suppress(OSError):
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(place)
         story, told = story_of(events), place / STORY
         if told.is_file() and told.read_bytes().partition(b"\n")[0] != story.partition(b"\n")[0]:
             # another task's, that the database lost and whose number and title were given out again

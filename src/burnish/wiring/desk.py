@@ -12,6 +12,7 @@ from pathlib import Path
 from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.errors import BurnishError
+from burnish.proc.folders import private_folder
 from burnish.proc.run import Stop, finished_call, wait_for_orphans
 from burnish.proc.slots import slot
 from burnish.review.contract import new_number
@@ -66,12 +67,12 @@ class HomeDesk:
 
     def folder(self, task: Task, *parts: str) -> Path:
         place = self.root.joinpath(task.name, *parts)
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(place)
         return place
 
     def agent_lock(self, task: Task) -> Path:
         """Held by every shim that works on the task, until its tree is gone."""
-        self.locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(self.locks)
         return self.locks / f"shims-{self.root.parent.name}-{task.id}"
 
     def call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str = "") -> HomeCall:

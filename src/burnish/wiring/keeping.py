@@ -6,11 +6,12 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.git.files import write_whole
+from burnish.proc.folders import private_folder
 
 
 def keep(file: Path, text: str) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(file.parent)
         write_whole(file, text.encode())
     except OSError as error:
         raise BurnishError(

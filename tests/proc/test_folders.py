@@ -1,0 +1,45 @@
+"""Folders of the burnish home are their owner's alone, whatever the umask is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from burnish.proc.folders import private_folder
+from burnish.wiring.keeping import keep
+
+
+@pytest.fixture(autouse=True)
+def open_handed() -> Iterator[None]:
+    before = os.umask(0o000)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_every_folder_that_is_made_on_the_way_is_private_and_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir(mode=0o755)
+    place = there / "projects" / "app" / "tasks"
+    private_folder(place)
+    private_folder(place)
+    assert [mode(one) for one in (there, place.parent.parent, place.parent, place)] == [0o755, 0o700, 0o700, 0o700]
+
+
+def test_a_file_in_the_place_of_a_folder_is_not_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OSError, match=r"exists|[Nn]ot a directory"):
+            private_folder(place)
+
+
+def test_what_a_server_keeps_is_nobody_elses_to_read(tmp_path: Path) -> None:
+    file = tmp_path / "made" / "serve" / "runs.json"
+    keep(file, "{}")
+    assert [mode(one) for one in (file, file.parent, file.parent.parent)] == [0o600, 0o700, 0o700]
