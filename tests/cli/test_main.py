@@ -216,3 +216,19 @@ def test_a_task_that_was_removed_is_not_called_unknown(user_repo: UserRepo, caps
     assert "task.removed" in capsys.readouterr().out
     assert main([*here, "show", "7"]) == 2
     assert "There is no task 7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["decide", "1"], "Missing argument 'approve|reject|fix|skip'. Choose from: approve, reject, fix, skip"),
+        (["decide", "1", "bogus"], "'bogus' is not one of 'approve', 'reject', 'fix', 'skip'."),
+        (["decide", "1", "-m"], "Option '-m' requires an argument."),
+    ],
+)
+def test_a_slip_of_the_hand_is_told_in_two_lines_that_name_the_verb(
+    argv: list[str], words: str, capsys: Capture
+) -> None:
+    assert main(argv) == 2
+    what, hint = capsys.readouterr().err.splitlines()
+    assert words in what and "Value error" not in what and "`burnish decide --help`" in hint

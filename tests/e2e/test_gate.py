@@ -45,7 +45,8 @@ def test_findings_are_shown_worst_first_and_in_colour(tmp_path: Path) -> None:
         assert screen.ended() == 1
     assert "\x1b[31mERROR:\x1b[0m Zero is not handled (app.py:4)" in screen.shown
     assert (
-        "2 issues found:\n  ERROR: Zero is not handled (app.py:4)\n  WARNING: A name that says nothing" in screen.plain
+        "2 issues found:\n  ERROR: Zero is not handled (app.py:4)\n    b may be 0\n  WARNING: A name that says nothing"
+        in screen.plain
     )
     assert "Verdict: CHANGES_REQUESTED — one error and a wish" in screen.plain
     assert "To approve it is an override (F1 open)" in screen.plain

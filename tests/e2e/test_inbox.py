@@ -91,7 +91,7 @@ def test_a_void_approval_and_a_waiver_that_ran_out_are_there(tmp_path: Path) -> 
     lab.agent("judge", APPROVE)
     lab.burnish("run")
     commit_by_hand(lab, 2)
-    lab.burnish("done", "2", code=4)  # looking at it voids the approval
+    lab.burnish("done", "2", code=2)  # looking at it voids the approval
     found = entries(lab)["2"]
     assert (found["kind"], found["command"]) == ("voided", "burnish run 2")
 

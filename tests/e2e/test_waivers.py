@@ -33,6 +33,7 @@ def test_when_the_last_blocker_is_waived_run_approves_what_was_reviewed_without_
     lab.burnish("waive", "1", "F1", "--reason", "nobody divides by zero here")
     lab.burnish("run", "1", code=1)
     assert lab.task()["status"] == "blocked"
+    assert "No finding is named" in lab.burnish("waive", "1", "", "--reason", "x", code=2).err
     lab.burnish("waive", "1", "f2", "--reason", "legacy", "--until", "2999-12-31")
     assert lab.task()["status"] == "code_review"
 

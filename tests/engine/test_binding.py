@@ -187,7 +187,7 @@ def test_a_workspace_that_somebody_deleted_is_laid_again(tmp_path: Path) -> None
 def test_done_does_not_close_what_moved_since_it_was_approved(lab: Lab) -> None:
     verified(lab)
     by_hand(lab)
-    lab.burnish("done", "1", code=4)
+    lab.burnish("done", "1", code=2)
     assert lab.task()["status"] == "code_review"
     assert lab.events("approval.voided")
 

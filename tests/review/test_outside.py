@@ -271,3 +271,18 @@ def test_an_approval_with_a_line_that_looks_like_an_unread_finding_is_refused(li
 def test_words_that_name_no_problem_do_not_stop_an_approval(line: str) -> None:
     review = good(f"**Verdict: APPROVED**\n\n{line}\n")
     assert (review.verdict, review.remarks) == (Verdict.APPROVED, ())
+
+
+def test_a_place_in_a_list_below_a_heading_is_a_finding_of_its_own() -> None:
+    text = "### [ERROR] Code: Zero is not handled\n**File**: a.py\nb may be 0\n- README.md:1: typo\n"
+    review = read_markdown(f"Verdict: changes_requested\n\n{text}", verdict=None, number="", expect=NONE)
+    assert isinstance(review, Review)
+    first, second = review.remarks
+    assert (first.title, first.file, first.description) == ("Zero is not handled", "a.py", "b may be 0")
+    assert (second.title, second.file, second.line) == ("typo", "README.md", 1)
+
+
+def test_a_ruling_on_a_finding_that_nobody_knows_is_noted() -> None:
+    review = read_markdown("Verdict: approved\n\nF1: resolved\nF7: resolved\n", verdict=None, number="", expect=ADA)
+    assert isinstance(review, Review)
+    assert [ruling.id for ruling in review.rulings] == ["F1"] and "F7" in review.notes[0]

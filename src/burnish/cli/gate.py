@@ -25,6 +25,8 @@ TONES = {"approved": "green", "changes_requested": "yellow", "rejected": "red", 
 PATIENCE = 0.25
 _WIDEST = 79
 _MOST = 20
+# lines of a finding's description and of its suggestion
+_DESCRIBED, _SUGGESTED = 3, 2
 
 
 class NoAnswer(Exception):
@@ -93,6 +95,7 @@ def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
         first, *more = wrap(_words(finding), max(20, room - len(severity) - 4)) or [""]
         yield f"  {label} {first}"
         yield from (f"    {line}" for line in more)
+        yield from (paint(f"    {line}", "dim", on=colour) for line in _details(finding, room - 4))
     if len(found) > _MOST:
         yield f"  … and {len(found) - _MOST} more: burnish findings {shown.task.id}"
 
@@ -101,6 +104,23 @@ def _words(finding: Finding) -> str:
     remark = finding.remark
     place = f" ({one_line(remark.file)}{f':{remark.line}' if remark.line else ''})" if remark.file else ""
     return f"{one_line(remark.title)}{place}"
+
+
+def _details(finding: Finding, room: int) -> Iterator[str]:
+    """What is wrong and what would help, as far as a few lines tell: `burnish show` has all of it."""
+    remark = finding.remark
+    said = one_line(remark.description)
+    if said and said != one_line(remark.title):
+        yield from _few(said, room, _DESCRIBED)
+    if remark.suggestion:
+        first, *more = _few(one_line(remark.suggestion), room - 2, _SUGGESTED)
+        yield f"→ {first}"
+        yield from (f"  {line}" for line in more)
+
+
+def _few(text: str, room: int, most: int) -> list[str]:
+    lines = wrap(text, max(20, min(room, _WIDEST - 4)))
+    return lines if len(lines) <= most else [*lines[: most - 1], cut(f"{lines[most - 1]} …", max(20, room))]
 
 
 def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:

@@ -125,8 +125,11 @@ def _call(argv: Sequence[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except _UsageError as error:
-        where = error.ctx.command_path if error.ctx else "burnish"
-        complain(error.format_message(), f"`{where} --help` shows what it takes.")
+        verb = _verb(argv)
+        where = error.ctx.command_path if error.ctx else f"burnish {verb}" if verb in VERBS else "burnish"
+        # one line, and no word of the library that found it
+        words = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
+        complain(words, f"`{where} --help` shows what it takes.")
         return 2
     return code if isinstance(code, int) else 0
 

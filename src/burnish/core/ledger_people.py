@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from burnish.core.finding import Finding, State, Waiver
 from burnish.core.update import Update, between
-from burnish.errors import NotFound, Refused
+from burnish.errors import BadInput, NotFound, Refused
 
 
 def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cycle: int) -> Update:
@@ -66,6 +66,8 @@ def _find(findings: tuple[Finding, ...], id: str) -> Finding:
         if finding.id.casefold() == id.strip().casefold():
             return finding
     known = ", ".join(finding.id for finding in findings) or "none"
+    if not id.strip():
+        raise BadInput("No finding is named.", hint=f"Findings of this task: {known}.")
     raise NotFound(f"There is no finding {id}.", hint=f"Findings of this task: {known}.")
 
 

@@ -182,8 +182,7 @@ def done(
         road = road_to_verified(task)
         book.refuse_if_held(task.id)
         if grounds is None:
-            needed = needs_grounds(task, f"burnish done {task.id}")
-            raise Refused(needed.what, hint=needed.hint)
+            raise needs_grounds(task, f"burnish done {task.id}")
         steps += [overridden(history, grounds, person, follow_up), *walk(task, road)]
         task = _as(task, Status.VERIFIED)
     steps += [moved(task, Status.COMPLETED), Event("task.done", {"by": person.name}, run=task.run, cycle=task.cycle)]

@@ -161,6 +161,8 @@ def take(deps: Deps, site: Site, brought: Brought) -> None:
         _clear(task, cycle, brought.by, f"reviewed by {brought.by}"),
         *started(deps, task, policy, step, attempt),
     ]
+    for note in brought.review.notes:
+        deps.progress.note(f"{brought.name}: {note}.")
     conclude(deps, site, history, step, attempt, hearing, (Heard(voice, uncovered, brought.unseen),), [], before=before)
 
 

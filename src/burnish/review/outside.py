@@ -20,8 +20,10 @@ from burnish.review.outside_lines import (
     numberless,
     rulings,
     sections,
+    unknown_rulings,
     unread_alarm,
     verdicts,
+    without_bullets,
     without_findings,
     without_verdict,
 )
@@ -110,9 +112,9 @@ def _front(facts: dict[str, Any]) -> Verdict | None:
 
 
 def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
-    lines = prose_lines(page.body)
-    headed = _whole_words(page.body, tuple(strict.remarks_in(lines)))
-    remarks = (*(headed or bullets(page.body)), *marked(page.body))
+    rest = without_bullets(page.body)
+    headed = _whole_words(rest, tuple(strict.remarks_in(prose_lines(rest))))
+    remarks = (*headed, *bullets(page.body), *marked(page.body))
     listed = bool(remarks)
     ids = (*expect.prior_ids, *expect.closed_ids)
     prose = clean(without_verdict(page.body)).strip()
@@ -126,6 +128,7 @@ def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
         compliance=judged,
         remarks=tuple(replace(remark, source=expect.source) for remark in remarks),
         rejection_reason=prose[:2000] if verdict is Verdict.REJECTED else "",
+        notes=tuple(f"it rules on {id}, and there is no such finding" for id in unknown_rulings(page.body, ids)),
     )
 
 

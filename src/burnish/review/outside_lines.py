@@ -124,7 +124,7 @@ def bullets(body: str) -> tuple[Remark, ...]:
     """`- src/a.py:45: what is wrong`, as people write it."""
     found = []
     for line in _short(prose_lines(body)):
-        if (match := _BULLET.fullmatch(line)) and not _as_marked(line):
+        if match := _as_bullet(line):
             words = clean(match["text"]).strip()
             level = severity(match["severity"], []) if match["severity"] else Severity.ERROR
             end = int(match["end"]) if match["end"] else None
@@ -134,6 +134,16 @@ def bullets(body: str) -> tuple[Remark, ...]:
                 )
             )
     return tuple(found)
+
+
+def _as_bullet(line: str) -> re.Match[str] | None:
+    """A place in a list is a finding of its own, also below the heading of another one."""
+    return None if _as_marked(line) or remarks_in([line]) else _BULLET.fullmatch(line)
+
+
+def without_bullets(body: str) -> str:
+    lines = zip(body.split("\n"), _short(prose_lines(body)), strict=True)
+    return "\n".join(line for line, mine in lines if not _as_bullet(mine))
 
 
 def marked(body: str) -> tuple[Remark, ...]:
@@ -196,6 +206,12 @@ def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
             differs = id_ in found and found[id_].state is not state
             found[id_] = Ruling(id_, RulingState.OPEN if differs else state, clean(match["note"]).strip())
     return tuple(found.values())
+
+
+def unknown_rulings(body: str, ids: Sequence[str]) -> tuple[str, ...]:
+    """Findings that are ruled on and that nobody knows: a slip of the pen, which its writer is to hear of."""
+    said = (match["id"].upper() for line in _short(prose_lines(body)) if (match := _RULING.fullmatch(line)))
+    return tuple(dict.fromkeys(id for id in said if id not in ids))
 
 
 def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:

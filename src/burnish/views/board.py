@@ -12,13 +12,13 @@ from burnish.store import Store
 from burnish.views.moves import RUNNING, moves, others
 from burnish.views.picking import MET, unmet_among
 from burnish.views.status import (
-    SAID,
     UNDER_WAY,
     Summary,
     cycles_words,
     doing,
     dollars,
     summary,
+    unsaid,
     was_cut,
 )
 
@@ -269,8 +269,7 @@ def _tone(task: Task) -> str:
 
 
 def _why(task: Task) -> str:
-    unsaid = task.reason if task.reason not in SAID or task.final_verdict is None else None
-    word = unsaid or task.error
+    word = unsaid(task)
     return word.value.replace("_", " ").lower() if word else ""
 
 

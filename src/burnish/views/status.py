@@ -163,11 +163,17 @@ def _review(task: Task) -> str:
     return f"review: {task.review_status}" if task.review_status and task.status not in UNDER_WAY else ""
 
 
+def unsaid(task: Task) -> Reason | ErrorCode | None:
+    """Why it stopped, as far as the final verdict does not say it."""
+    if task.final_verdict is not None and task.reason in SAID:
+        return None if task.error is ErrorCode.REVIEW_REJECTED else task.error
+    return task.reason or task.error
+
+
 def _detail(task: Task, now: datetime, *, running: bool) -> str:
     if task.status in UNDER_WAY:
         return _progress(task, now, running=running)
-    unsaid = task.reason if task.reason not in SAID or task.final_verdict is None else None
-    why = ", ".join(word for word in (task.final_verdict, unsaid or task.error) if word)
+    why = ", ".join(word for word in (task.final_verdict, unsaid(task)) if word)
     cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""
     return f"{why} {cycles}".strip() if why else ""
 
