@@ -107,6 +107,9 @@ def test_a_finding_is_waived_and_reopened(server: AtHand) -> None:
     waived = server.of_project("POST", f"{where}/waive", {"reason": "so be it", "until": "2099-01-01"}).json()
     assert (waived["state"], waived["waiver"]["until"], waived["task"]) == ("waived", "2099-01-01", "2")
     assert server.of_project("POST", f"{where}/reopen").json()["state"] in ("open", "reopened")
+    # without a blocker it was to be decided anew: as others who look at this task expect it, it is blocked again
+    server.lab.burnish("run", "2", code=1)
+    assert server.of_project("GET", "/tasks/2").json()["reason"] == "max_cycles"
 
 
 SLOW = """
