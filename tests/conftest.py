@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from testing.children import ending_children, make_children_interruptible, record_children
 from testing.userrepo import UserRepo
+
+
+def pytest_configure() -> None:
+    make_children_interruptible()
+    record_children()
+
+
+@pytest.fixture(autouse=True)
+def no_child_left() -> Iterator[None]:
+    with ending_children():
+        yield
 
 
 @pytest.fixture(autouse=True)

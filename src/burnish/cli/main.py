@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from burnish.cli.interrupts import install_handlers
 from burnish.cli.lighten import lighten
 from burnish.cli.paint import complain, tell
 from burnish.cli.session import SESSION, SHARED, options
@@ -70,6 +71,7 @@ _UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "
 
 
 def run() -> NoReturn:
+    install_handlers()
     sys.exit(main(sys.argv[1:]))
 
 

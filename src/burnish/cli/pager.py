@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from burnish.cli.interrupts import Terminated
 from burnish.cli.paint import is_plain
 
 # Ends by itself if it fits on one screen, keeps colours, leaves the text on the screen.
@@ -38,6 +39,9 @@ def paged(*, wanted: bool = True) -> Iterator[None]:
         yield
     except BrokenPipeError:
         pass  # read enough
+    except Terminated:
+        _end(process)
+        raise
     finally:
         with suppress(BrokenPipeError):
             sys.stdout.close()
@@ -70,5 +74,16 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
         try:
             process.wait()
             return
+        except Terminated:
+            _end(process)
+            raise
         except KeyboardInterrupt:
             continue  # ^C in less stops a search; it is for less to say when it is over
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(2)
+    except subprocess.TimeoutExpired:
+        process.kill()

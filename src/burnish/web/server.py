@@ -9,17 +9,23 @@ import json
 import logging
 import os
 import secrets
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.proc.folders import private_folder
 from burnish.web.door import Door, hosts_of
 from burnish.web.sessions import Sessions
 from burnish.wiring.house import House
+
+if TYPE_CHECKING:
+    import uvicorn
 
 PORT = 4270
 TOKEN = "BURNISH_SERVE_TOKEN"
@@ -84,11 +90,30 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Call
             if self.started:
                 ready(address)
 
+    server = Announced(settings)
     try:
-        Announced(settings).run(sockets=[listening])
+        with _stopping_on_hangup(server):
+            server.run(sockets=[listening])
     except KeyboardInterrupt:
         # uvicorn has put everything away and passes the signal on: for a server this is how it ends
         return
+
+
+@contextmanager
+def _stopping_on_hangup(server: uvicorn.Server) -> Iterator[None]:
+    """uvicorn stops on SIGINT and SIGTERM; SIGHUP does the same, unless nohup has it ignored."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    before = signal.signal(signal.SIGHUP, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def door_for(address: Address, sessions: Sessions) -> Door:

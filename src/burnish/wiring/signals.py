@@ -23,7 +23,10 @@ def stopping_on_signals(stops: Stops, tell: Callable[[str], None]) -> Iterator[N
         if not again:
             tell("Stopping: agents are being ended, nothing is lost. Once more to stop at once.")
 
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [signal.SIGINT, signal.SIGTERM]
+    # nohup ignores SIGHUP on purpose; an ignored SIGINT is what a shell does to every background job
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        wanted.append(signal.SIGHUP)
     before = {number: signal.signal(number, stop) for number in wanted}
     try:
         yield
