@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.guard import guard
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
 from burnish.core.finding import Category, Remark, Severity
@@ -38,7 +39,15 @@ def judged(
     own: tuple[str, ...] = (),
 ) -> tuple[Remark, ...]:
     change = change_between(old, new, renamed=renamed)
-    return guard(change, comparisons=comparisons, old_text=old.get, new_text=new.get, levels=levels, own_paths=own)
+    return guard(
+        change,
+        comparisons=comparisons,
+        old_text=old.get,
+        new_text=new.get,
+        levels=levels,
+        agent_files=PROJECT_FILES,
+        own_paths=own,
+    )
 
 
 def counted(before: Counts | None, now: Counts, *, failures: tuple[TestFailure, ...] = ()) -> Comparison:

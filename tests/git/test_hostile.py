@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import PhaseFailed
 from burnish.git.artifacts import commit_artifacts, read_artifact
 from burnish.git.base import identity, merged_base, resolve_base, uncommitted
@@ -38,7 +39,9 @@ def calls(
     project, base = world.project, world.base
 
     def look_at(commit_sha: str) -> object:
-        with snapshot(workspace, commit_sha, base=base, path=world.home / "snapshots" / "1") as files:
+        with snapshot(
+            workspace, commit_sha, base=base, path=world.home / "snapshots" / "1", from_base=PROJECT_FILES
+        ) as files:
             plant(files.path)
             return files.breaches()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import BadInput, BurnishError, PhaseFailed
 from burnish.git.base import resolve_base, uncommitted
 from burnish.git.project import discover, open_project
@@ -38,7 +39,9 @@ def go_round(world: GitWorld) -> None:
     (workspace.path / "made.txt").write_text("made\n")
     made = commit(workspace)
     assert workspace.changes(world.base.commit, made.sha).paths == ("made.txt",)
-    with snapshot(workspace, made.sha, base=world.base, path=world.home / "snap" / "1") as files:
+    with snapshot(
+        workspace, made.sha, base=world.base, path=world.home / "snap" / "1", from_base=PROJECT_FILES
+    ) as files:
         assert (files.path / "made.txt").read_text() == "made\n"
         assert files.breaches() == []
     (workspace.path / "made.txt").write_text("spoiled\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.checkout import throwaway
 from burnish.git.project import discover, open_project
@@ -74,7 +75,9 @@ def test_the_user_notices_nothing_of_a_whole_task(world: GitWorld) -> None:
     workspace.rescue("1-implement")
     workspace.after_phase("1-implement")
     made = commit(workspace)
-    with snapshot(workspace, made.sha, base=world.base, path=world.home / "snap" / "1") as files:
+    with snapshot(
+        workspace, made.sha, base=world.base, path=world.home / "snap" / "1", from_base=PROJECT_FILES
+    ) as files:
         (files.path / "app.py").write_text("spoiled\n")
     with throwaway(world.project, made.sha, world.home / "baseline") as plain:
         assert (plain / "app.py").read_text() == "work\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.git.snapshot import snapshot
 from testing.gitworld import GitWorld, commit
 from testing.userrepo import UserRepo
@@ -30,7 +31,9 @@ def test_settings_of_agents_are_those_of_the_base(steered: GitWorld) -> None:
     (workspace.path / "app.py").write_text("y\n")
     made = commit(workspace)
 
-    with snapshot(workspace, made.sha, base=steered.base, path=steered.home / "snap" / "1") as files:
+    with snapshot(
+        workspace, made.sha, base=steered.base, path=steered.home / "snap" / "1", from_base=PROJECT_FILES
+    ) as files:
         assert (files.path / "CLAUDE.md").read_text() == "be strict\n"
         assert [p.name for p in (files.path / ".claude").iterdir()] == ["settings.json"]
         assert (files.path / "sub/AGENTS.md").read_text() == "s\n"
@@ -43,7 +46,9 @@ def test_settings_of_agents_are_those_of_the_base(steered: GitWorld) -> None:
         workspace.changes(steered.base.commit, made.sha).paths
     )
     # And the next snapshot, of the base itself, is right again.
-    with snapshot(workspace, steered.base.commit, base=steered.base, path=steered.home / "snap" / "1") as files:
+    with snapshot(
+        workspace, steered.base.commit, base=steered.base, path=steered.home / "snap" / "1", from_base=PROJECT_FILES
+    ) as files:
         assert sorted(p.name for p in files.path.iterdir()) == [".claude", ".git", "CLAUDE.md", "app.py", "sub"]
         assert files.breaches() == []
 
@@ -53,14 +58,14 @@ def test_every_breach_is_noticed_and_gone_the_next_time(world: GitWorld) -> None
     (workspace.path / ".gitignore").write_text("*.log\n")
     made = commit(workspace)
     where = world.home / "snap" / "1"
-    with snapshot(workspace, made.sha, base=world.base, path=where) as files:
+    with snapshot(workspace, made.sha, base=world.base, path=where, from_base=PROJECT_FILES) as files:
         (files.path / "app.py").write_text("changed\n")
         (files.path / ".gitignore").unlink()
         (files.path / "note.log").write_text("ignored, but seen\n")
         (files.path / "deep").mkdir()
         (files.path / "deep" / "x").write_text("x")
         assert files.breaches() == [".gitignore", "app.py", "deep/x", "note.log"]
-    with snapshot(workspace, made.sha, base=world.base, path=where) as files:
+    with snapshot(workspace, made.sha, base=world.base, path=where, from_base=PROJECT_FILES) as files:
         assert files.breaches() == []
         assert sorted(p.name for p in files.path.iterdir()) == [".git", ".gitignore", "app.py"]
 
@@ -71,10 +76,10 @@ def test_a_snapshot_swapped_for_a_link_is_a_breach(world: GitWorld, tmp_path: Pa
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "f").write_text("f")
-    with snapshot(workspace, world.base.commit, base=world.base, path=where) as files:
+    with snapshot(workspace, world.base.commit, base=world.base, path=where, from_base=PROJECT_FILES) as files:
         shutil.rmtree(where)
         where.symlink_to(outside)
         assert files.breaches() == ["."]
-    with snapshot(workspace, world.base.commit, base=world.base, path=where) as files:
+    with snapshot(workspace, world.base.commit, base=world.base, path=where, from_base=PROJECT_FILES) as files:
         assert files.breaches() == []
     assert (outside / "f").exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import PhaseFailed, Refused
 from burnish.git import run
 from burnish.git.artifacts import commit_artifacts
@@ -271,7 +272,9 @@ def test_a_cycle_takes_fewer_than_twelve_git_processes(world: GitWorld) -> None:
     second = commit(workspace)
     workspace.changes(world.base.commit, second.sha)
     workspace.changes(first.sha, second.sha)
-    with snapshot(workspace, second.sha, base=world.base, path=world.home / "snap" / "1") as files:
+    with snapshot(
+        workspace, second.sha, base=world.base, path=world.home / "snap" / "1", from_base=PROJECT_FILES
+    ) as files:
         assert files.breaches() == []
     for number in (1, 2):
         artifact = {f"1-task/review-cycle-{number}.md": b"text"}

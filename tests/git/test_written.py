@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.errors import Refused
 from burnish.git.objects import read_commit, with_trailers
 from burnish.git.refs import read_ref, update_ref
@@ -86,7 +87,7 @@ def test_neither_a_fresh_workspace_nor_a_reviewer_nor_the_agents_git_knows_of_th
     status = world.repo.git("-C", str(workspace.path), "status", "--porcelain")
     assert status == "", "nothing is deleted in the agent's eyes"
     assert workspace.after_phase("looked") is None, "and nothing there is taken for a commit of its own"
-    with snapshot(workspace, head.sha, base=world.base, path=tmp_path / "snapshot") as files:
+    with snapshot(workspace, head.sha, base=world.base, path=tmp_path / "snapshot", from_base=PROJECT_FILES) as files:
         assert sorted(f.name for f in files.path.iterdir() if f.name != ".git") == ["app.py", "new.py"]
 
 

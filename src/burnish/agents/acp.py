@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.command import CommandAgent
+from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.failure import failure, no_answer, silent
 from burnish.agents.jsonlines import Json, json_lines, number, words
 from burnish.agents.own import own_program
@@ -26,6 +26,7 @@ class AcpAgent:
     verified: bool = True
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = OTHER_PROJECT_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         program = CommandAgent().call(request, settings).argv

@@ -51,6 +51,8 @@ class AiderAgent:
         "AIDER_MODEL",
     )
     keeps: tuple[str, ...] = (_CHAT,)
+    # of its own files it keeps histories in the repository; it reads `.env` whatever it is told
+    project_files: tuple[str, ...] = (".aider*", ".env")
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         here = request.call_dir

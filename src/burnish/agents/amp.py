@@ -21,6 +21,7 @@ class AmpAgent:
     verified: bool = False
     keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-x", "--stream-json", "--no-notifications"]

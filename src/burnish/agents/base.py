@@ -100,6 +100,14 @@ class Agent(Protocol):
         """Files the program writes into call_dir and `read` wants to see."""
         ...
 
+    @property
+    def project_files(self) -> tuple[str, ...]:
+        """What the program reads from a repository as instructions or settings, at any depth; `*` within a name.
+
+        Reviewers get these files as the base has them, and a change to them is a finding of the guard.
+        """
+        ...
+
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure: ...

@@ -31,6 +31,17 @@ class ClaudeAgent:
         "XDG_CONFIG_HOME",
     )
     keeps: tuple[str, ...] = ()
+    # `.ignore` and `.rgignore` hide files from its search, which is ripgrep
+    project_files: tuple[str, ...] = (
+        "CLAUDE.md",
+        "CLAUDE.local.md",
+        "AGENTS.md",
+        ".claude",
+        ".claude-plugin",
+        ".mcp.json",
+        ".ignore",
+        ".rgignore",
+    )
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # `user`: hooks in the repository's own .claude/settings.json would run without being asked for

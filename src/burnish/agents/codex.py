@@ -29,6 +29,7 @@ class CodexAgent:
     verified: bool = True
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
     keeps: tuple[str, ...] = ("model",)
+    project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "exec", "--json", *_QUIET]

@@ -12,6 +12,14 @@ from burnish.core.agent import AgentReply, AgentRequest
 _NAMES = re.compile(r"\{(prompt_file|workspace|task|cycle|phase|model)\}")
 # These two change files; what they say is a courtesy. A review that says nothing has not happened.
 _MAY_BE_SILENT = ("implement", "improve")
+# What programs without an adapter of their own read: AGENTS.md and the files of pi, cline, roo, goose, crush, droid,
+# kiro, junie, windsurf, continue, auggie and kimi.
+OTHER_PROJECT_FILES = (
+    *("AGENTS.md", "AGENTS.override.md", "AGENTS.local.md", "AGENT.md", ".agents", ".mcp.json", ".pi", "CRUSH.md"),
+    *(".cline", ".clinerules*", ".clineignore", ".roo", ".roorules*", ".rooignore", ".roomodes", ".goosehints"),
+    *(".gooseignore", ".crush", ".crush.json", "crush.json", ".crushignore", ".factory", ".kiro", ".junie", ".kimi"),
+    *(".windsurf", ".windsurfrules", ".continue", ".continuerules", ".augment*", ".rules"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,7 @@ class CommandAgent:
     verified: bool = True
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = OTHER_PROJECT_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         values = {

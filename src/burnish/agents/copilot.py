@@ -37,6 +37,12 @@ class CopilotAgent:
         "COPILOT_PROVIDER_WIRE_API",
     )
     keeps: tuple[str, ...] = (_USAGE,)
+    project_files: tuple[str, ...] = (
+        *("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".copilot", ".mcp.json", ".vscode/mcp.json"),
+        *(".github/copilot-instructions.md", ".github/instructions", ".github/copilot", ".github/mcp.json"),
+        *(".github/agents", ".github/chatmodes", ".github/hooks", ".github/prompts", ".github/skills"),
+        *(".claude", ".agents"),
+    )
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "--output-format", "json", "--no-color", "--disable-client-telemetry"]

@@ -17,6 +17,10 @@ class CursorAgent:
     verified: bool = False
     keys: tuple[str, ...] = ("CURSOR_API_KEY",)
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = (
+        *("AGENTS.md", "CLAUDE.md", ".cursor", ".cursorrules", ".cursorignore", ".cursorindexingignore"),
+        ".mcp.json",
+    )
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-p", "--output-format", "stream-json"]

@@ -44,6 +44,7 @@ class GeminiAgent:
         "GEMINI_CLI_HOME",
     )
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ("GEMINI.md", "AGENTS.md", ".gemini", ".geminiignore", ".agents")
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-o", "stream-json", "--skip-trust"]

@@ -44,6 +44,7 @@ class LlmAgent:
         "OLLAMA_BASE_URL",
     )
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ()
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         if request.role not in ("review", "parse"):

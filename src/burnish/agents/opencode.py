@@ -45,6 +45,10 @@ class OpencodeAgent:
         "XDG_DATA_HOME",
     )
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = (
+        *("AGENTS.md", "CLAUDE.md", "CONTEXT.md", "opencode.json", "opencode.jsonc", ".opencode", ".claude", ".agents"),
+        *(".ignore", ".rgignore"),
+    )
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # not `--auto`: what is neither allowed nor denied is refused, as nobody can be asked

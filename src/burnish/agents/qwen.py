@@ -39,6 +39,7 @@ class QwenAgent:
         "BAILIAN_CODING_PLAN_API_KEY",
     )
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ("QWEN.md", "AGENTS.md", ".qwen", ".qwenignore", ".agents")
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-o", "stream-json"]

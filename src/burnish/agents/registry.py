@@ -32,3 +32,5 @@ AGENTS: dict[str, Agent] = {
     "command": CommandAgent(),
     "scripted": ScriptedAgent(),
 }
+# What some agent reads from a repository. Taken from the base for reviewers, protected by the guard: one list for both.
+PROJECT_FILES = tuple(sorted({name for agent in AGENTS.values() for name in agent.project_files}))

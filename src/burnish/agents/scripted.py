@@ -18,6 +18,7 @@ class ScriptedAgent:
     verified: bool = True
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ()
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         return Call(argv=(*own_program("scripted_main"), settings.script or "", request.role), stdin=request.prompt)

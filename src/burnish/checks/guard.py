@@ -30,9 +30,10 @@ def guard(
     old_text: Text,
     new_text: Text,
     levels: Mapping[str, str],
+    agent_files: Collection[str],
     own_paths: Collection[str] = (),
 ) -> tuple[Remark, ...]:
-    """What of this change makes it easier to pass rather than better."""
+    """What of this change makes it easier to pass rather than better. `agent_files`: patterns, see `is_named`."""
     severities = {name: Severity(level) for name, level in levels.items() if level != "off"}
     remarks: list[Remark] = []
     if "thinning" in severities:
@@ -42,7 +43,7 @@ def guard(
     for file in change.files:
         if file.path in own_paths and (file.old_path is None or file.old_path in own_paths):
             continue
-        for kind, title, line, quote in _touched(file, old_text, new_text):
+        for kind, title, line, quote in _touched(file, old_text, new_text, agent_files):
             if kind in severities:
                 found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
                 remarks.append(_at(found, file.path, line, quote))
@@ -63,11 +64,13 @@ def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
     return level
 
 
-def _touched(file: ChangedFile, old_text: Text, new_text: Text) -> Iterator[tuple[str, str, int | None, str]]:
+def _touched(
+    file: ChangedFile, old_text: Text, new_text: Text, agent_files: Collection[str]
+) -> Iterator[tuple[str, str, int | None, str]]:
     """(kind, title, line, quote) for each thing in this file that judges."""
     old_path = file.old_path or file.path
     paths = {file.path, old_path}
-    if any(map(is_judge, paths)):
+    if any(is_judge(path, agent_files) for path in paths):
         yield ("judge", f"{_verb(file)} what judges it: {file.path}", *_place(file))
         return
     old = None if file.status == "A" else old_text(old_path)

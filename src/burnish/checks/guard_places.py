@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-_JUDGE = re.compile(
-    r"^(?:burnish\.ya?ml|\.burnish/.+)$"
-    r"|(?:^|/)(?:(?:AGENTS|CLAUDE|GEMINI|REVIEW)(?:\.local|\.override)?\.md|\.mcp\.json|\.cursorrules|copilot-instructions\.md)$"
-    r"|(?:^|/)\.(?:claude|codex|gemini|opencode|cursor|qwen|amp|aider)/.+$"
-    r"|(?:^|/)(?:\.aider\.conf\.yml|opencode\.jsonc?)$",
-)
+from burnish.core.project_files import is_named
+
+# Files of burnish itself; what instructs the agents is told by their adapters.
+_JUDGE = re.compile(r"^(?:burnish\.ya?ml|\.burnish/.+)$|(?:^|/)REVIEW(?:\.local|\.override)?\.md$")
 _TOOLING = re.compile(
     r"(?:^|/)(?:\.?pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|\.isort\.cfg"
     r"|pyrightconfig\.json|\.bandit|conftest\.py|sitecustomize\.py|usercustomize\.py"
@@ -39,8 +37,9 @@ _PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava
 Parts = Mapping[str, str]
 
 
-def is_judge(path: str) -> bool:
-    return _JUDGE.search(path) is not None
+def is_judge(path: str, agent_files: Collection[str]) -> bool:
+    """Does it decide how work is judged, or instruct the agents that judge it?"""
+    return _JUDGE.search(path) is not None or is_named(path, agent_files)
 
 
 def is_tooling(path: str) -> bool:

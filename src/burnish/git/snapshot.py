@@ -11,6 +11,7 @@ from pathlib import Path
 
 from burnish.core.change import ChangedFile
 from burnish.core.commit import Base
+from burnish.core.project_files import is_named
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git import agentgit
@@ -21,13 +22,8 @@ from burnish.git.staging import look
 from burnish.git.workspace import Workspace
 from burnish.proc.folders import private_folder
 
-# Settings that an agent obeys or even runs. A reviewer gets them as the base has them.
-AGENT_FILES = (
-    ".claude", ".codex", ".gemini", ".opencode", ".cursor", ".qwen", ".amp", ".aider.conf.yml",
-    ".aiderignore", ".mcp.json", "opencode.json", "AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md",
-    "QWEN.md",
-    ".cursorrules", ".github/copilot-instructions.md", ".gitmodules",
-)  # fmt: skip
+# Names the repositories that git would fetch into submodules.
+GIT_FILES = (".gitmodules",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +49,9 @@ class Snapshot:
 
 @contextmanager
 def snapshot(
-    workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str] = AGENT_FILES
+    workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str]
 ) -> Iterator[Snapshot]:
-    """Lay `commit` at `path`, with the agents' own settings as the base has them."""
+    """Lay `commit` at `path`, with what `from_base` names as the base has it: files that instruct agents."""
     project, commit = workspace.project, workspace.plain(commit)
     path = path.absolute()
     place = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
@@ -74,7 +70,7 @@ def snapshot(
 
 
 def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
-    wanted = {name.strip("/") for name in names}
+    wanted = (*GIT_FILES, *names)
     files = [f for f in workspace.changes(workspace.plain(base.commit), commit).files if _named(f, wanted)]
     if not files:
         return
@@ -93,14 +89,8 @@ def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit
         project.git(*args, index=index, work_tree=path, stdin=restored)
 
 
-def _named(file: ChangedFile, wanted: set[str]) -> bool:
-    for path in (file.path, file.old_path or file.path):
-        parts = path.split("/")
-        for start in range(len(parts)):
-            for end in range(start + 1, len(parts) + 1):
-                if "/".join(parts[start:end]) in wanted:
-                    return True
-    return False
+def _named(file: ChangedFile, patterns: Sequence[str]) -> bool:
+    return any(is_named(path, patterns) for path in (file.path, file.old_path or file.path))
 
 
 def _remove_inside(root: Path, name: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish import config as settings
+from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import Runner
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
@@ -33,7 +34,7 @@ from burnish.git.base import identity
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Found, Project, discover
 from burnish.git.reading import Contents, list_files, read_files
-from burnish.git.snapshot import AGENT_FILES, snapshot
+from burnish.git.snapshot import snapshot
 from burnish.git.taking import Taken, private_project
 from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
@@ -167,7 +168,7 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
     base = Base(pair.old.sha, pair.old.tree, None)
     tested = run_tests(ground, pair)
     subject = _subject(ground, pair, change, tested.comparisons)
-    with snapshot(workspace, pair.new.sha, base=base, path=ground.place / "files", from_base=AGENT_FILES) as files:
+    with snapshot(workspace, pair.new.sha, base=base, path=ground.place / "files", from_base=PROJECT_FILES) as files:
         hearing = _hearing(ground, pair, subject, files.path)
         heard = hear_all(hearing)
         breaches = files.breaches()

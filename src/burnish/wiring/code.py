@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.core.commit import Base
 from burnish.core.secrets import Secrets
 from burnish.core.status import Status
@@ -27,7 +28,7 @@ from burnish.git.putaway import Saved, put_away
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out
 from burnish.git.rescue import keep
-from burnish.git.snapshot import AGENT_FILES, Snapshot, snapshot
+from burnish.git.snapshot import Snapshot, snapshot
 from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
 from burnish.git.written import PHASE, commit_written, plain_tree
@@ -99,7 +100,7 @@ class GitCode:
     ) -> AbstractContextManager[Snapshot]:
         assert isinstance(workspace, Workspace)
         place = self.home / "snapshots" / self.key / task.name
-        return snapshot(workspace, commit, base=base, path=place, from_base=AGENT_FILES)
+        return snapshot(workspace, commit, base=base, path=place, from_base=PROJECT_FILES)
 
     @contextmanager
     def throwaway(self, commit: str, label: str) -> Iterator[Path]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
@@ -136,7 +137,14 @@ class TaskChecks:
         # one call of git for all old files, one for all new
         before = texts(old, [f.old_path or f.path for f in files if f.status != "A"])
         after = texts(new, [f.path for f in files if f.status != "D"])
-        return guard(change, comparisons=comparisons, old_text=before.get, new_text=after.get, levels=levels)
+        return guard(
+            change,
+            comparisons=comparisons,
+            old_text=before.get,
+            new_text=after.get,
+            levels=levels,
+            agent_files=PROJECT_FILES,
+        )
 
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
         """A command of the user's own is run as a check without a report."""
