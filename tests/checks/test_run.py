@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from burnish.checks.environment import check_environment
+from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Category, Severity
@@ -35,7 +36,8 @@ def lay(root: Path, files: dict[str, str]) -> Path:
 
 def run_one(spec: CheckSpec, cwd: Path, **more: object) -> CheckReport:
     env = check_environment(os.environ)
-    (report,) = run_checks([spec], cwd=cwd, out_dir=cwd.parent / "out", env=env, **more)  # type: ignore[arg-type]
+    given = {"place": Placement.plain(cwd), **more}
+    (report,) = run_checks([spec], out_dir=cwd.parent / "out", env=env, **given)  # type: ignore[arg-type]
     return report
 
 
@@ -161,7 +163,9 @@ def test_a_check_that_dies_of_a_signal_failed(cwd: Path) -> None:
 def test_checks_run_side_by_side_and_come_back_in_order(cwd: Path) -> None:
     specs = [CheckSpec(name, f"sleep 0.7; echo {name}") for name in ("test", "lint", "types")]
     started = time.monotonic()
-    reports = run_checks(specs, cwd=cwd, out_dir=cwd.parent / "out", env=check_environment(os.environ))
+    reports = run_checks(
+        specs, place=Placement.plain(cwd), out_dir=cwd.parent / "out", env=check_environment(os.environ)
+    )
     assert time.monotonic() - started < 1.8
     assert [(one.name, one.tail, one.status) for one in reports] == [
         (name, name, CheckStatus.PASSED) for name in ("test", "lint", "types")
@@ -204,16 +208,24 @@ def test_checks_see_no_keys(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "canary")
     monkeypatch.setenv("BURNISH_HOME", "canary")
     env = check_environment(os.environ, extra={"TEST_DB": "test_7"})
-    (report,) = run_checks([CheckSpec("env", "env")], cwd=cwd, out_dir=cwd.parent / "out", env=env)
+    (report,) = run_checks([CheckSpec("env", "env")], place=Placement.plain(cwd), out_dir=cwd.parent / "out", env=env)
     assert "canary" not in report.tail
     assert "TEST_DB=test_7" in report.tail
 
 
 def test_a_sandbox_can_be_put_around_each_check(cwd: Path) -> None:
-    report = run_one(
-        CheckSpec("test", "exit 1"), cwd, wrap=lambda argv, where: ("/bin/echo", *argv[:2], where.name[:7])
-    )
-    assert (report.status, report.tail) == (CheckStatus.PASSED, "/bin/sh -c report-")
+    place = Placement.plain(cwd, lambda argv, name, where: ("/bin/echo", *argv[:2], name, where.name[:7]))
+    report = run_one(CheckSpec("test", "exit 1"), cwd, place=place)
+    assert (report.status, report.tail) == (CheckStatus.PASSED, "/bin/sh -c test report-")
+
+
+def test_a_tree_that_programs_see_elsewhere_is_named_as_the_repository_names_it(cwd: Path, tmp_path: Path) -> None:
+    seen_at = lay(tmp_path / "checkout", {"README": ""})
+    lay(cwd, {"src/app.py": "x = 1\n"})
+    place = Placement(cwd, seen_at)
+    report = run_one(CheckSpec("lint", f"echo {seen_at}/src/app.py:1:1: E100 bad; pwd; exit 1"), cwd, place=place)
+    assert [remark.file for remark in report.remarks] == ["src/app.py"]
+    assert str(seen_at) in report.tail
 
 
 def test_what_an_earlier_run_left_cannot_be_in_the_way(cwd: Path) -> None:

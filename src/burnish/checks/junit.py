@@ -26,9 +26,9 @@ class _Case:
     message: list[str] = field(default_factory=list)
 
 
-def read_junit(data: bytes, *, root: Path | None = None) -> Reading:
+def read_junit(data: bytes, *, root: Path | None = None, seen_at: Path | None = None) -> Reading:
     """Counts and failures. Never raises."""
-    collector = _Collector(root)
+    collector = _Collector(root, seen_at)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = collector.start
@@ -48,8 +48,8 @@ def read_junit(data: bytes, *, root: Path | None = None) -> Reading:
 class _Collector:
     """Hears the parser and keeps one case at a time, and the failures."""
 
-    def __init__(self, root: Path | None) -> None:
-        self.root = root
+    def __init__(self, root: Path | None, seen_at: Path | None) -> None:
+        self.root, self.seen_at = root, seen_at
         self.tags: list[str] = []
         self.from_pytest = False
         self.case: _Case | None = None
@@ -92,7 +92,7 @@ class _Collector:
             self.skipped += case.status == "skipped"
             return
         self.failed += 1
-        file = inside(case.attributes.get("file", ""), self.root)
+        file = inside(case.attributes.get("file", ""), self.root, self.seen_at)
         name = _name(case.attributes, file)
         message = shortened("\n".join(case.message))
         self.failures.append(TestFailure(name, case.status, message, file, self._line(case.attributes)))

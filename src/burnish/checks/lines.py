@@ -16,13 +16,15 @@ _RULE_LAST = re.compile(r"(?P<text>.*\S)\s+[\[(](?P<rule>[A-Za-z][\w/@-]*)[\])]"
 _LEVEL = re.compile(r"(error|warning|note|info)\s*:\s*", re.IGNORECASE)
 
 
-def read_lines(text: str, *, root: Path, source: str, severity: Severity) -> tuple[Remark, ...]:
+def read_lines(
+    text: str, *, root: Path, source: str, severity: Severity, seen_at: Path | None = None
+) -> tuple[Remark, ...]:
     """The problems that name a file which is really there."""
     there: dict[str, bool] = {}
     remarks: list[Remark] = []
     for line in text.split("\n"):
         match = _PLACE.match(line[:LONGEST].strip())
-        file = inside(match["file"], root) if match else None
+        file = inside(match["file"], root, seen_at) if match else None
         if not match or not file:
             continue
         # A time of day or an address has colons and numbers, too.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from burnish.checks.junit import read_junit
 from burnish.checks.lines import read_lines
+from burnish.checks.placement import Placement
 from burnish.checks.prepare import Prepared
 from burnish.checks.reading import Reading, read_report, shortened
 from burnish.checks.sarif import read_sarif
@@ -30,7 +31,7 @@ def trouble(spec: CheckSpec, why: str) -> CheckReport:
     return CheckReport(spec.name, spec.words, CheckStatus.ERROR, blocking=spec.blocking, error=why)
 
 
-def report_of(spec: CheckSpec, prepared: Prepared, done: Done, *, cwd: Path, report_dir: Path) -> CheckReport:
+def report_of(spec: CheckSpec, prepared: Prepared, done: Done, *, place: Placement, report_dir: Path) -> CheckReport:
     """What one check said."""
     base = CheckReport(
         name=spec.name,
@@ -44,7 +45,7 @@ def report_of(spec: CheckSpec, prepared: Prepared, done: Done, *, cwd: Path, rep
     )
     if why := _did_not_run(spec, prepared, done):
         return replace(base, error=why)
-    reading = _read(spec, prepared, done, cwd, report_dir)
+    reading = _read(spec, prepared, done, place, report_dir)
     if prepared.is_pytest and done.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
         return replace(base, status=CheckStatus.PASSED, counts=Counts(0, 0, 0, 0))
     if reading.error and prepared.promised and done.exit_code == 0:
@@ -91,9 +92,9 @@ def _status(done: Done, reading: Reading) -> CheckStatus:
     return CheckStatus.FAILED if done.exit_code != 0 or bad else CheckStatus.PASSED
 
 
-def _read(spec: CheckSpec, prepared: Prepared, done: Done, cwd: Path, report_dir: Path) -> Reading:
+def _read(spec: CheckSpec, prepared: Prepared, done: Done, place: Placement, report_dir: Path) -> Reading:
     if prepared.report is None or prepared.report_file is None:
-        return _from_lines(spec, done, cwd)
+        return _from_lines(spec, done, place)
     data: bytes | str | None
     if prepared.report_file == "-":
         data = read_text(done.stdout, limit=READ).encode()
@@ -104,22 +105,24 @@ def _read(spec: CheckSpec, prepared: Prepared, done: Done, cwd: Path, report_dir
     if data is None:
         if prepared.promised:
             return Reading(error=f"no report was written to {prepared.report_file}: the results are unknown")
-        return _from_lines(spec, done, cwd)
+        return _from_lines(spec, done, place)
     if prepared.report == "sarif":
-        return read_sarif(data, source=f"check:{spec.name}", root=cwd)
+        return read_sarif(data, source=f"check:{spec.name}", root=place.files, seen_at=place.path)
     if prepared.report == "tap":
         return read_tap(data.decode("utf-8", "replace"))
-    return read_junit(data, root=cwd)
+    return read_junit(data, root=place.files, seen_at=place.path)
 
 
-def _from_lines(spec: CheckSpec, done: Done, cwd: Path) -> Reading:
+def _from_lines(spec: CheckSpec, done: Done, place: Placement) -> Reading:
     """Problems with a place, out of what a failing linter printed."""
     # The traces that tests print name files and lines, too, but no problems.
     if done.exit_code == 0 or spec.name == "test":
         return Reading()
     severity = Severity.ERROR if spec.blocking else Severity.WARNING
     text = f"{read_text(done.stdout, limit=READ)}\n{read_text(done.stderr, limit=READ)}"
-    return Reading(remarks=read_lines(text, root=cwd, source=f"check:{spec.name}", severity=severity))
+    source = f"check:{spec.name}"
+    remarks = read_lines(text, root=place.files, seen_at=place.path, source=source, severity=severity)
+    return Reading(remarks=remarks)
 
 
 def _tail(done: Done) -> str:

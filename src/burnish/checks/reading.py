@@ -62,13 +62,13 @@ def shortened(text: str, *, longest: int = LONGEST_MESSAGE) -> str:
     return f"{text[:head].rstrip()}\n…\n{text[-(longest - head - 3) :].lstrip()}"
 
 
-def inside(path: str, root: Path | None) -> str | None:
-    """A path as the repository knows it; None if it lies elsewhere."""
+def inside(path: str, root: Path | None, seen_at: Path | None = None) -> str | None:
+    """A path as the repository knows it; None if it lies elsewhere. `seen_at`: where programs see the root."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         if root is None:
             return None
-        for base in (root, root.resolve()):
+        for base in (root, root.resolve(), *([seen_at] if seen_at else [])):
             if pure.is_relative_to(base):
                 return str(pure.relative_to(base))
         return None

@@ -4,47 +4,44 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from burnish.checks.outcome import report_of, trouble
+from burnish.checks.placement import Placement
 from burnish.checks.prepare import prepare
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
 from burnish.proc.run import Command, Lost, ProgramMissing, Stop, run
-
-Wrap = Callable[[tuple[str, ...], Path], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
     """Where the checks stand, and what they share."""
 
-    cwd: Path
+    place: Placement
     out_dir: Path
     env: Mapping[str, str]
     stop: Stop | None
     cap_bytes: int
     lock_file: Path | None
-    wrap: Wrap | None
 
 
 def run_checks(
     specs: Iterable[CheckSpec],
     *,
-    cwd: Path,
+    place: Placement,
     out_dir: Path,
     env: Mapping[str, str],
     stop: Stop | None = None,
     cap_bytes: int = 64 * 1024 * 1024,
     lock_file: Path | None = None,
-    wrap: Wrap | None = None,
 ) -> tuple[CheckReport, ...]:
-    """One report per check, in the order given. `wrap(argv, report_dir)` may put a sandbox around each."""
-    ground = _Ground(cwd, out_dir.resolve(), env, stop, cap_bytes, lock_file, wrap)
+    """One report per check, in the order given."""
+    ground = _Ground(place, out_dir.resolve(), env, stop, cap_bytes, lock_file)
     checks = tuple(specs)
     if len(checks) <= 1:
         return tuple(_run_one(spec, ground) for spec in checks)
@@ -59,18 +56,19 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     # New and ours alone: a report that is found there afterwards was written by this run and no other.
     report_dir = Path(tempfile.mkdtemp(prefix="report-", dir=call_dir))
     prepared = prepare(spec, report_dir=report_dir, env=ground.env)
+    wrap = ground.place.wrap
     command = Command(
-        argv=ground.wrap(prepared.argv, report_dir) if ground.wrap else prepared.argv,
-        cwd=ground.cwd,
+        argv=wrap(prepared.argv, spec.name, report_dir) if wrap else prepared.argv,
+        cwd=ground.place.path,
         env=prepared.env,
         call_dir=call_dir,
         timeout_seconds=spec.timeout_seconds,
         cap_bytes=ground.cap_bytes,
         lock_file=ground.lock_file,
-        wrapped=ground.wrap is not None,
+        wrapped=wrap is not None,
     )
     try:
         done = run(command, stop=ground.stop)
     except (ProgramMissing, Lost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
-    return report_of(spec, prepared, done, cwd=ground.cwd, report_dir=report_dir)
+    return report_of(spec, prepared, done, place=ground.place, report_dir=report_dir)

@@ -12,7 +12,7 @@ from burnish.core.sarif import Means, failed, remarks_of, runs_of
 MOST_RESULTS = 20_000
 
 
-def read_sarif(data: bytes, *, source: str, root: Path | None = None) -> Reading:
+def read_sarif(data: bytes, *, source: str, root: Path | None = None, seen_at: Path | None = None) -> Reading:
     """The results as remarks. Never raises."""
     try:
         log = json.loads(data)
@@ -21,7 +21,9 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None) -> Reading
     runs = runs_of(log)
     if runs is None:
         return Reading(error="the SARIF report has no runs")
-    means = Means(source, lambda path: inside(path, root), lambda text, longest: shortened(text, longest=longest))
+    means = Means(
+        source, lambda path: inside(path, root, seen_at), lambda text, longest: shortened(text, longest=longest)
+    )
     remarks: list[Remark] = []
     for run in runs:
         for remark in remarks_of(run, means):

@@ -10,6 +10,7 @@ from pathlib import Path
 from burnish.checks.compare import compare
 from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
+from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
@@ -96,11 +97,10 @@ def _run(ground: Ground, commit: str, spec: CheckSpec, name: str) -> CheckReport
         env = check_environment(os.environ, places=(files, ground.project.root))
         (report,) = run_checks(
             [spec],
-            cwd=files,
+            place=Placement.plain(files, wrapping(ground.confinement, files, env)),
             out_dir=ground.place / "out" / name,
             env=env,
             stop=ground.stop,
-            wrap=wrapping(ground.confinement, files, env),
             cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
         )
     if ground.stop.requested:

@@ -12,7 +12,8 @@ from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
 from burnish.checks.guard import guard, reads
-from burnish.checks.run import Wrap, run_checks
+from burnish.checks.placement import Placement, Wrap
+from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison
@@ -104,13 +105,12 @@ class TaskChecks:
         try:
             reports = run_checks(
                 specs,
-                cwd=cwd,
+                place=Placement.plain(cwd, wrapping(self.confinement, cwd, given)),
                 out_dir=out_dir,
                 env=given,
                 stop=self.stop,
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
-                wrap=wrapping(self.confinement, cwd, given),
             )
         finally:
             discretion.redact_folder(out_dir, self.secrets)
@@ -159,7 +159,7 @@ def wrapping(confinement: Confinement, cwd: Path, env: Mapping[str, str]) -> Wra
     sandbox = confinement.insist()
     if sandbox is None:
         return None
-    return lambda argv, report_dir: sandbox.around(argv, env=env, writable=(cwd, report_dir))
+    return lambda argv, name, report_dir: sandbox.around(argv, env=env, writable=(cwd, report_dir))
 
 
 def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:

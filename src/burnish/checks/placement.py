@@ -1,0 +1,29 @@
+"""Where checks run: a tree on the disk, and the path at which the programs see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+# argv, name of the check, its report folder → argv
+Wrap = Callable[[tuple[str, ...], str, Path], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`files` is the tree on the disk; a sandbox may mount it at another `path`."""
+
+    files: Path
+    path: Path
+    wrap: Wrap | None = None
+    # name of a check → the folder on the disk with the files that it wrote into the tree
+    written: Callable[[str], Path] | None = None
+
+    @classmethod
+    def plain(cls, files: Path, wrap: Wrap | None = None) -> Placement:
+        """Programs see the tree where it lies."""
+        return cls(files, files, wrap)
+
+    def written_by(self, check: str) -> Path:
+        return self.written(check) if self.written else self.files
