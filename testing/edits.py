@@ -28,7 +28,8 @@ def change_between(old: Files, new: Files, *, renamed: Mapping[str, str] | None 
 
 
 def hunks(before: str, after: str) -> tuple[Hunk, ...]:
-    a, b = before.splitlines(), after.splitlines()
+    # as git does it: at line feeds only
+    a, b = (text.removesuffix("\n").split("\n") if text else [] for text in (before, after))
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     return tuple(_hunk(a, b, group) for group in matcher.get_grouped_opcodes(3))
 

@@ -70,6 +70,8 @@ def test_severity_is_the_diagnostics_own_else_the_reports_else_error(own: Any, w
 def test_one_diagnostic_a_line_is_read_as_well() -> None:
     report = read_rdjsonl("\n".join([json.dumps(DIAGNOSTIC)] * 2) + "\n", source="")
     assert len(report.remarks) == 2
+    quoting = json.dumps({**DIAGNOSTIC, "message": "a\u2028b\u0085c"}, ensure_ascii=False)
+    assert len(read_rdjsonl(f"{quoting}\n{quoting}\r\n", source="").remarks) == 2
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../up.py", "a/../../up.py", "", ".", "..", "a\0b"])

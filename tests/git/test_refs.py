@@ -39,6 +39,8 @@ def test_compare_and_swap_refuses_what_is_stale(world: GitWorld) -> None:
     world.repo.git("pack-refs", "--all")
     assert read_ref(world.project, ref) == second
     assert list_refs(world.project, "refs/burnish/") == {ref: second}
+    world.repo.git("update-ref", "refs/burnish/a\u2028b\u0085c", second)
+    assert set(list_refs(world.project, "refs/burnish/")) == {ref, "refs/burnish/a\u2028b\u0085c"}
     with pytest.raises(StaleRef):
         delete_ref(world.project, ref, world.base.commit)
     delete_ref(world.project, ref, second)

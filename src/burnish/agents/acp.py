@@ -7,8 +7,8 @@ from importlib.util import find_spec
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import Json, json_lines, number, words
+from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.own import own_program
 from burnish.agents.program import located
 from burnish.core.agent import AgentReply, AgentRequest
@@ -40,7 +40,13 @@ class AcpAgent:
         return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=request.prompt)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        result = next((said for said in reversed(list(json_lines(done.stdout))) if "so_far" not in said), None)
+        stream = read_events(done.stdout)
+        results = {index: event for index, event in stream if "so_far" not in event}
+        if damage := unreadable("The agent", done, stream, max(results, default=-1)):
+            return damage
+        if problem := contradictory("The agent", done, [event.get("text") for event in results.values()]):
+            return problem
+        result = results[max(results)] if results else None
         if result is None:
             return silent("The agent", done, login=_LOGIN)
         text = words(result.get("text"))
@@ -58,7 +64,7 @@ class AcpAgent:
 
     def progress(self, piece: str) -> str:
         """Tools are told on stderr, line by line; the object at the end is not for people."""
-        lines = [line.strip() for line in piece.splitlines()]
+        lines = [line.strip() for line in piece.split("\n")]
         told = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
         return told[-1][:200] if told else ""
 
@@ -66,7 +72,7 @@ class AcpAgent:
 def _failure(result: Json, text: str, done: Spoken) -> AgentFailure:
     said = words(result.get("error")) or text
     if result.get("died"):
-        last = [line.strip() for line in done.stderr.splitlines() if line.strip()][-1:]
+        last = [line.strip() for line in done.stderr.split("\n") if line.strip()][-1:]
         said = ": ".join([said, *last])
     status = number(result.get("status")) or None
     return failure("The agent", said, status=status, cut=bool(result.get("cut")), login=_LOGIN)

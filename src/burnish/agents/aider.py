@@ -71,7 +71,7 @@ class AiderAgent:
         chat = done.files.get(_CHAT, "")
         # what it asked last, then what came of it: the model's words, and its own behind ">"
         *_, last = re.split(r"^#### .*\n", chat, flags=re.MULTILINE)
-        lines = last.splitlines()
+        lines = last.split("\n")
         text = "\n".join(line.rstrip() for line in lines if not line.startswith(">")).strip()
         own = [line[1:].strip() for line in lines if line.startswith(">")]
         counted = list(_SUM.finditer(chat))
@@ -91,7 +91,7 @@ class AiderAgent:
         tries = last.split("\nRetrying in ")
         if len(tries) <= _MOST_TRIES:
             return None
-        told = next((line for line in tries[-2].splitlines() if "Error" in line), "the server does not answer")
+        told = next((line for line in tries[-2].split("\n") if "Error" in line), "the server does not answer")
         return failure("aider", told, cut=True, login=_LOGIN)
 
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import Json, dig, json_lines, number, telling, words
+from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.core.agent import AgentReply, AgentRequest
 
 # The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
@@ -65,11 +65,16 @@ class ClaudeAgent:
         return Call(argv=tuple(argv), stdin=request.prompt, env=env)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        result: Json | None = None
-        for event in json_lines(done.stdout):
-            result = event if event.get("type") == "result" else result
-        if result is None:
+        stream = read_events(done.stdout)
+        results = stream.of_type("result")
+        if damage := unreadable("claude", done, stream, max(results, default=-1)):
+            return damage
+        if not results:
             return silent("claude", done, login=_LOGIN)
+        answers = [(event.get("result"), event.get("structured_output")) for event in results.values()]
+        if problem := contradictory("claude", done, answers):
+            return problem
+        result = results[max(results)]
         said = words(result.get("result"))
         # not by `subtype`: that says "success" for a wrong key
         if result.get("is_error") or done.exit_code != 0 or no_answer(said):

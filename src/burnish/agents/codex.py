@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import dig, json_lines, number, telling, words
+from burnish.agents.failure import failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -48,19 +48,24 @@ class CodexAgent:
         return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        text, session, problem, usage = "", None, "", None
-        for event in json_lines(done.stdout):
+        text, session, problem, usage, answer_at = "", None, "", None, -1
+        stream = read_events(done.stdout)
+        for index, event in stream:
             match event:
                 case {"type": "thread.started", "thread_id": str(id_)}:
                     session = id_
                 # an item of the type `error` is only a warning
                 case {"type": "item.completed", "item": {"type": "agent_message", "text": str(said)}}:
-                    text = said
+                    text, answer_at = said, index
                 case {"type": "turn.failed"} | {"type": "error"}:
                     problem = words(dig(event, "error", "message")) or words(event.get("message"))
                 case {"type": "turn.completed"}:
                     usage, problem = event.get("usage") or {}, ""
-        if usage is None or problem or done.exit_code != 0:
+        if problem or done.exit_code != 0:
+            return _failed(problem, done)
+        if damage := unreadable("codex", done, stream, answer_at):
+            return damage
+        if usage is None:
             return _failed(problem, done)
         if not text.strip() or no_answer(text):
             return failure("codex", text or "the answer was empty", cut=not text)

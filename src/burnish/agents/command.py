@@ -58,7 +58,7 @@ class CommandAgent:
 
 def failed_exit(who: str, done: Spoken) -> AgentFailure:
     """A program that ended badly, in its own last words."""
-    last = next((line for line in reversed((done.stderr.strip() or done.stdout).splitlines()) if line.strip()), "")
+    last = next((line for line in reversed((done.stderr.strip() or done.stdout).split("\n")) if line.strip()), "")
     return AgentFailure(
         f"{who} failed with {done.how}{': ' + last.strip()[:300] if last else '.'}",
         retryable=looks_transient(done.stdout, done.stderr),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import dig, json_lines, json_value, number, telling, words
+from burnish.agents.failure import failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import dig, json_lines, json_value, number, read_events, telling, words
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -55,21 +55,24 @@ class CopilotAgent:
         return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        text, problem, result = "", None, None
-        for event in json_lines(done.stdout):
+        text, problem, result, answer_at = "", None, None, -1
+        stream = read_events(done.stdout)
+        for index, event in stream:
             match event:
                 case {"type": "assistant.message", "data": {"content": str(said)}}:
-                    text = said.strip()
+                    text, answer_at = said.strip(), index
                 case {"type": "session.error", "data": {"message": str(_)}}:
                     problem = event["data"]
                 case {"type": "result"}:
                     result = event
         if result is None and problem is None:
-            return silent("copilot", done, login=_LOGIN)
+            return unreadable("copilot", done, stream, -1) or silent("copilot", done, login=_LOGIN)
         if done.exit_code != 0 or problem or dig(result, "exitCode") != 0 or no_answer(text):
             status = dig(problem, "statusCode")
             told = words(dig(problem, "message")) or text or words(done.stderr)
             return failure("copilot", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if damage := unreadable("copilot", done, stream, answer_at):
+            return damage
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
         return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")))

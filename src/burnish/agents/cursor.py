@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import json_lines, telling, words
+from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import read_events, telling, words
 from burnish.core.agent import AgentReply, AgentRequest
 
 
@@ -34,11 +34,15 @@ class CursorAgent:
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         login = "Run `cursor-agent login`, or set CURSOR_API_KEY."
-        result = None
-        for event in json_lines(done.stdout):
-            result = event if event.get("type") == "result" else result
-        if result is None:
+        stream = read_events(done.stdout)
+        results = stream.of_type("result")
+        if damage := unreadable("cursor", done, stream, max(results, default=-1)):
+            return damage
+        if not results:
             return silent("cursor", done, login=login)
+        if problem := contradictory("cursor", done, [event.get("result") for event in results.values()]):
+            return problem
+        result = results[max(results)]
         text = words(result.get("result"))
         if done.exit_code != 0 or result.get("is_error") or not text or no_answer(text):
             return failure("cursor", text, cut=not text and not result.get("is_error"), login=login)

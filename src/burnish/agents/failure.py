@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.jsonlines import EventStream
 from burnish.agents.transient import looks_transient, refuses_for_good
 
 _STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
@@ -37,7 +39,7 @@ def failure(who: str, said: str, *, status: int | None = None, cut: bool = False
 
 def silent(who: str, done: Spoken, *, login: str = "") -> AgentFailure:
     """Ended without a final answer: in its own last words, which are on stderr if anywhere."""
-    lines = [line.strip() for line in (done.stderr.strip() or done.stdout).splitlines() if line.strip()]
+    lines = [line.strip() for line in (done.stderr.strip() or done.stdout).split("\n") if line.strip()]
     if done.exit_code == 0 and not done.stderr.strip():
         return AgentFailure(
             f"{who} ended without an answer.", retryable=True, hint="Everything it printed: `burnish log`."
@@ -46,6 +48,31 @@ def silent(who: str, done: Spoken, *, login: str = "") -> AgentFailure:
     if found.retryable or not looks_transient(done.stderr):
         return found
     return AgentFailure(found.what, retryable=True, hint=found.hint)
+
+
+def unreadable(who: str, done: Spoken, stream: EventStream, last_message: int) -> AgentFailure | None:
+    """A line is damaged after the last readable message: it may be the real one, so that one does not count.
+
+    `last_message` is its index in the stream, -1 if there is none. A call that failed has its own explanation.
+    """
+    if done.exit_code != 0 or not stream.gap_after(last_message):
+        return None
+    return AgentFailure(
+        f"{who} failed: its last message cannot be read (a damaged line follows the message before it).",
+        retryable=True,
+        hint="Everything it printed: `burnish log`.",
+    )
+
+
+def contradictory(who: str, done: Spoken, results: Sequence[object]) -> AgentFailure | None:
+    """A reviewer with two different results has not given one answer. An author may report several times."""
+    if done.role not in ("review", "parse") or all(result == results[0] for result in results):
+        return None
+    return AgentFailure(
+        f"{who} failed: it printed {len(results)} different results.",
+        retryable=True,
+        hint="Everything it printed: `burnish log`.",
+    )
 
 
 def no_answer(text: str) -> bool:

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import Json, dig, json_lines, number, telling, words
+from burnish.agents.failure import failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -63,26 +63,30 @@ class GeminiAgent:
         return Call(tuple(argv), stdin=request.prompt, env=env, files={"gemini.json": json.dumps(told)})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        text, session, problem, result = "", None, "", None
-        for event in json_lines(done.stdout):
+        text, session, problem, result, before_answer = "", None, "", None, -1
+        stream = read_events(done.stdout)
+        for index, event in stream:
             match event:
                 case {"type": "init", "session_id": str(id_)}:
                     session = id_
                 case {"type": "message", "role": "assistant", "content": str(said)}:
                     text += said
                 case {"type": "tool_use"} | {"type": "tool_result"}:
-                    text = ""
+                    text, before_answer = "", index
                 case {"type": "error"}:
                     problem = words(event.get("message"))
                 case {"type": "result"}:
                     result = event
         if result is None:
-            return silent("gemini", done, login=_LOGIN)
+            return unreadable("gemini", done, stream, -1) or silent("gemini", done, login=_LOGIN)
         if done.exit_code != 0 or result.get("status") != "success" or no_answer(text):
             said = words(dig(result, "error", "message")) or problem or text
             # its exit code is the low byte of the server's status
             status = next((code for code in _STATUSES if code & 0xFF == done.exit_code), None)
             return failure("gemini", said, status=status, login=_LOGIN)
+        # The answer comes in pieces: a damaged line anywhere in it may be one of them.
+        if damage := unreadable("gemini", done, stream, before_answer):
+            return damage
         if not text.strip():
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -12,11 +13,55 @@ Json = Mapping[str, Any]
 _TELLING = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pattern)":\s*"((?:[^"\\]|\\.){3,})"')
 
 
+# What the output cap and `read_text` put where they left something out.
+_LEFT_OUT = re.compile(r"\[burnish: +\d+ bytes left out here\]")
+# A part of an object that was cut, or that another process wrote into: it begins or ends on this line.
+_DAMAGED = re.compile(r'^\s*\{|\{\s*"|\}\s*$')
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """The JSON objects of a program's output in order, and where a line between them could not be read."""
+
+    events: tuple[Json, ...]
+    # one entry per unreadable line: how many events stand before it
+    gaps: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[tuple[int, Json]]:
+        return iter(enumerate(self.events))
+
+    def of_type(self, name: str) -> dict[int, Json]:
+        """Index → event."""
+        return {index: event for index, event in self if event.get("type") == name}
+
+    def gap_after(self, index: int) -> bool:
+        """Is a line unreadable that follows the event with this index? -1: any line."""
+        return any(gap > index for gap in self.gaps)
+
+
+def read_events(text: str) -> EventStream:
+    """Split at line feeds only: U+2028, U+2029 and U+0085 are legal inside of JSON strings."""
+    events: list[Json] = []
+    gaps: list[int] = []
+    after_cut = False
+    for line in text.split("\n"):
+        if _LEFT_OUT.fullmatch(line.rstrip("\r")):
+            # A cut counts as an unreadable line, and the rest of the cut line is never an event.
+            gaps.append(len(events))
+            after_cut = True
+            continue
+        value = _loads(line) if line.lstrip().startswith("{") and not after_cut else None
+        if isinstance(value, dict):
+            events.append(value)
+        elif _DAMAGED.search(line):
+            gaps.append(len(events))
+        after_cut = False
+    return EventStream(tuple(events), tuple(gaps))
+
+
 def json_lines(text: str) -> Iterator[Json]:
-    """Every line that is an object. The rest is warnings, or was cut by the cap on output."""
-    for line in text.splitlines():
-        if line.lstrip().startswith("{") and (value := _loads(line)) is not None and isinstance(value, dict):
-            yield value
+    """Every line that is an object."""
+    return iter(read_events(text).events)
 
 
 def json_value(text: str) -> Any:

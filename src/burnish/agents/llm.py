@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, silent
-from burnish.agents.jsonlines import Json, json_lines, number, telling, words
+from burnish.agents.failure import contradictory, failure, silent, unreadable
+from burnish.agents.jsonlines import Json, number, read_events, telling, words
 from burnish.agents.own import own_program
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
@@ -67,7 +67,12 @@ class LlmAgent:
         return Call(tuple(argv), stdin=request.prompt, files={"schema.json": request.schema})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        result = next(reversed(list(json_lines(done.stdout))), None)
+        stream = read_events(done.stdout)
+        if damage := unreadable("The model", done, stream, len(stream.events) - 1):
+            return damage
+        if problem := contradictory("The model", done, [event.get("text") for event in stream.events]):
+            return problem
+        result = stream.events[-1] if stream.events else None
         if result is None:
             return silent("The model", done, login=_LOGIN)
         if done.exit_code != 0 or "error" in result:

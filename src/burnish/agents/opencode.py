@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import dig, json_lines, number, telling, words
+from burnish.agents.failure import failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
@@ -67,13 +67,14 @@ class OpencodeAgent:
         return Call(tuple(argv), stdin=request.prompt, env=env)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        text, session, problem, reason = "", None, None, ""
+        text, session, problem, reason, answer_at = "", None, None, "", -1
         steps: list[Any] = []
-        for event in json_lines(done.stdout):
+        stream = read_events(done.stdout)
+        for index, event in stream:
             session = words(event.get("sessionID")) or session
             match event:
                 case {"type": "text", "part": {"text": str(said)}}:
-                    text = said.strip()
+                    text, answer_at = said.strip(), index
                 case {"type": "error"}:
                     problem = event.get("error") or {}
                 case {"type": "step_finish", "part": dict(part)}:
@@ -83,6 +84,8 @@ class OpencodeAgent:
             status = dig(problem, "data", "statusCode")
             told = words(dig(problem, "data", "message")) or words(dig(problem, "name"))
             return failure("opencode", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if damage := unreadable("opencode", done, stream, answer_at):
+            return damage
         if done.exit_code != 0 or not steps:
             return silent("opencode", done, login=_LOGIN)
         if reason != "stop" or not text or no_answer(text):

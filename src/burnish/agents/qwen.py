@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import failure, no_answer, silent
-from burnish.agents.jsonlines import Json, dig, json_lines, number, telling, words
+from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -58,15 +58,17 @@ class QwenAgent:
         return Call(tuple(argv), stdin=request.prompt, env=env, files=files)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        result, model = None, None
-        for event in json_lines(done.stdout):
-            match event:
-                case {"type": "result"}:
-                    result = event
-                case {"type": "assistant", "message": {"model": str(name)}}:
-                    model = name
-        if result is None:
+        stream = read_events(done.stdout)
+        results = stream.of_type("result")
+        if damage := unreadable("qwen", done, stream, max(results, default=-1)):
+            return damage
+        if not results:
             return silent("qwen", done, login=_LOGIN)
+        if problem := contradictory("qwen", done, [event.get("result") for event in results.values()]):
+            return problem
+        result = results[max(results)]
+        names = [words(dig(event, "message", "model")) for event in stream.of_type("assistant").values()]
+        model = next((name for name in reversed(names) if name), None)
         text = words(result.get("result"))
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
         if done.exit_code != 0 or result.get("is_error") or no_answer(text):

@@ -112,7 +112,7 @@ def _section(file: ChangedFile, new: str | None, name: str) -> tuple[int | None,
     """A changed line that names the section, else its header."""
     word = name.rpartition(".")[2]
     changed = file.changed_lines()
-    lines = list(enumerate((new or "").splitlines(), 1))
+    lines = list(enumerate((new or "").split("\n"), 1))
     hits = [(number, line.strip()) for number, line in lines if word in line]
     for number, line in sorted(hits, key=lambda hit: (hit[0] not in changed, hit[0])):
         return number, line

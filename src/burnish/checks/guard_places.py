@@ -90,8 +90,13 @@ def _is_tool(name: str) -> bool:
 
 def substance(text: str | None) -> str:
     """Without blank lines, comments and indentation at the end: what is left says something."""
-    lines = (line.rstrip() for line in (text or "").splitlines())
-    return "\n".join(line for line in lines if line.strip() and not re.match(r"\s*(?:#(?!!)|;|//)", line))
+    lines = (line.rstrip() for line in re.split(r"\r\n?|\n", text or ""))
+    return "\n".join(line for line in lines if line.strip() and not _is_comment(line))
+
+
+def _is_comment(line: str) -> bool:
+    """Languages disagree on whether U+2028 and the like end a comment: such a line is not left out."""
+    return len(line.splitlines()) == 1 and re.match(r"\s*(?:#(?!!)|;|//)", line) is not None
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
@@ -131,7 +136,7 @@ def _cargo(text: str) -> Parts:
 def _ini(text: str) -> dict[str, str]:
     parts: dict[str, list[str]] = {}
     here: list[str] = []
-    for line in text.splitlines():
+    for line in re.split(r"\r\n?|\n", text):
         found = _INI.match(line)
         if found:
             here = parts.setdefault(found[1].strip(), [])
@@ -162,7 +167,7 @@ def _makefile(text: str) -> Parts:
     """The recipes of targets that test, lint or check."""
     parts: dict[str, str] = {}
     here: list[str] = []
-    for line in text.splitlines():
+    for line in re.split(r"\r\n?|\n", text):
         if line.startswith(("\t", "    ")):
             for name in here:
                 parts[name] += "\n" + line.strip()

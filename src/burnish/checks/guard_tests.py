@@ -116,13 +116,15 @@ def has_inline_tests(path: str, text: str | None) -> bool:
 def testing_in(path: str, text: str | None) -> Testing:
     if text is None:
         return Testing()
-    lines = [line for line in text.splitlines() if not _COMMENT.match(line)]
+    lines = [line for line in re.split(r"\r\n?|\n", text) if not _COMMENT.match(line)]
+    # JavaScript ends a comment at U+2028 too, Python does not: what follows it may skip a test, but asserts nothing.
+    pieces = [piece for piece in text.splitlines() if not _COMMENT.match(piece)]
     code = "\n".join(lines)
     plain = [line for line in lines if not _IMPORT.match(line)]
     return Testing(
         names=Counter(test_names(path, code)),
         assertions=sum(_asserting(line) for line in plain),
-        skips=Counter(squeeze(line) for line in lines if _SKIP.search(line)),
+        skips=Counter(squeeze(line) for line in pieces if _SKIP.search(line)),
         multipliers=sum(len(_MULTIPLIER.findall(line)) for line in plain),
     )
 

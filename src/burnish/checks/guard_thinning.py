@@ -109,7 +109,7 @@ def _deleted(tested: list[_Tested]) -> Iterator[Loss]:
             yield Loss(f"Test file deleted: {where}", f"Its tests are nowhere else now: {said}.", where, None, names[0])
         else:
             title = f"{len(names)} test{'s' * (len(names) > 1)} deleted in {where}"
-            spot = min(_first_change(seen.file), max(1, len((seen.new_text or "").splitlines())))
+            spot = min(_first_change(seen.file), max(1, (seen.new_text or "").count("\n")))
             yield Loss(
                 title, f"Gone: {said}. What they checked is not checked any more.", seen.file.path, spot, names[0]
             )
@@ -123,9 +123,11 @@ def _skipped(tested: list[_Tested]) -> Iterator[Loss]:
     fresh = after - before
     for seen in tested:
         changed = seen.file.changed_lines()
-        for number, line in enumerate((seen.new_text or "").splitlines(), 1):
-            words = squeeze(line)
-            if fresh[words] > 0 and number in changed and is_skip(line):
+        # numbered as git numbers them, at line feeds only
+        numbered = enumerate((seen.new_text or "").split("\n"), 1)
+        for number, piece in ((number, piece) for number, line in numbered for piece in line.splitlines()):
+            words = squeeze(piece)
+            if fresh[words] > 0 and number in changed and is_skip(piece):
                 fresh[words] -= 1
                 yield Loss(
                     f"Tests are switched off: {words[:80]}",

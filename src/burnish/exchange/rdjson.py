@@ -31,7 +31,7 @@ def read_rdjson(text: str, *, source: str) -> Report:
 
 
 def read_rdjsonl(text: str, *, source: str) -> Report:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     found = [parsed(line, "rdjsonl report") for line in lines]
     names = [name for one in found if isinstance(name := at(one, "source", "name"), str)]
     tool = ", ".join(dict.fromkeys(shorten(name, 60) for name in names))

@@ -167,7 +167,7 @@ def _present(project: Project, shas: list[str], lent: Path | None) -> list[str]:
     asked = "".join(f"{sha}\n" for sha in shas).encode()
     check = "--batch-check=%(objecttype) %(objectname)"
     answer = project.git("cat-file", check, borrow=lent, stdin=asked).stdout.decode()
-    return [line.split(" ")[1] for line in answer.splitlines() if line.startswith("commit ")]
+    return [line.split(" ")[1] for line in answer.split("\n") if line.startswith("commit ")]
 
 
 def _plain_objects(source: Path, into: Path) -> None:

@@ -45,7 +45,7 @@ def _head(project: Project) -> Base:
 def _names(project: Project, *names: str) -> list[str | None]:
     asked = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
     answer = project.user_git("cat-file", "--batch-check=%(objectname)", here=True, stdin=asked).stdout
-    lines = answer.decode("utf-8", "replace").splitlines()
+    lines = answer.decode("utf-8", "replace").removesuffix("\n").split("\n")
     return [line if re.fullmatch(r"[0-9a-f]{40,64}", line) else None for line in lines]
 
 

@@ -49,8 +49,8 @@ def _packed(project: Project, ref: str) -> str | None:
 def list_refs(project: Project, prefix: str) -> dict[str, str]:
     """Every ref below `prefix` and where it points."""
     done = project.user_git("for-each-ref", "--format=%(objectname) %(refname)", "--", prefix.rstrip("/"))
-    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
-    return {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
+    lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
+    return {name: sha for sha, _, name in (line.partition(" ") for line in lines if line)}
 
 
 def update_ref(project: Project, ref: str, new: str, old: str) -> None:
@@ -122,7 +122,7 @@ def heads(project: Project) -> Iterator[tuple[Path, str]]:
 def _heads_by_git(project: Project) -> Iterator[tuple[Path, str]]:
     listing = project.user_git("worktree", "list", "--porcelain").stdout.decode("utf-8", "surrogateescape")
     place = project.root
-    for line in listing.splitlines():
+    for line in listing.split("\n"):
         if line.startswith("worktree "):
             place = Path(line.removeprefix("worktree "))
         elif line.startswith("branch "):

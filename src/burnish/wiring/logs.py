@@ -48,7 +48,7 @@ def read_chunk(file: Path, offset: int, secrets: Secrets) -> Chunk:
     at_rest = offset + len(data) == size and time.time() - file.stat().st_mtime > RESTING
     whole = data if at_rest else data[: data.rfind(b"\n") + 1] or (_letters(data) if len(data) == AT_ONCE else b"")
     shown = LineFilter(secrets)
-    for line in before.decode(errors="replace").splitlines():
+    for line in before.decode(errors="replace").split("\n"):
         shown(line)
     lines = [shown(line) for line in whole.decode(errors="replace").split("\n")]
     text = clean_text("\n".join(line for line in lines if line is not None))

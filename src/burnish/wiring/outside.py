@@ -98,7 +98,7 @@ def kind_of(offered: Offered) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as why:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
             return "rdjsonl"
         raise BadInput(

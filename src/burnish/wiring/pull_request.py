@@ -98,7 +98,7 @@ def _push(app: App, task: Task, remote: str, commit: str) -> None:
     if pushed.exit_code == 0:
         return
     # "!", what was to go where, and the reason: git says it in these words in every language
-    told = [line.split("\t")[-1] for line in pushed.stdout.decode(errors="replace").splitlines() if line[:1] == "!"]
+    told = [line.split("\t")[-1] for line in pushed.stdout.decode(errors="replace").split("\n") if line[:1] == "!"]
     why = told[0].strip() if told else ""
     if why.startswith("[rejected]"):
         raise Refused(

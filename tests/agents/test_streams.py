@@ -1,0 +1,209 @@
+"""Promise 5 for the streams of agents: an earlier draft never takes the place of the final message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.jsonlines import read_events
+from burnish.agents.registry import AGENTS
+from burnish.core.agent import AgentReply
+from burnish.proc.text import read_text
+from testing.agent_samples import NAMES, spoken
+
+DRAFT = "The draft approves."
+FINAL = "The final message rejects."
+SEPARATORS = ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r", "\r\n", "\n"]
+Events = list[dict[str, object]]
+
+
+def _claude(*texts: str) -> Events:
+    drafts = [{"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}} for text in texts]
+    return [*drafts, {"type": "result", "result": texts[-1], "session_id": "s"}]
+
+
+def _codex(*texts: str) -> Events:
+    said = [{"type": "item.completed", "item": {"type": "agent_message", "text": text}} for text in texts]
+    return [{"type": "thread.started", "thread_id": "t"}, *said, {"type": "turn.completed", "usage": {}}]
+
+
+def _gemini(*texts: str) -> Events:
+    events: Events = [{"type": "init", "session_id": "s"}]
+    for text in texts:
+        events += [{"type": "tool_use", "tool_name": "read_file"}, {"type": "tool_result", "status": "success"}]
+        half = len(text) // 2
+        for piece in (text[:half], text[half:]):
+            events.append({"type": "message", "role": "assistant", "content": piece, "delta": True})
+    return [*events, {"type": "result", "status": "success", "stats": {}}]
+
+
+def _copilot(*texts: str) -> Events:
+    said = [{"type": "assistant.message", "data": {"content": text}} for text in texts]
+    return [*said, {"type": "result", "sessionId": "s", "exitCode": 0}]
+
+
+def _opencode(*texts: str) -> Events:
+    events: Events = []
+    for text in texts:
+        reason = "stop" if text is texts[-1] else "tool-calls"
+        events += [{"type": "step_start"}, {"type": "text", "part": {"text": text}}]
+        events.append({"type": "step_finish", "part": {"reason": reason}})
+    return events
+
+
+def _object(*texts: str) -> Events:
+    return [{"text": texts[-1]}]
+
+
+STREAMS: dict[str, Callable[..., Events]] = {
+    "claude": _claude,
+    "qwen": _claude,
+    "amp": _claude,
+    "cursor": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "copilot": _copilot,
+    "opencode": _opencode,
+    "acp": _object,
+    "llm": _object,
+}
+# one result at the end, against the last of many messages
+RESULTS = ["claude", "qwen", "amp", "cursor", "acp", "llm"]
+
+
+def lines_of(events: Events) -> list[str]:
+    return [json.dumps(event, ensure_ascii=False) for event in events]
+
+
+def read(name: str, stdout: str, role: str = "review") -> AgentReply | AgentFailure:
+    return AGENTS[name].read(Spoken(0, None, "exit", stdout, "", role))
+
+
+def stream(name: str, final: str = FINAL) -> str:
+    return "".join(line + "\n" for line in lines_of(STREAMS[name](DRAFT, final)))
+
+
+def test_every_agent_that_prints_events_is_tried_here() -> None:
+    others = {"aider", "command", "scripted"}
+    assert set(STREAMS) | others == set(AGENTS)
+
+
+@pytest.mark.parametrize("separator", SEPARATORS, ids=[f"U+{ord(s[0]):04X}x{len(s)}" for s in SEPARATORS])
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_final_message_that_quotes_a_line_separator_is_read_whole(name: str, separator: str) -> None:
+    final = f"It rejects{separator}{{because{separator}of this."
+    reply = read(name, stream(name, final))
+
+    assert isinstance(reply, AgentReply) and reply.text == final
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_windows_line_ends_and_plain_noise_do_no_harm(name: str) -> None:
+    noisy = "Loaded cached credentials.\n" + stream(name).replace("\n", "\r\n\r\n") + "[INFO] bye\n[1, 2]\n\x1b[0m\n"
+    reply = read(name, noisy)
+
+    assert isinstance(reply, AgentReply) and reply.text == FINAL
+
+
+def is_safe(answer: AgentReply | AgentFailure) -> bool:
+    return isinstance(answer, AgentFailure) or answer.text == FINAL
+
+
+def parts(name: str) -> tuple[str, str]:
+    """The output up to the end of the draft, and the rest of it."""
+    lines, others = (lines_of(STREAMS[name](DRAFT, final)) for final in (FINAL, "Another."))
+    same = next(index for index, line in enumerate(lines) if line != others[index])
+    return "".join(f"{line}\n" for line in lines[:same]), "".join(f"{line}\n" for line in lines[same:])
+
+
+def shows_damage(text: str) -> bool:
+    """A changed letter inside of a string leaves valid JSON: no reader can notice that."""
+    try:
+        return not all(isinstance(json.loads(line), dict) for line in text.split("\n") if line.strip())
+    except ValueError:
+        return True
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(STREAMS)), st.floats(0, 1), st.integers(1, 60))
+def test_cut_lines_never_let_a_draft_win(name: str, start: float, length: int) -> None:
+    before, after = parts(name)
+    at = int(start * (len(after) - 1))
+    line_end = after.index("\n", at)
+    cut_in_line = after[:at] + after[min(at + length, line_end) :]
+    marked = f"{after[:at]}\n[burnish: {length:15} bytes left out here]\n{after[at + length :]}"
+
+    for rest in filter(shows_damage, (cut_in_line, marked)):
+        assert DRAFT not in getattr(read(name, before + rest), "text", "")
+
+
+PIECES = ["x", "\n", "{", '{"', "}\n", '{"type":', '{"type": "result"', "\u2028", '"\n', "[burnish: 3 bytes left"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(STREAMS)), st.floats(0, 1), st.lists(st.sampled_from(PIECES), min_size=1, max_size=3))
+def test_what_a_child_writes_into_the_output_never_lets_a_draft_win(name: str, at: float, pieces: list[str]) -> None:
+    before, after = parts(name)
+    place = int(at * len(after))
+    rest = after[:place] + "".join(pieces) + after[place:]
+
+    assert not shows_damage(rest) or DRAFT not in getattr(read(name, before + rest), "text", "")
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_cut_of_the_output_cap_never_lets_a_draft_win(name: str, tmp_path: Path) -> None:
+    draft, *final = lines_of(STREAMS[name](DRAFT + "d" * 50, FINAL + "f" * 200))
+    output = tmp_path / "stdout"
+    output.write_text("\n".join([draft, *final, ""]))
+    for limit in range(40, output.stat().st_size + 10, 7):
+        answer = read(name, read_text(output, limit=limit))
+        assert isinstance(answer, AgentFailure) or answer.text.startswith(FINAL), limit
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_final_message_that_is_repeated_is_one_message(name: str) -> None:
+    events = STREAMS[name](DRAFT, FINAL, FINAL)
+    if name in RESULTS:
+        events = [*events, events[-1]]
+    reply = read(name, "\n".join(lines_of(events)))
+
+    assert isinstance(reply, AgentReply) and reply.text == FINAL
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_reviewer_with_two_different_results_has_no_answer_and_an_author_reports_last(name: str) -> None:
+    both = "\n".join(lines_of([STREAMS[name](FINAL)[-1], STREAMS[name](DRAFT)[-1]]))
+    refused, taken = read(name, both), read(name, both, role="implement")
+
+    assert isinstance(refused, AgentFailure) and "2 different results" in refused.what
+    assert isinstance(taken, AgentReply) and taken.text == DRAFT
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "aider"])
+def test_what_the_real_program_printed_is_still_read_with_separators_between(name: str) -> None:
+    for case in ("implement", "review"):
+        plain = AGENTS[name].read(spoken(name, case))
+        told = spoken(name, case)
+        noisy = AGENTS[name].read(spoken(name, case, stdout=told.stdout.replace("\n", "\r\n\u2028\n")))
+        assert isinstance(plain, AgentReply) and isinstance(noisy, AgentReply) and plain.text == noisy.text
+
+
+def test_aiders_answer_keeps_what_follows_a_separator() -> None:
+    chat = "#### Review it.\nIt is wrong:\u2028> quoted\u2028and more.\n\n> Tokens: 10 sent, 5 received.\n"
+    reply = AGENTS["aider"].read(Spoken(0, None, "exit", "", "", "review", files={"chat.md": chat}))
+
+    assert isinstance(reply, AgentReply) and reply.text == "It is wrong:\u2028> quoted\u2028and more."
+
+
+@given(st.text(max_size=200))
+def test_no_text_raises_and_every_object_stands_on_one_line(text: str) -> None:
+    found = read_events(text)
+
+    assert len(found.events) <= text.count("\n") + 1
+    assert all(0 <= gap <= len(found.events) for gap in found.gaps)
