@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from testing.lab import APPROVE, Lab
@@ -71,3 +72,28 @@ def test_what_changes_in_the_users_own_checkout_while_an_agent_runs_is_told_and_
     (finding,) = lab.show()["findings"]
     assert (finding["category"], finding["severity"], finding["title"]) == ("guard", "warning", told)
     assert lab.task()["status"] == "verified" and (lab.repo.path / "app.py").read_text() == "mine now\n"
+
+
+def test_a_new_file_that_shadows_the_test_runner_blocks(tmp_path: Path) -> None:
+    shadow = (
+        'pathlib.Path("pytest.py").write_text("raise SystemExit(0)\\n")\napp.write_text(app.read_text() + "y = 1\\n")'
+    )
+    lab = Lab.make(tmp_path, author=shadow, judge=APPROVE)
+    lab.add()
+    lab.burnish("run", code=1)
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "guard")
+    (finding,) = lab.show()["findings"]
+    assert (finding["rule"], finding["severity"], finding["file"]) == ("guard/shadowing", "error", "pytest.py")
+
+
+def test_a_suite_whose_number_of_tests_becomes_unknown_blocks(tmp_path: Path) -> None:
+    """The author's change keeps the exit code and loses the report."""
+    quiet = 'pathlib.Path("suite.sh").write_text("exit 0\\n")'
+    lab = Lab.make(tmp_path, author=quiet, judge=APPROVE, extra="checks: {test: sh suite.sh, lint: null}\n")
+    suite = f"exec {sys.executable} -m pytest -q -p no:cacheprovider test_app.py\n"
+    lab.repo.commit({"suite.sh": suite, "test_app.py": "def test_it():\n    assert True\n"}, "suite")
+    lab.add()
+    lab.burnish("run", code=1)
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "guard")
+    (finding,) = lab.show()["findings"]
+    assert finding["severity"] == "error" and "unknown: 1 → ?" in finding["title"]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from burnish.checks.guard_places import Parts, is_judge, is_shared, is_tooling, judge_parts, substance, tooling_parts
+from burnish.checks.guard_shadowing import REASON as SHADOWING
+from burnish.checks.guard_shadowing import shadowing
 from burnish.checks.guard_tests import is_test_path
 from burnish.checks.guard_thinning import thinning
 from burnish.core.change import Change, ChangedFile
@@ -32,6 +34,7 @@ def guard(
     levels: Mapping[str, str],
     agent_files: Collection[str],
     own_paths: Collection[str] = (),
+    installed: Collection[str] = (),
 ) -> tuple[Remark, ...]:
     """What of this change makes it easier to pass rather than better. `agent_files`: patterns, see `is_named`."""
     severities = {name: Severity(level) for name, level in levels.items() if level != "off"}
@@ -40,8 +43,12 @@ def guard(
         for loss in thinning(change, comparisons, old_text, new_text):
             found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
             remarks.append(_at(found, loss.file, loss.line, loss.quote))
+    shadows = dict(shadowing(change.files, old_text, new_text, installed)) if "judge" in severities else {}
+    for file, title in shadows.items():
+        found = replace(_remark("judge", severities["judge"], title, SHADOWING), rule="guard/shadowing")
+        remarks.append(_at(found, file.path, *_place(file)))
     for file in change.files:
-        if file.path in own_paths and (file.old_path is None or file.old_path in own_paths):
+        if file in shadows or (file.path in own_paths and (file.old_path is None or file.old_path in own_paths)):
             continue
         for kind, title, line, quote in _touched(file, old_text, new_text, agent_files):
             if kind in severities:

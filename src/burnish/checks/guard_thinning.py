@@ -43,7 +43,8 @@ def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text
     deleted = [] if as_many else list(_deleted(tested))
     skipped = list(_skipped(tested))
     asserted = list(_asserted(tested, as_many=as_many, deleted=bool(deleted)))
-    return [*deleted, *skipped, *asserted, *_by_count(counted, deleted=bool(deleted), skipped=bool(skipped))]
+    by_count = _by_count(counted, deleted=bool(deleted), skipped=bool(skipped))
+    return [*deleted, *skipped, *asserted, *by_count, *_uncounted(comparisons)]
 
 
 def _seen(file: ChangedFile, old_text: Text, new_text: Text) -> _Tested | None:
@@ -89,6 +90,20 @@ def _by_count(counted: list[tuple[Counts, Counts]], *, deleted: bool, skipped: b
                 f"More tests are skipped than before: {before.skipped} → {now.skipped}",
                 f"At the base {before.skipped} of {before.total} tests were skipped or expected to fail, "
                 f"now {now.skipped} of {now.total}.",
+            )
+
+
+def _uncounted(comparisons: tuple[Comparison, ...]) -> Iterator[Loss]:
+    """A check that had a report of its tests at the base and has none now, and does not fail for another reason."""
+    for comparison in comparisons:
+        before, now = comparison.baseline, comparison.report
+        if before is None or not before.counts or not before.counts.total or now.counts is not None:
+            continue
+        if not comparison.broken and not comparison.new and now.status is not CheckStatus.ERROR:
+            yield Loss(
+                f"The number of tests in `{now.name}` is unknown: {before.counts.total} → ?",
+                f"At the base the report of `{now.command}` listed {before.counts.total} tests; now there is no report "
+                "that can be read, so that nothing shows that any test was run.",
             )
 
 

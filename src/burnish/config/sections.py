@@ -131,8 +131,14 @@ class Step(v.Section):
 
 
 class GuardSettings(v.Section):
-    thinning: v.Guard = Field(default="error", description="fewer tests, new skips, deleted assertions")
-    judge: v.Guard = Field(default="error", description="burnish settings, prompts, context files changed")
+    thinning: v.Guard = Field(
+        default="error", description="fewer tests, an unknown number of tests, new skips, deleted assertions"
+    )
+    judge: v.Guard = Field(
+        default="error",
+        description="burnish settings, prompts, context files changed; a new file that shadows the test runner, "
+        "the standard library or an installed package",
+    )
     tooling: v.Guard = Field(
         default="warning", description="test, lint, coverage or CI settings and `conftest.py` changed"
     )

@@ -12,6 +12,7 @@ from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
 from burnish.checks.guard import guard, reads
+from burnish.checks.guard_shadowing import installed_modules, related_paths
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest
@@ -135,8 +136,9 @@ class TaskChecks:
     ) -> tuple[Remark, ...]:
         files = [file for file in change.files if reads(file)]
         # one call of git for all old files, one for all new
-        before = texts(old, [f.old_path or f.path for f in files if f.status != "A"])
-        after = texts(new, [f.path for f in files if f.status != "D"])
+        related = [path for file in change.files for path in related_paths(file)]
+        before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related])
+        after = texts(new, [*(f.path for f in files if f.status != "D"), *related])
         return guard(
             change,
             comparisons=comparisons,
@@ -144,6 +146,7 @@ class TaskChecks:
             new_text=after.get,
             levels=levels,
             agent_files=PROJECT_FILES,
+            installed=installed_modules((self.checkout,)),
         )
 
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
