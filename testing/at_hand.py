@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from burnish.web.app import routes
 from burnish.web.door import Door, hosts_of
 from burnish.web.guard import Guard
+from burnish.web.login_codes import LoginCodes
 from burnish.web.sessions import Session, Sessions
 from burnish.wiring.house import House
 from testing.lab import Lab
@@ -66,7 +67,8 @@ def at_hand(lab: Lab) -> Iterator[AtHand]:
         door = Door(
             TOKEN, hosts_of(["127.0.0.1", "localhost", "::1"], PORT), f"burnish_{PORT}", sessions.knows, sessions.owns
         )
-        app = routes(house, door, sessions)
+        codes = LoginCodes()
+        app = routes(house, door, sessions, codes)
         guarded = Guard(app, door)
         try:
             with TestClient(guarded, base_url=f"http://{HOST}") as client:

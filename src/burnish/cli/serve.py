@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +13,7 @@ from burnish.cli.paint import say, say_json, tell
 from burnish.cli.session import AsJson
 
 if TYPE_CHECKING:
+    from burnish.web.login_codes import LoginCodes
     from burnish.web.server import Address
 
 
@@ -18,6 +21,9 @@ def serve(
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option("--port", min=0, max=65535, metavar="PORT", help="4270 if it is free, else any.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option("--token-file", metavar="FILE", help="Take the token from FILE (-: standard input).")
     ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     as_json: AsJson = False,
@@ -31,14 +37,31 @@ def serve(
 
     refuse_inside_phase()
 
-    def ready(address: Address) -> None:
+    def ready(address: Address, codes: LoginCodes) -> None:
         if as_json:
             say_json({"url": address.url, "token": address.token, "login": address.with_token, "pid": os.getpid()})
         else:
             say(address.with_token)
-            tell("Ctrl-C stops it. Whoever has this address can do what you can.")
+        sys.stdout.flush()  # a file or a pipe gets it now, not when the server ends
+        if not as_json:
+            tell("Ctrl-C stops it. Anyone with this URL has full access.")
         if open_browser:
-            typer.launch(address.with_token)
+            _open(address.with_code(codes.issue()))
 
-    serve_until_stopped(host, port, env=os.environ, ready=ready)
+    serve_until_stopped(host, port, token=_token(host, token_file), ready=ready)
     tell("Stopped. What was running goes on with the next `burnish serve` or `burnish run`.")
+
+
+def _token(host: str, file: str | None) -> str:
+    from burnish.web.server import TOKEN, read_token, token_for
+
+    # taken out, so that no process that is started from here inherits it
+    from_environment = os.environ.pop(TOKEN, "")
+    if file is not None:
+        return token_for(host, read_token(file), f"--token-file {file}")
+    return token_for(host, from_environment)
+
+
+def _open(url: str) -> None:
+    """In a thread: some browsers are waited for, and the server has to answer them meanwhile."""
+    threading.Thread(target=typer.launch, args=(url,), daemon=True).start()

@@ -17,6 +17,7 @@ from burnish.web.asciijson import AsciiJson
 from burnish.web.door import Door
 from burnish.web.guard import Asgi, Guard
 from burnish.web.hub import Hub
+from burnish.web.login_codes import LoginCodes
 from burnish.web.problems import install
 from burnish.web.sessions import Sessions
 from burnish.wiring.house import House
@@ -24,12 +25,12 @@ from burnish.wiring.house import House
 STATIC = Path(__file__).with_name("static")
 
 
-def create(house: House, door: Door, sessions: Sessions) -> Asgi:
+def create(house: House, door: Door, sessions: Sessions, codes: LoginCodes) -> Asgi:
     """Everything that a request can reach."""
-    return Guard(routes(house, door, sessions), door)
+    return Guard(routes(house, door, sessions, codes), door)
 
 
-def routes(house: House, door: Door, sessions: Sessions) -> FastAPI:
+def routes(house: House, door: Door, sessions: Sessions, codes: LoginCodes) -> FastAPI:
     hub = Hub(lambda: house.store.version)
 
     @asynccontextmanager
@@ -52,6 +53,7 @@ def routes(house: House, door: Door, sessions: Sessions) -> FastAPI:
         default_response_class=AsciiJson,
     )
     app.state.house, app.state.hub, app.state.door, app.state.sessions = house, hub, door, sessions
+    app.state.login_codes = codes
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     install(app)
     for router in (login.router, socket.router, *api.routers(), *pages.routers()):

@@ -1,4 +1,4 @@
-"""A browser shows the token once, and gets a cookie to look with and a key to act with."""
+"""A browser presents the token or a one-time code, and gets a cookie to look with and a key to act with."""
 
 from __future__ import annotations
 
@@ -6,22 +6,42 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from burnish.web.door import LOGIN, STRANGER, Door, same
+from burnish.web.login_codes import LoginCodes
 from burnish.web.pages.rendering import page
-from burnish.web.sessions import SECONDS, Sessions
+from burnish.web.sessions import SECONDS, Session, Sessions
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get(LOGIN)
-def login(request: Request, token: str = "") -> Response:
+def login(request: Request, token: str = "", code: str = "") -> Response:
     door: Door = request.app.state.door
     sessions: Sessions = request.app.state.sessions
-    if not same(token, door.token):
-        if request.state.via == "web":
-            return RedirectResponse("/", 303)
+    session = sessions.begin() if same(token, door.token) else _exchange(code, request)
+    if session is None and request.state.via == "web":
+        # this browser is logged in already: it has opened the address once more
+        return RedirectResponse("/", 303)
+    if session is None:
         return page(request, "problem.html.j2", status=401, what=STRANGER.what, hint=STRANGER.hint, bare=True)
-    session = sessions.begin()
     # The key goes into the page's own storage, which another port cannot read, and into no other page.
     answer = page(request, "login.html.j2", key=session.key, bare=True)
     answer.set_cookie(door.cookie_name, session.cookie, max_age=SECONDS, httponly=True, samesite="strict", path="/")
     return answer
+
+
+def _exchange(code: str, request: Request) -> Session | None:
+    """The session for a one-time code. A used code ends the session it gave, except the sender's own."""
+    sessions: Sessions = request.app.state.sessions
+    codes: LoginCodes = request.app.state.login_codes
+    own = request.cookies.get(request.app.state.door.cookie_name)
+    begun: list[Session] = []
+
+    def begin() -> str:
+        begun.append(sessions.begin())
+        return begun[0].cookie
+
+    def end(cookie: str) -> None:
+        if cookie != own:
+            sessions.end(cookie)
+
+    return begun[0] if code and codes.redeem(code, begin, end) else None

@@ -11,8 +11,10 @@ import os
 import secrets
 import signal
 import socket
+import stat
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.proc.folders import private_folder
 from burnish.web.door import Door, hosts_of
+from burnish.web.login_codes import LoginCodes
 from burnish.web.sessions import Sessions
 from burnish.wiring.house import House
 
@@ -47,12 +50,16 @@ class Address:
     def with_token(self) -> str:
         return f"{self.url}/login?token={self.token}"
 
+    def with_code(self, code: str) -> str:
+        return f"{self.url}/login?code={code}"
 
-def serve(
-    host: str, port: int | None, *, env: Mapping[str, str], ready: Callable[[Address], None], house: House | None = None
-) -> None:
+
+# Called once the server answers, with its address and what issues codes for a browser.
+Ready = Callable[[Address, LoginCodes], None]
+
+
+def serve(host: str, port: int | None, *, token: str, ready: Ready, house: House | None = None) -> None:
     """Blocks until it is asked to stop; what runs is ended and goes on with the next start."""
-    token = token_for(host, env)
     house = house or House.here()
     try:
         with _only_one(house.home) as tell, _bound(host, port) as listening:
@@ -63,7 +70,7 @@ def serve(
         house.close()
 
 
-def _serve(house: House, address: Address, listening: socket.socket, ready: Callable[[Address], None]) -> None:
+def _serve(house: House, address: Address, listening: socket.socket, ready: Ready) -> None:
     import uvicorn
 
     from burnish.web.app import create
@@ -71,7 +78,8 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Call
     # a client that is gone is no news, and whoever started us may not read what we print
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     sessions = Sessions(house.home / "serve" / "sessions.json")
-    app = create(house, door_for(address, sessions), sessions)
+    codes = LoginCodes()
+    app = create(house, door_for(address, sessions), sessions, codes)
     settings = uvicorn.Config(
         app,
         log_level="error",
@@ -88,7 +96,7 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Call
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                ready(address)
+                ready(address, codes)
 
     server = Announced(settings)
     try:
@@ -130,21 +138,37 @@ def door_for(address: Address, sessions: Sessions) -> Door:
     )
 
 
-def token_for(host: str, env: Mapping[str, str]) -> str:
-    """A new one for each start; whoever opens the door to other machines brings a token of their own."""
-    given = env.get(TOKEN, "")
+def token_for(host: str, given: str = "", source: str = TOKEN) -> str:
+    """The token that the user set, from `source`; else a new one for each start, on a loopback address only."""
     plain = given.isascii() and given.replace("-", "").replace("_", "").isalnum()
     if given and not (plain and len(given) >= SHORTEST):
         raise BadInput(
-            f"{TOKEN} is too short or has other signs than letters, digits, - and _.",
-            hint=f"At least {SHORTEST} of them, e.g. {TOKEN}=$(openssl rand -hex 24)",
+            f"The token in {source} is too short or has other characters than letters, digits, - and _.",
+            hint=f"Use at least {SHORTEST} of them, e.g. openssl rand -hex 24",
         )
     if not given and not _is_loopback(host):
         raise BadInput(
             f"--host {host} lets other machines in, and no token is set.",
-            hint=f"Set one yourself: {TOKEN}=… burnish serve --host {host}",
+            hint=f"Write one to a file and name it: burnish serve --host {host} --token-file FILE (or set {TOKEN})",
         )
     return given or secrets.token_urlsafe(24)
+
+
+def read_token(file: str) -> str:
+    """The first line of a file that only its owner can read, or of standard input (`-`)."""
+    try:
+        if file == "-":
+            return sys.stdin.readline().strip()
+        with Path(file).expanduser().open(encoding="ascii", errors="replace") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            if stat.S_ISREG(mode) and mode & 0o077:
+                raise BadInput(f"{file} can be read by other users.", hint=f"Make it private: chmod 600 {file}")
+            token = opened.readline(1000).strip()
+    except OSError as error:
+        raise BadInput(f"The token file {file} cannot be read: {error.strerror}.", hint="Name another one.") from error
+    if not token:
+        raise BadInput(f"The token file {file} is empty.", hint=f"Write a token to it: openssl rand -hex 24 > {file}")
+    return token
 
 
 def _is_loopback(host: str) -> bool:

@@ -45,6 +45,11 @@ class Sessions:
             self._save()
         return session
 
+    def end(self, cookie: str) -> None:
+        with self._guard:
+            if self._known.pop(_hash(cookie), None):
+                self._save()
+
     def knows(self, cookie: str) -> bool:
         found = self._known.get(_hash(cookie))
         return found is not None and self._clock() - found[1] < SECONDS
