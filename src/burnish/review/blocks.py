@@ -19,9 +19,18 @@ _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
 _MARGIN = re.compile(r"[>\s]*")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_WRAPPER = re.compile(
-    r"<(?P<end>/?)(?P<tag>pre|blockquote|script|style|textarea|template|xmp|del)(?=[\s/>])", re.IGNORECASE
+_TAG = re.compile(
+    r"""<(?P<end>/?)(?P<name>[a-z][a-z0-9:-]{0,30})(?P<rest>(?:[^<>"']|"[^"\n]{0,300}"|'[^'\n]{0,300}'){0,300})""", re.I
 )
+# Elements that quote, strike out, fold away or do not show what they hold.
+_HIDING = frozenset(
+    "applet audio blockquote canvas cite code datalist del details dialog frameset head iframe kbd listing math meter"
+    " noembed noframes noscript plaintext pre progress q rp s samp script select strike style svg template textarea"
+    " title tt video xmp".split()
+)
+_HIDING_ATTRIBUTE = re.compile(r"(?:^|[\s/\"'])(?:hidden|inert|style|class|aria-hidden)(?=$|[\s/=])", re.I)
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_STRIKE = re.compile(r"(?<!~)~~(?!~)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +112,24 @@ def _wrapped_in(tokens: list[Token], lines: list[str], start: int) -> str:
     comments = re.split(r"<!--", before)
     if len(comments) > 1 and "-->" not in comments[-1]:
         return "a comment"
-    open_tags: dict[str, int] = {}
-    for found in _WRAPPER.finditer(re.sub(r"<!--.*?-->", "", before, flags=re.DOTALL)):
-        tag = found["tag"].lower()
-        open_tags[tag] = max(0, open_tags.get(tag, 0) + (-1 if found["end"] else 1))
-    return next((f"<{tag}>" for tag, count in open_tags.items() if count), "")
+    plain = re.sub(r"<!--.*?-->", "", before, flags=re.DOTALL)
+    if len(_STRIKE.findall(plain)) % 2:
+        return "struck-out text"
+    return _open_element(plain)
+
+
+def _open_element(text: str) -> str:
+    """An element that hides what it holds and is open at the end of the text, if any."""
+    # Per name whether each open one hides. An end tag of another name closes nothing: browsers disagree with it too.
+    opened: dict[str, list[bool]] = {}
+    for tag in _TAG.finditer(text):
+        name = tag["name"].lower()
+        if tag["end"]:
+            opened.get(name, [False])[-1:] = []
+        elif name not in _VOID:
+            hides = name in _HIDING or _HIDING_ATTRIBUTE.search(tag["rest"]) is not None
+            opened.setdefault(name, []).append(hides)
+    return next((f"<{name}>" for name, flags in opened.items() if any(flags)), "")
 
 
 def _prose(tokens: list[Token], lines: list[str], start: int) -> str:
@@ -118,6 +140,15 @@ def _prose(tokens: list[Token], lines: list[str], start: int) -> str:
             for index in range(token.map[0], min(token.map[1], start)):
                 kept[index] = ""
     return _CODE_SPAN.sub("", "\n".join(kept))
+
+
+def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
+    """The prose before and after the one block ```` ```word … ````, line by line."""
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    fences = [t for t in _parser().parse(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
+    start, end = (fences[0].map if fences else None) or (0, 0)
+    lines = prose_lines(text)
+    return lines[:start], lines[end:]
 
 
 def prose_lines(text: str) -> list[str]:

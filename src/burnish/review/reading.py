@@ -28,6 +28,8 @@ _SCALES = {
     "info": "info information informational low trivial nit nitpick note suggestion p3 p4 could style",
 }
 _SEVERITIES = {word: Severity(name) for name, words in _SCALES.items() for word in words.split()}
+# Markdown and punctuation around a word; nothing is taken out of its middle.
+_AROUND_WORDS = " \t\r\n*_`'\"[](){}<>:;,.!"
 _CATEGORIES = {word.value: word for word in Category} | {
     "quality": Category.CODE,
     "codequality": Category.CODE,
@@ -73,7 +75,7 @@ def review_of(value: Any, reply: str, expect: Expect) -> Review | Unreadable:
 def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     top = _mapping(value, "the block")
     _note_extra(top, _KNOWN, "", notes)
-    verdict = _verdict(_text(top, "verdict"), notes)
+    verdict = _verdict(_word(top, "verdict"), notes)
     blocking = top.get("blocking")
     if blocking is not None and not isinstance(blocking, bool):
         raise _Wrong("`blocking` is neither true nor false")
@@ -93,7 +95,7 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
 def _verdict(word: str, notes: list[str]) -> Verdict:
     if word in _VERDICTS:
         return _VERDICTS[word]
-    plain = re.sub(r"[\s-]+", "_", word.strip().lower())
+    plain = re.sub(r"[\s-]+", "_", clean(word).strip().lower())
     # another spelling may ask for changes, but never approve
     if plain in _VERDICTS and plain != Verdict.APPROVED:
         notes.append(f"verdict written as {word[:40]!r}")
@@ -116,12 +118,12 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
     found: dict[str, Ruling] = {}
     for entry in _list(top, "prior"):
         one = _mapping(entry, "an entry of `prior`")
-        id_, word = _text(one, "id").strip(), _text(one, "state").strip().lower()
+        id_, word = _text(one, "id").strip(), _word(one, "state").strip(" \t\r\n").lower()
         if id_ not in expect.prior_ids and id_ not in expect.closed_ids:
             notes.append(f"prior names an unknown finding {id_[:20]!r}")
             continue
         if word not in _RULINGS:
-            notes.append(f"{id_}: unknown state {word[:20]!r} counts as open")
+            notes.append(f"{id_}: unknown state {clean(word)[:20]!r} counts as open")
         ruling = Ruling(id_, _RULINGS.get(word, RulingState.OPEN), _optional(one, "note", notes))
         if id_ in found and found[id_].state != ruling.state:
             notes.append(f"{id_} was ruled on twice, differently: it counts as open")
@@ -165,7 +167,7 @@ def remark(entry: Any, source: str, notes: list[str]) -> Remark:
     line, end_line = _lines(one, notes)
     return Remark(
         category=category(_text(one, "category"), notes),
-        severity=severity(_text(one, "severity"), notes),
+        severity=severity(_word(one, "severity"), notes),
         title=" ".join(title.split()),
         description=description,
         suggestion=_optional(one, "suggestion", notes),
@@ -180,11 +182,11 @@ def remark(entry: Any, source: str, notes: list[str]) -> Remark:
 
 
 def severity(word: str, notes: list[str]) -> Severity:
-    """Our scale, or another one mapped to it; what nobody knows is an error."""
-    plain_word = re.sub(r"[^a-z0-9-]", "", word.strip().lower())
+    """Our scale, or another one mapped to it; an unknown word is an error."""
+    plain_word = word.strip(_AROUND_WORDS).lower()
     mapped = _SEVERITIES.get(plain_word, Severity.ERROR)
     if plain_word != mapped:
-        notes.append(f"severity {word[:40]!r} counts as {mapped}")
+        notes.append(f"severity {clean(word)[:40]!r} counts as {mapped}")
     return mapped
 
 
@@ -266,6 +268,14 @@ def _text(one: dict[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise _Wrong(f"`{key}` is missing or not text")
     return clean(value)
+
+
+def _word(one: dict[str, Any], key: str) -> str:
+    """A word that decides something, before any cleaning: `appr\\x1b[0moved` is not `approved`."""
+    value = one.get(key)
+    if not isinstance(value, str):
+        raise _Wrong(f"`{key}` is missing or not text")
+    return value
 
 
 def _optional(one: dict[str, Any], key: str, notes: list[str]) -> str:
