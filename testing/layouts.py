@@ -13,6 +13,11 @@ def package(scripts: dict[str, str] | None = None, **more: Any) -> str:
     return json.dumps({"name": "x", "scripts": scripts or {}, **more})
 
 
+VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore && "
+PIP = VENV + ".venv/bin/python -m pip install -q"
+PIP_WITH_GROUPS = PIP + " 'pip>=25.1' && .venv/bin/python -m pip install -q"
+
+
 TEST = "def test_add():\n    assert True\n"
 UNIT = "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_a(self): ...\n"
 
@@ -28,11 +33,8 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"checks.test": ("python", "-m", "unittest", "discover")},
     ),
     "unittest run by a declared pytest": (
-        {"tests/test_app.py": UNIT, "requirements.txt": "pytest\n", ".gitignore": ".venv/\n"},
-        {
-            "checks.test": PYTEST,
-            "workspace.setup": "python3 -m venv .venv && .venv/bin/python -m pip install -q -r requirements.txt",
-        },
+        {"tests/test_app.py": UNIT, "requirements.txt": "pytest\n"},
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -r requirements.txt"},
     ),
     "django": (
         {"manage.py": "", "shop/tests.py": "from django.test import TestCase\n"},
@@ -56,15 +58,19 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "poetry": (
         {"pyproject.toml": "[tool.poetry]\n[tool.pytest.ini_options]\n", "test_a.py": TEST},
-        {"checks.test": "poetry run pytest -q", "workspace.setup": "poetry install"},
+        {
+            "checks.test": "poetry run pytest -q",
+            "workspace.setup": "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install "
+            "&& poetry run python -m pip install -q pytest",
+        },
     ),
     "pdm": (
-        {"pdm.lock": "", "pyproject.toml": "", "test_a.py": TEST},
+        {"pdm.lock": "", "pyproject.toml": "[tool.pdm.dev-dependencies]\ntest = ['pytest']\n", "test_a.py": TEST},
         {"checks.test": "pdm run pytest -q", "workspace.setup": "pdm install"},
     ),
     "pipenv": (
         {"Pipfile": "[dev-packages]\npytest = '*'\n", "test_a.py": UNIT},
-        {"checks.test": "pipenv run pytest -q", "workspace.setup": "pipenv sync --dev"},
+        {"checks.test": "pipenv run pytest -q", "workspace.setup": "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"},
     ),
     "a package of its own": (
         {
@@ -72,22 +78,152 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "src/x/a.py": "",
             "tests/test_a.py": TEST,
         },
-        {
-            "checks.test": PYTEST,
-            "workspace.setup": "python3 -m venv .venv && echo '*' > .venv/.gitignore && "
-            ".venv/bin/python -m pip install -q -e '.[dev]'",
-        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e '.[dev]'"},
     ),
     "requirements without pytest": (
-        {"requirements.txt": "flask\n", "requirements-dev.txt": "black\n", "test_a.py": TEST, ".gitignore": "venv"},
-        {
-            "checks.test": PYTEST,
-            "workspace.setup": "python3 -m venv .venv && .venv/bin/python -m pip install -q "
-            "-r requirements-dev.txt -r requirements.txt pytest",
-        },
+        {"requirements.txt": "flask\n", "requirements-dev.txt": "black\n", "test_a.py": TEST},
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -r requirements-dev.txt -r requirements.txt pytest"},
     ),
     "ruff and flake8": ({"ruff.toml": "", ".flake8": "", "a.py": ""}, {"checks.lint": RUFF}),
     "flake8": ({"setup.cfg": "[flake8]\n", "a.py": ""}, {"checks.lint": ("python", "-m", "flake8")}),
+    "flake8 that nothing installs": (
+        {"setup.cfg": "[flake8]\n", "requirements.txt": "flask\n", "a.py": ""},
+        {"workspace.setup": f"{PIP} -r requirements.txt"},
+    ),
+    "settings for pytest declare no pytest": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n[tool.pytest.ini_options]\n',
+            "src/x/a.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e . pytest"},
+    ),
+    "a dependency group and features": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n[project.optional-dependencies]\n'
+            'fast = ["orjson"]\ndocs = ["sphinx"]\n[dependency-groups]\ndev = ["pytest>=8", "mypy"]\n'
+            "[tool.pytest.ini_options]\n",
+            "src/x/a.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP_WITH_GROUPS} -e '.[fast]' --group dev"},
+    ),
+    "a group that includes another": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\n[dependency-groups]\nbase = ["pytest"]\n'
+            'ci = [{include-group = "base"}]\n',
+            "src/x/a.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP_WITH_GROUPS} -e . --group base"},
+    ),
+    "tests in a group that uv leaves out": (
+        {
+            "uv.lock": "",
+            "pyproject.toml": '[project]\nname = "x"\n[dependency-groups]\ntests = ["pytest"]\n'
+            'lint = ["ruff"]\ncov = [{include-group = "tests"}, "coverage"]\n[tool.ruff]\n',
+            "tests/test_a.py": TEST,
+        },
+        {
+            "checks.test": "uv run --no-sync pytest -q",
+            "checks.lint": RUFF,
+            "workspace.setup": "uv sync --group tests",
+        },
+    ),
+    "groups that uv installs by default": (
+        {
+            "uv.lock": "",
+            "pyproject.toml": '[project]\nname = "x"\n[dependency-groups]\ntests = ["pytest"]\n'
+            '[tool.uv]\ndefault-groups = ["tests"]\n',
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": "uv run --no-sync pytest -q", "workspace.setup": "uv sync"},
+    ),
+    "uv without pytest": (
+        {"uv.lock": "", "pyproject.toml": '[project]\nname = "x"\n', "tests/test_a.py": TEST},
+        {"checks.test": "uv run --no-sync pytest -q", "workspace.setup": "uv sync && uv pip install pytest"},
+    ),
+    "an optional group of poetry": (
+        {
+            "poetry.lock": "",
+            "pyproject.toml": '[tool.poetry]\nname = "x"\n[tool.poetry.group.test]\noptional = true\n'
+            '[tool.poetry.group.test.dependencies]\npytest = "^8"\n',
+            "tests/test_a.py": TEST,
+        },
+        {
+            "checks.test": "poetry run pytest -q",
+            "workspace.setup": "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install --with test",
+        },
+    ),
+    "requirements that install the project": (
+        {
+            "requirements.txt": "-e .[cli]\npytest==8.0\ntrustme==1.2\n",
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["anyio"]\n[project.optional-dependencies]\n'
+            'cli = ["click"]\n[tool.pytest.ini_options]\naddopts = "-rxXs"\n',
+            "x/a.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -r requirements.txt"},
+    ),
+    "a folder of requirements": (
+        {
+            "setup.py": "from setuptools import setup\nsetup(install_requires=['six'])\n",
+            "requirements/base.txt": "six\n",
+            "requirements/test.txt": "-r base.txt\npytest\n",
+            "requirements/docs.txt": "sphinx\n",
+            "x.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -r requirements/test.txt -e ."},
+    ),
+    "extras in setup.py": (
+        {
+            "setup.py": "from setuptools import setup\nEXTRAS = {'docs': ['sphinx'], 'testing': ['pytest-cov']}\n"
+            "setup(name='x', extras_require=EXTRAS)\n",
+            "x.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e '.[testing]'"},
+    ),
+    "what tox installs": (
+        {
+            "setup.cfg": "[metadata]\nname = x\n[options]\ninstall_requires =\n    cfgv\n",
+            "setup.py": "from setuptools import setup\nsetup()\n",
+            "tox.ini": "[tox]\nenvlist = py\n[testenv]\ndeps =\n    pytest>=7\n    py311: old\n    re-assert\n"
+            "commands = pytest\n",
+            "x.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e . 'pytest>=7' re-assert"},
+    ),
+    "what nox installs": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n',
+            "noxfile.py": "import nox\n@nox.session\ndef tests(session):\n"
+            "    session.install('-e', '.', 'pytest', 'pretend')\n    session.run('pytest')\n",
+            "x.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e . pytest pretend"},
+    ),
+    "an environment of hatch": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n[tool.hatch.envs.default]\n'
+            'dependencies = ["pytest", "trio", "{root:uri}/other"]\n',
+            "x.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e . pytest trio"},
+    ),
+    "plugins that the settings of pytest need": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n[tool.pytest.ini_options]\n'
+            'addopts = ["--cov=x", "-n", "auto"]\n',
+            "x.py": "",
+            "tests/test_a.py": TEST,
+        },
+        {"checks.test": PYTEST, "workspace.setup": f"{PIP} -e . pytest pytest-cov pytest-xdist"},
+    ),
     "tox alone": ({"tox.ini": "[tox]\n", "a.py": ""}, {"checks.test": "tox -q"}),
     "nox alone": ({"noxfile.py": "import nox\n"}, {"checks.test": "nox"}),
     "a script that only has the name": ({"test_data.py": "x = 1\n"}, {}),
@@ -96,7 +232,10 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 
 NODE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "npm": (
-        {"package.json": package({"test": "jest", "lint": "eslint ."}), "package-lock.json": "{}"},
+        {
+            "package.json": package({"test": "jest", "lint": "eslint ."}, devDependencies={"eslint": "9"}),
+            "package-lock.json": "{}",
+        },
         {"checks.test": "npm test", "checks.lint": "npm run lint", "workspace.setup": "npm ci"},
     ),
     "npm without a lock": (
@@ -175,7 +314,7 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "gradle": ({"build.gradle.kts": "", "gradlew": "", "app/build.gradle.kts": ""}, {"checks.test": "./gradlew test"}),
     "gradle of the machine": ({"settings.gradle": ""}, {"checks.test": "gradle test"}),
     "rspec": (
-        {"Gemfile": "", ".rspec": "", ".rubocop.yml": ""},
+        {"Gemfile": "gem 'rubocop'\n", ".rspec": "", ".rubocop.yml": ""},
         {"checks.test": "bundle exec rspec", "checks.lint": "bundle exec rubocop", "workspace.setup": "bundle install"},
     ),
     "rspec without a Gemfile": ({"Rakefile": "", "spec/a_spec.rb": ""}, {"checks.test": "rspec"}),
@@ -207,7 +346,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "api/pyproject.toml": "[tool.ruff]\n",
             "api/app.py": "",
             "api/tests/test_a.py": TEST,
-            "web/package.json": package({"test": "jest", "lint": "eslint"}),
+            "web/package.json": package({"test": "jest", "lint": "eslint"}, devDependencies={"eslint": "9"}),
             "web/package-lock.json": "",
             "web/a.ts": "",
             "web/b.ts": "",
@@ -224,7 +363,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "two set-ups": (
         {
             "uv.lock": "",
-            "pyproject.toml": "",
+            "pyproject.toml": "[dependency-groups]\ndev = ['pytest']\n",
             "test_a.py": TEST,
             "my web/package.json": package({"test": "jest"}),
             "my web/yarn.lock": "",
@@ -266,13 +405,12 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
     ),
     "requirements make a project where nothing else does": (
-        {"svc/requirements.txt": "pytest\n", "svc/.gitignore": "venv", "svc/test_a.py": TEST, "go.mod": ""},
+        {"svc/requirements.txt": "pytest\n", "svc/test_a.py": TEST, "go.mod": ""},
         {
             "checks.test": "go test ./...",
             "checks.extra.svc-test": "cd svc && python3 -m pytest -q",
             "checks.lint": "go vet ./...",
-            "workspace.setup": "cd svc && python3 -m venv .venv && "
-            ".venv/bin/python -m pip install -q -r requirements.txt",
+            "workspace.setup": f"cd svc && {PIP} -r requirements.txt",
         },
     ),
     "examples and fixtures are no part of it": (
@@ -281,6 +419,25 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "examples/web/package.json": package({"test": "jest"}),
             "tests/fixtures/pyproject.toml": "[tool.pytest.ini_options]\n",
             "tests/fixtures/a.py": "",
+        },
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
+    ),
+    "resources of the tests are no part of it": (
+        {
+            "go.mod": "",
+            "testing/resources/hooks_repo/setup.py": "from setuptools import setup\nsetup()\n",
+            "testing/resources/hooks_repo/tests/test_a.py": TEST,
+            "src/test-data/app/package.json": package({"test": "jest"}),
+            "{{cookiecutter.name}}/pyproject.toml": "[tool.pytest.ini_options]\n",
+            "{{cookiecutter.name}}/a.py": "",
+        },
+        {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
+    ),
+    "a part without checks needs no set-up": (
+        {
+            "go.mod": "",
+            "backend/pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n',
+            "backend/src/x/a.py": "",
         },
         {"checks.test": "go test ./...", "checks.lint": "go vet ./..."},
     ),

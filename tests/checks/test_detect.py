@@ -4,7 +4,9 @@ import time
 
 import pytest
 
-from burnish.checks.detect import PYTEST, RUFF, detect
+from burnish.checks.detect import detect
+from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Surroundings
+from testing.layouts import package
 
 
 def found(files: dict[str, str]) -> dict[str, object]:
@@ -19,15 +21,37 @@ def found(files: dict[str, str]) -> dict[str, object]:
         {"setup.cfg": "[tool:pytest]\n"},
         {"tox.ini": "[tox]\n[pytest]\n"},
         {"src/conftest.py": ""},
-        {"tests/test_a.py": ""},
-        {"pkg/tests/deep/a_test.py": ""},
+        {"pkg/tests/deep/a_test.py": "async def test_a(): pass\n"},
         {"test_a.py": "def test_a(): pass\n"},
+        {"test_a.py": "class TestA:\n    def test_a(self): pass\n"},
         {"test_a.py": "import pytest\n"},
-        {"test_a.py": "class A(unittest.TestCase): ...\n"},
     ],
 )
 def test_pytest_is_found(files: dict[str, str]) -> None:
-    assert found(files) == {"test": PYTEST}
+    assert found({"app.py": "", **files}) == {"test": PYTEST}
+
+
+def test_auto_finds_what_init_writes_in_every_language_and_every_part() -> None:
+    files = {
+        "go.mod": "",
+        "a.go": "",
+        ".golangci.yml": "",
+        "web/package.json": package({"test": "jest"}),
+        "web/package-lock.json": "",
+    }
+    assert found(files) == {
+        "test": "go test ./...",
+        "lint": "golangci-lint run",
+        "web-test": "cd web && npm test",
+    }
+
+
+def test_a_linter_that_is_not_installed_is_left_out() -> None:
+    bare = Surroundings(has_program=lambda name: False)
+    go = {"go.mod": "", ".golangci.yml": ""}
+    assert {s.name: s.command for s in detect(go, go.get, bare)} == {"test": "go test ./...", "lint": "go vet ./..."}
+    rust = {"Cargo.toml": ""}
+    assert [s.name for s in detect(rust, rust.get, bare)] == ["test"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +80,7 @@ def test_nothing_is_found_where_there_is_nothing(files: dict[str, str]) -> None:
     ],
 )
 def test_ruff_is_found_by_its_settings(files: dict[str, str]) -> None:
-    assert found(files) == {"lint": RUFF}
+    assert found({"app.py": "", **files}) == {"lint": RUFF}
 
 
 def test_twenty_thousand_paths_take_no_time() -> None:
@@ -65,4 +89,4 @@ def test_twenty_thousand_paths_take_no_time() -> None:
     started = time.perf_counter()
     assert detect(files, lambda path: opened.append(path)) == ()
     assert time.perf_counter() - started < 0.5
-    assert len(opened) == 20
+    assert len([path for path in opened if path.endswith(".py") and path.startswith("src/")]) <= 3 * MOST_OPENED

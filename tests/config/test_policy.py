@@ -14,7 +14,7 @@ from burnish.core.task import Spec, TaskType
 from burnish.errors import BadInput
 
 PYTEST = CheckSpec("test", ("python", "-m", "pytest", "-q"), found=True)
-RUFF = CheckSpec("lint", ("ruff", "check"), found=True)
+RUFF = CheckSpec("lint", ("ruff", "check", "--output-format=concise"), found=True)
 
 
 @pytest.fixture
@@ -263,3 +263,46 @@ def test_ones_own_prompts_judge_too(config: Any) -> None:
     plain = policy(config(), "claude").judge
     own = policy(config(), "claude", prompts={"review.system": "Be strict."}).judge
     assert len({plain, own, policy(config(), "claude", prompts={"review.system": "Be kind."}).judge}) == 3
+
+
+# Hashes that version 0.1.0 stored, by settings and by what its `auto` had found.
+FIRST_FORM = {
+    "": [
+        "411179276a38a86d74422e01a3a2d393aa4c75cf03810c6342532eaf9bd6a7c2",  # nothing
+        "3f39d0129a7e2303aaf57dbb4e4c565f5909f4dda57d854d728f0a63ca6d6b24",  # pytest
+        "3b40fb9883d2640b691754ae76371e010df2c8ebadf5e3bc6510f7c2e3bd992d",  # ruff
+        "f730c54c015126852245d9906c162206cbe5a62d9ac5bc9e6ba7d5544c9355f3",  # both
+    ],
+    "checks: {extra: {types: mypy}, lint: {blocking: false}}": [
+        "8e2c37ce791f385dcca859db81d4c30e55ab4f2cd546f55f8bb473d8f57a2711",
+        "a4d22ed52a24dea758b670520d63c51829b7807037988fe603d3eded26ba96a1",
+    ],
+    "checks: {test: make, lint: null}": ["dc582c2b5554698251bd26c4c53796c1052dad29428b24eab30c67d4e43729f4"],
+}
+
+
+@pytest.mark.parametrize(("text", "stored"), FIRST_FORM.items())
+def test_an_upgrade_alone_changes_no_criteria(config: Any, text: str, stored: list[str]) -> None:
+    made = policy(config(text))
+    assert all(made.judges_as(one) for one in stored)
+    assert not any(policy(config("review: {block_on: warning}\n" + text)).judges_as(one) for one in stored)
+
+
+def test_what_auto_stands_for_is_no_part_of_the_criteria(config: Any) -> None:
+    def judge(*detected: CheckSpec) -> str:
+        return policy_for(config(), Spec("x"), installed=lambda _: False, detected=detected).judge
+
+    assert judge() == judge(PYTEST) == judge(CheckSpec("test", "go test ./..."), CheckSpec("web-test", "npm test"))
+
+
+def test_auto_stands_for_the_checks_of_every_part(config: Any) -> None:
+    def names(text: str, **spec: Any) -> list[str]:
+        parts = (PYTEST, RUFF, CheckSpec("web-test", "npm test", found=True), CheckSpec("web-lint", "x", found=True))
+        made = policy_for(config(text), Spec("x", **spec), installed=lambda _: False, detected=parts)
+        return sorted(check.name for check in made.checks)
+
+    assert names("") == ["lint", "test", "web-lint", "web-test"]
+    assert names("checks: {test: make}") == ["lint", "test", "web-lint"]
+    assert names("checks: {lint: null}") == ["test", "web-test"]
+    assert names("", skip_tests=True) == ["lint", "web-lint"]
+    assert names("checks: {test: null, lint: null, extra: {web-test: null}}") == []

@@ -171,3 +171,44 @@ def test_odd_names_and_links_do_no_harm(user_repo: UserRepo, tmp_path: Path) -> 
     os.mkfifo(user_repo.path / "Makefile")
     assert init(user_repo).tools == ()
     config.load(user_repo.path)
+
+
+PACKAGE = {
+    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["attrs"]\n[tool.pytest.ini_options]\n',
+    "src/x/__init__.py": "",
+    "tests/test_x.py": "def test_x(): ...\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("ignores", "hidden"),
+    [("venv*/\n", False), ("# .venv\n", False), (".venv\n!.venv\n", False), (".venv\n", True), (".*\n", True)],
+)
+def test_git_is_asked_whether_the_environment_is_ignored(user_repo: UserRepo, ignores: str, hidden: bool) -> None:
+    user_repo.commit({**PACKAGE, ".gitignore": ignores})
+    setup = next(str(one.value) for one in init(user_repo, dry_run=True).decided if one.key == ("workspace", "setup"))
+    assert ("echo '*' > .venv/.gitignore" in setup) is not hidden
+    assert setup.endswith(" -e . pytest")
+
+
+def test_a_linter_that_is_not_installed_is_not_written_and_said(
+    user_repo: UserRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_repo.commit({"go.mod": "module x\n", "a.go": "package x\n", ".golangci.yml": ""})
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    outcome = init(user_repo, dry_run=True)
+    assert "golangci-lint" not in outcome.text and "go vet" in outcome.text
+    assert any("golangci-lint is not installed here" in note for note in outcome.notes)
+    (tmp_path / "golangci-lint").write_text("#!/bin/sh\n")
+    (tmp_path / "golangci-lint").chmod(0o755)
+    assert "golangci-lint run" in init(user_repo, dry_run=True).text
+
+
+def test_where_python_has_no_pytest_the_setup_brings_it(
+    user_repo: UserRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_repo.commit({"app.py": "", "test_app.py": "def test_a(): ...\n"})
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert ".venv/bin/python -m pip install -q pytest" in init(user_repo, dry_run=True).text

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from burnish.checks import node_tools, other_tools, python_tools
-from burnish.checks.tools import Choice, Command, Place, Read, Tools
+from burnish.checks.tools import Choice, Command, Place, Read, Surroundings, Tools
 
-# Folders whose projects are no part of this one.
+# Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
 _FOREIGN = re.compile(
-    r"(?:^|/)(?:examples?|samples?|demos?|fixtures?|testdata|test[-_]?projects?|templates?|docs?|node_modules|vendor|"
-    r"third[-_]party|tests?|__tests__|spec|e2e)(?:/|$)"
+    r"(?:^|/)(?:examples?|samples?|demos?|[\w-]*fixtures?|testdata|test[-_][\w-]*|templates?|[^/]*\{\{[^/]*|docs?|"
+    r"node_modules|vendor|third[-_]party|tests?|testing|testsuites?|__tests__|__fixtures__|spec|e2e|resources?|"
+    r"benchmarks?|playgrounds?|scaffold(?:ing|s)?|skeletons?|stubs?|snippets?|tutorials?)(?:/|$)",
+    re.I,
 )
+_NOT_OURS = re.compile(r"(?:^|/)(?:node_modules|site-packages|vendor|third_party|\.venv|venv)/")
 _DETECTORS: dict[str, Callable[[Place], Tools | None]] = {
     "Python": python_tools.python_tools,
     "JavaScript": node_tools.node_tools,
@@ -46,18 +49,24 @@ class Decided:
     why: str
 
 
-def discover(files: Iterable[str], read: Read) -> tuple[Tools, ...]:
+_EVERYTHING = Surroundings()
+
+
+def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHING) -> tuple[Tools, ...]:
     """What each part of the repository is tested with; the root first, then where most of the code is."""
-    paths = sorted(files)
+    paths = sorted(path for path in files if not _NOT_OURS.search(path))
     folders = _folders(paths)
+    # the files of a fixture or an example say nothing about the project around it
+    foreign = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in _MARKERS} - folders.keys()
     found: list[Tools] = []
     for folder, languages in sorted(folders.items(), key=lambda item: (item[0].count("/"), item[0])):
         for language in languages:
-            below = {other for other, theirs in folders.items() if language in theirs and other != folder}
-            place = _place(folder, paths, read, without=below if language == "Python" else set())
+            below = {other for other, theirs in folders.items() if language in theirs and other != folder} | foreign
+            place = _place(folder, paths, read, without=below if language == "Python" else set(), around=around)
             tools = _DETECTORS[language](place)
-            if tools and (tools.test or tools.lint or tools.setup) and not _covered(tools, found, paths, read):
-                found.append(tools)
+            # in a folder below, a set-up alone serves no check
+            if tools and (tools.test or tools.lint or (tools.setup and not folder)):
+                found += [tools] if not _covered(tools, found, paths, read) else []
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     return _with_make(tuple(found[:MOST_FOLDERS]), _place("", paths, read, without=set()))
 
@@ -86,11 +95,13 @@ def _folders(paths: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def _place(folder: str, paths: list[str], read: Read, *, without: set[str]) -> Place:
+def _place(
+    folder: str, paths: list[str], read: Read, *, without: set[str], around: Surroundings = _EVERYTHING
+) -> Place:
     start = f"{folder}/" if folder else ""
     inner = tuple(f"{other}/" for other in without if other.startswith(start))
     own = tuple(path[len(start) :] for path in paths if path.startswith(start) and not path.startswith(inner))
-    return Place(folder, own, frozenset(path for path in own if "/" not in path), read)
+    return Place(folder, own, frozenset(path for path in own if "/" not in path), read, around)
 
 
 def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> bool:

@@ -17,6 +17,16 @@ _LOCKS = {
     "npm-shrinkwrap.json": "npm",
 }
 _WORKSPACES = ("pnpm-workspace.yaml", "turbo.json", "nx.json", "lerna.json")
+# linters by program → package
+_LINTERS = {
+    "eslint": "eslint",
+    "biome": "@biomejs/biome",
+    "standard": "standard",
+    "xo": "xo",
+    "oxlint": "oxlint",
+    "tslint": "tslint",
+    "stylelint": "stylelint",
+}
 _ESLINT = re.compile(r"(?:\.eslintrc(?:\.\w+)?|eslint\.config\.\w+)")
 
 
@@ -27,7 +37,19 @@ def node_tools(place: Place) -> Tools | None:
     manager, why = _manager(place, package)
     weight = place.count(".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".vue", ".svelte")
     test, lint = _test(package, manager), _lint(place, package, manager)
-    return Tools(place.folder, "JavaScript", test, lint, _setup(place, package, manager, why), weight)
+    notes: tuple[str, ...] = ()
+    if lint and (absent := _absent_linter(place, package)):
+        note = f"Script `lint` in package.json needs {absent}, which is not among the dependencies"
+        lint, notes = None, (f"{note}: not written as a check.",)
+    return Tools(place.folder, "JavaScript", test, lint, _setup(place, package, manager, why), weight, notes)
+
+
+def _absent_linter(place: Place, package: dict[str, Any]) -> str:
+    """The program of the script `lint` where nothing installs it; "" if it is there or unknown."""
+    words = _script(package, "lint").split()
+    program = words[0] if words and words[0] in _LINTERS else ""
+    # a workspace's packages may declare it
+    return "" if _LINTERS.get(program, program) in _dependencies(package) or covers_below(place) else program
 
 
 def covers_below(place: Place) -> bool:

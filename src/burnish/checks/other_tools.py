@@ -11,16 +11,25 @@ def go_tools(place: Place) -> Tools | None:
     if "go.mod" not in place.names:
         return None
     configured = next((name for name in sorted(place.names) if re.fullmatch(r"\.golangci\.\w+", name)), None)
-    lint = Choice("golangci-lint run", configured) if configured else Choice("go vet ./...", "part of Go itself")
-    return Tools(place.folder, "Go", Choice("go test ./...", "go.mod"), lint, None, place.count(".go"))
+    lint = Choice("go vet ./...", "part of Go itself")
+    notes: tuple[str, ...] = ()
+    if configured and place.around.has_program("golangci-lint"):
+        lint = Choice("golangci-lint run", configured)
+    elif configured:
+        notes = (_not_installed("golangci-lint", configured, instead="go vet"),)
+    return Tools(place.folder, "Go", Choice("go test ./...", "go.mod"), lint, None, place.count(".go"), notes)
 
 
 def rust_tools(place: Place) -> Tools | None:
     if "Cargo.toml" not in place.names:
         return None
     every = " --workspace" if re.search(r"^\[workspace\]", place.read("Cargo.toml"), re.M) else ""
-    lint = Choice(f"cargo clippy{every} --all-targets -- -D warnings", "Rust's usual linter")
-    return Tools(place.folder, "Rust", Choice(f"cargo test{every}", "Cargo.toml"), lint, None, place.count(".rs"))
+    lint: Choice | None = Choice(f"cargo clippy{every} --all-targets -- -D warnings", "Rust's usual linter")
+    notes: tuple[str, ...] = ()
+    if not place.around.has_program("cargo-clippy"):
+        lint, notes = None, (_not_installed("cargo-clippy", "Cargo.toml"),)
+    test = Choice(f"cargo test{every}", "Cargo.toml")
+    return Tools(place.folder, "Rust", test, lint, None, place.count(".rs"), notes)
 
 
 def java_tools(place: Place) -> Tools | None:
@@ -40,9 +49,25 @@ def ruby_tools(place: Place) -> Tools | None:
     bundled = "Gemfile" in place.names
     prefix = "bundle exec " if bundled else ""
     test = _ruby_test(place, prefix)
-    lint = Choice(f"{prefix}rubocop", ".rubocop.yml") if ".rubocop.yml" in place.names else None
+    lint, notes = _ruby_lint(place, prefix, bundled=bundled)
     setup = Choice("bundle install", "Gemfile") if bundled else None
-    return Tools(place.folder, "Ruby", test, lint, setup, place.count(".rb"))
+    return Tools(place.folder, "Ruby", test, lint, setup, place.count(".rb"), notes)
+
+
+def _ruby_lint(place: Place, prefix: str, *, bundled: bool) -> tuple[Choice | None, tuple[str, ...]]:
+    if ".rubocop.yml" not in place.names:
+        return None, ()
+    files = [name for name in place.names if name in ("Gemfile", "Gemfile.lock") or name.endswith(".gemspec")]
+    declared = any("rubocop" in place.read(name) for name in files)
+    if declared if bundled else place.around.has_program("rubocop"):
+        return Choice(f"{prefix}rubocop", ".rubocop.yml"), ()
+    return None, (_not_installed("rubocop", ".rubocop.yml"),)
+
+
+def _not_installed(program: str, configured: str, *, instead: str = "") -> str:
+    """A linter that is not there would stop every task before it begins."""
+    used = f"{instead} is used instead" if instead else "not written as a check"
+    return f"{program} is not installed here ({configured}): {used}."
 
 
 def _ruby_test(place: Place, prefix: str) -> Choice | None:

@@ -7,20 +7,27 @@ import shlex
 import tomllib
 from typing import Any
 
-from burnish.checks.detect import MOST_OPENED, PYTEST, RUFF
-from burnish.checks.tools import Choice, Command, Place, Tools
+from burnish.checks.python_dependencies import (
+    PythonDependencies,
+    has_pytest,
+    read_dependencies,
+    requirement_names,
+    sets_for_tests,
+)
+from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Choice, Command, Place, Tools
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|tests)\.py$")
-_REQUIREMENTS = re.compile(r"(?:dev|test|tests|requirements)[-_.]?(?:dev|test|tests|requirements)?\.txt$")
-# program → how its environment is made, and how a program is started in it
+# program → how a program is started in its environment, and how one more package comes into it
 MANAGERS = {
-    "uv": ("uv sync", "uv run --no-sync"),
-    "poetry": ("poetry install", "poetry run"),
-    "pdm": ("pdm install", "pdm run"),
-    "pipenv": ("pipenv sync --dev", "pipenv run"),
+    "uv": ("uv run --no-sync", "uv pip install"),
+    "poetry": ("poetry run", "poetry run python -m pip install -q"),
+    "pdm": ("pdm run", "pdm run python -m pip install -q"),
+    "pipenv": ("pipenv run", "pipenv run pip install -q"),
 }
 _LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile": "pipenv"}
+# Since this version pip installs [dependency-groups].
+_PIP_WITH_GROUPS = "pip>=25.1"
 
 
 def python_tools(place: Place) -> Tools | None:
@@ -28,7 +35,9 @@ def python_tools(place: Place) -> Tools | None:
     if not weight:
         return None
     project = _Project(place)
-    return Tools(place.folder, "Python", project.test(), project.lint(), project.setup(), weight)
+    lint, note = project.lint()
+    notes = tuple(filter(None, (note, project.replaced)))
+    return Tools(place.folder, "Python", project.test(), lint, project.setup(), weight, notes)
 
 
 class _Project:
@@ -37,11 +46,14 @@ class _Project:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.table = _toml(place.read("pyproject.toml"))
-        self.requirements = sorted(name for name in place.names if _REQUIREMENTS.fullmatch(name))
-        declared = ("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py", "Pipfile", *self.requirements)
-        self.declared = "\n".join(place.read(name) for name in declared if name in place.names)
+        self.dependencies: PythonDependencies = read_dependencies(place, self.table)
         self.tests = [path for path in place.paths if _TEST_FILE.search(path)]
         self.manager, self.managed_by = self._manager()
+        # a note if the project's own manager is not installed here and pip can do its work
+        self.replaced = ""
+        if self.manager in ("uv", "poetry") and not place.around.has_program(self.manager):
+            self.replaced = f"{self.manager} is not installed here ({self.managed_by}): pip is used instead."
+            self.manager = ""
 
     def _manager(self) -> tuple[str, str]:
         for name, manager in _LOCKS.items():
@@ -49,6 +61,8 @@ class _Project:
                 return manager, name
         tool = self.table.get("tool", {})
         named = next((name for name in ("poetry", "uv", "pdm") if name in tool), "")
+        if named == "uv" and not self._is_package() and not self.dependencies.groups:
+            return "", ""  # settings for uv in a folder that uv cannot sync
         return named, f"[tool.{named}] in pyproject.toml" if named else ""
 
     def test(self) -> Choice | None:
@@ -66,74 +80,183 @@ class _Project:
 
     def _why_pytest(self) -> str:
         """The reason for pytest, "" if there is none."""
-        if name := self.place.first("pytest.ini", ".pytest.ini"):
+        if name := self.place.first("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"):
             return name
-        if re.search(r"^\[tool\.pytest|^\[tool:pytest\]|^\[pytest\]", self.declared, re.M):
+        settings = "\n".join(self.place.read(name) for name in ("pyproject.toml", "setup.cfg", "tox.ini"))
+        if re.search(r"^\[tool\.pytest|^\[tool:pytest\]|^\[pytest\]", settings, re.M):
             return "settings for pytest"
         if any(path.rpartition("/")[2] == "conftest.py" for path in self.place.paths):
             return "conftest.py"
         if not self.tests:
             return ""
-        if re.search(r"\bpytest\b", self.declared):
+        if has_pytest(self.dependencies.all_names) or re.search(r"\bpytest\b", self.place.read("Pipfile")):
             return "tests, and pytest among the dependencies"
-        plain = self._have(r"^(?:async )?def test|^\s*(?:import|from) pytest\b")
+        plain = self._have(r"^(?:async )?def test|^\s*(?:import|from) pytest\b|^class Test\w*(?:\(object\))?:")
         return f"tests written for pytest, e.g. {self.tests[0]}" if plain else ""
 
     def _have(self, pattern: str) -> bool:
         return any(re.search(pattern, self.place.read(path), re.M) for path in self.tests[:MOST_OPENED])
 
-    def lint(self) -> Choice | None:
+    def lint(self) -> tuple[Choice | None, str]:
+        """The linter, and a note if one is configured that nothing installs."""
         ruff = self.place.first("ruff.toml", ".ruff.toml")
         if ruff or "ruff" in self.table.get("tool", {}):
-            own = self.manager and re.search(r"[\"'\s]ruff\b", self.declared.replace("tool.ruff", ""))
+            # burnish brings a ruff; the project's own is used where the set-up installs it
+            own = self.manager and "ruff" in self._installed_by_manager()
             command = self._in_environment(RUFF) if own else RUFF
-            return Choice(command, ruff or "[tool.ruff] in pyproject.toml")
-        if ".flake8" in self.place.names or re.search(r"^\[flake8\]", self.declared, re.M):
-            return Choice(self._python("-m", "flake8"), "settings for flake8")
-        return None
+            return Choice(command, ruff or "[tool.ruff] in pyproject.toml"), ""
+        settings = "\n".join(self.place.read(name) for name in ("setup.cfg", "tox.ini"))
+        if ".flake8" in self.place.names or re.search(r"^\[flake8\]", settings, re.M):
+            if "flake8" in self._installed() or (not self.setup() and self.place.around.has_module("flake8")):
+                return Choice(self._python("-m", "flake8"), "settings for flake8"), ""
+            return None, "flake8 has settings here, but nothing installs it: not written as a check."
+        return None, ""
 
     def setup(self) -> Choice | None:
         if self.manager:
-            extras = " --all-extras" if self.manager in ("uv", "poetry") and self._extras() else ""
-            return Choice(MANAGERS[self.manager][0] + extras, self.managed_by)
-        packages = [word for name in self.requirements for word in ("-r", name)]
-        if self._is_package():
-            extra = next((name for name in ("dev", "test", "tests", "testing") if name in self._extras()), "")
-            packages += ["-e", f".[{extra}]" if extra else "."]
+            return Choice(self._managed_setup(), self.managed_by)
+        packages = self._packages()
         if not packages:
             return None
-        if self._why_pytest() and not re.search(r"\bpytest\b", self.declared):
-            packages.append("pytest")
-        # Unless it is ignored, the environment would be taken for the agent's work.
-        ignored = "venv" in self.place.read(".gitignore")
-        hide = "" if ignored else "echo '*' > .venv/.gitignore && "
-        install = f".venv/bin/python -m pip install -q {shlex.join(packages)}"
-        return Choice(f"python3 -m venv .venv && {hide}{install}", self._why_packages())
+        # Unless git ignores it, the environment would be taken for the agent's work and cleaned away.
+        hide = "" if self.place.ignores(".venv/") else "echo '*' > .venv/.gitignore && "
+        pip = ".venv/bin/python -m pip install -q"
+        newer = f"{pip} {shlex.quote(_PIP_WITH_GROUPS)} && " if "--group" in packages else ""
+        return Choice(f"python3 -m venv .venv && {hide}{newer}{pip} {shlex.join(packages)}", self._why_packages())
+
+    def _managed_setup(self) -> str:
+        wants_pytest = bool(self._why_pytest())
+        if self.manager == "uv":
+            extras = " --all-extras" if self.dependencies.extras else ""
+            command = f"uv sync{extras}" + "".join(f" --group {name}" for name in self._groups_to_add())
+        elif self.manager == "poetry":
+            extras = " --all-extras" if self.dependencies.extras else ""
+            names = ",".join(self._groups_to_add())
+            # in the workspace: what lies in the home is hidden from checks
+            command = f"POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install{extras}" + (f" --with {names}" if names else "")
+        elif self.manager == "pipenv":
+            command = "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"
+            wants_pytest = wants_pytest and not re.search(r"\bpytest\b", self.place.read("Pipfile"))
+        else:
+            command = "pdm install"
+        if wants_pytest and not has_pytest(self._installed_by_manager()):
+            command += f" && {MANAGERS[self.manager][1]} pytest"
+        return command
+
+    def _installed_by_manager(self) -> frozenset[str]:
+        """What the manager's own command installs, with the options that are added to it."""
+        known = self.dependencies
+        if self.manager == "pipenv":
+            return requirement_names(self.place.read("Pipfile").splitlines())
+        names = known.own.union(*known.extras.values())
+        if self.manager == "poetry":
+            added = self._groups_to_add()
+            chosen = [group for name, (group, optional) in known.poetry_groups.items() if not optional or name in added]
+            return names.union(*chosen, *known.groups.values())
+        if self.manager == "uv":
+            chosen = [known.groups.get(name, frozenset()) for name in (*self._uv_defaults(), *self._groups_to_add())]
+            return names.union(*chosen)
+        return names.union(*known.groups.values())
+
+    def _groups_to_add(self) -> list[str]:
+        """Groups that the tests need and that the manager leaves out by itself."""
+        known = self.dependencies
+        if self.manager == "poetry":
+            optional = {name: names for name, (names, left_out) in known.poetry_groups.items() if left_out}
+            there = known.own.union(*(names for names, left_out in known.poetry_groups.values() if not left_out))
+            return [] if has_pytest(there) else sets_for_tests(optional)
+        there = known.own.union(*known.extras.values())
+        defaults = self._uv_defaults()
+        if has_pytest(there.union(*(known.groups.get(name, frozenset()) for name in defaults))):
+            return []
+        return [name for name in sets_for_tests(known.groups) if name not in defaults]
+
+    def _uv_defaults(self) -> tuple[str, ...]:
+        settings = self.table.get("tool", {}).get("uv", {})
+        named = settings.get("default-groups", ["dev"]) if isinstance(settings, dict) else ["dev"]
+        return tuple(self.dependencies.groups) if named == "all" else tuple(map(str, named))
+
+    def _packages(self) -> list[str]:
+        """Arguments of `pip install` for an environment in which the tests run; none if there is nothing to install."""
+        known = self.dependencies
+        included = {path for path in known.files if any(_includes(self.place.read(o), o, path) for o in known.files)}
+        packages = [word for path in known.files if path not in included for word in ("-r", path)]
+        if self._is_package() and not known.installs_itself:
+            extras = known.feature_extras()
+            packages += ["-e", f".[{','.join(extras)}]" if extras else "."]
+        packages += [word for name in sets_for_tests(known.groups) for word in ("--group", name)]
+        packages += known.hatch
+        packages += sorted(self._poetry_names()) if self.replaced else ()
+        if not packages and (not self._why_pytest() or self.place.around.has_module("pytest")):
+            return []
+        return packages + self._missing_for_pytest()
+
+    def _poetry_names(self) -> frozenset[str]:
+        """Packages of poetry's groups for tests, without versions: pip does not read poetry's way of writing them."""
+        groups = {name: names for name, (names, _) in self.dependencies.poetry_groups.items()}
+        return frozenset[str]().union(*(groups[name] for name in sets_for_tests(groups)))
+
+    def _missing_for_pytest(self) -> list[str]:
+        """pytest and its plugins, where nothing else that is installed brings them."""
+        if not self._why_pytest():
+            return []
+        known = self.dependencies
+        there = self._installed()
+        found = [] if has_pytest(there) else list(known.runners)
+        there |= requirement_names(found)
+        found += [] if has_pytest(there) else ["pytest"]
+        return found + [plugin for plugin in known.plugins if plugin not in there]
+
+    def _installed(self) -> frozenset[str]:
+        """What the set-up installs, as far as the files tell."""
+        if self.manager:
+            return self._installed_by_manager()
+        known = self.dependencies
+        names = frozenset[str]().union(*known.files.values(), requirement_names(known.hatch))
+        names = names.union(*(known.groups[name] for name in sets_for_tests(known.groups)), self._poetry_names())
+        if self._is_package() and not known.installs_itself:
+            names |= known.own.union(*(known.extras[name] for name in known.feature_extras()))
+        return names | (known.own if known.installs_itself else frozenset())
 
     def _why_packages(self) -> str:
-        kind = "a package with dependencies or a src folder" if self._is_package() else ""
-        return "an environment of the workspace's own: " + ", ".join(filter(None, [*self.requirements, kind]))
+        known = self.dependencies
+        kinds = [*known.files]
+        if self._is_package() and not known.installs_itself:
+            kinds.append("a package with dependencies or a src folder")
+        kinds += [f"dependency group {name}" for name in sets_for_tests(known.groups)]
+        kinds += ["environments of hatch"] if known.hatch else []
+        kinds += ["groups of poetry"] if self.replaced and self._poetry_names() else []
+        return "an environment of the workspace's own: " + (", ".join(kinds) or "pytest is not installed here")
 
     def _is_package(self) -> bool:
         """Must it be installed to be tested?"""
-        needs = bool(self.table.get("project", {}).get("dependencies")) or bool(self._extras())
+        known = self.dependencies
+        project = self.table.get("project", {})
+        needs = bool(known.own or known.extras) or "dependencies" in (project.get("dynamic") or ())
         in_src = any(path.startswith("src/") and path.endswith(".py") for path in self.place.paths)
-        return "setup.py" in self.place.names or ("project" in self.table and (needs or in_src))
-
-    def _extras(self) -> dict[str, Any]:
-        found = self.table.get("project", {}).get("optional-dependencies", {})
-        return found if isinstance(found, dict) else {}
+        by_cfg = bool(re.search(r"^\[metadata\]|^\[options\]", self.place.read("setup.cfg"), re.M))
+        by_poetry = "poetry" in self.table.get("tool", {}) and "build-system" in self.table
+        return (
+            by_poetry or "setup.py" in self.place.names or (("project" in self.table or by_cfg) and (needs or in_src))
+        )
 
     def _python(self, *words: str) -> Command:
         return self._in_environment(("python", *words)) if self.manager else ("python", *words)
 
     def _in_environment(self, words: tuple[str, ...]) -> str:
-        return f"{MANAGERS[self.manager][1]} {shlex.join(words)}"
+        return f"{MANAGERS[self.manager][0]} {shlex.join(words)}"
+
+
+def _includes(text: str, path: str, other: str) -> bool:
+    """Does this requirements file include the other one?"""
+    names = re.findall(r"^\s*(?:-r|--requirement)[ =]*(\S+)", text, re.M)
+    folder = path.rpartition("/")[0]
+    return path != other and any((f"{folder}/{name}" if folder else name) == other for name in names)
 
 
 def _toml(text: str) -> dict[str, Any]:
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return {}
     return table if all(isinstance(table.get(name, {}), dict) for name in ("tool", "project")) else {}

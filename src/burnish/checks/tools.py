@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Read = Callable[[str], str | None]
 # a string for the shell, or words
 Command = str | tuple[str, ...]
+
+PYTEST = ("python", "-m", "pytest", "-q")
+RUFF = ("ruff", "check", "--output-format=concise")
+# Opened at most: with hundreds of test files the first few are enough.
+MOST_OPENED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,20 @@ class Tools:
     lint: Choice | None = None
     setup: Choice | None = None
     weight: int = 0
+    # what was found and left out, e.g. a linter that is not installed
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the files alone do not say; the defaults assume a machine that has everything."""
+
+    # does git ignore this path (from the root; folders end in /)?
+    ignored: Callable[[str], bool] = lambda path: False
+    # is this program on PATH?
+    has_program: Callable[[str], bool] = lambda name: True
+    # can the Python on PATH import this module?
+    has_module: Callable[[str], bool] = lambda name: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +57,20 @@ class Place:
     paths: tuple[str, ...]
     names: frozenset[str]
     read_from_root: Read
+    around: Surroundings = field(default_factory=Surroundings)
 
     def read(self, name: str) -> str:
         """The text of a file, "" if there is none."""
-        return self.read_from_root(f"{self.folder}/{name}" if self.folder else name) or ""
+        return self.read_from_root(self._from_root(name)) or ""
+
+    def ignores(self, name: str) -> bool:
+        return self.around.ignored(self._from_root(name))
 
     def first(self, *names: str) -> str | None:
         return next((name for name in names if name in self.names), None)
 
     def count(self, *endings: str) -> int:
         return sum(path.endswith(endings) for path in self.paths)
+
+    def _from_root(self, name: str) -> str:
+        return f"{self.folder}/{name}" if self.folder else name

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from burnish.config.cast import Cast
+from burnish.config.cast import AUTO, Cast
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
 from burnish.core.task import Spec
@@ -51,7 +52,8 @@ def policy_for(
         **_review_values(config),
         **_other_values(config),
     )
-    return replace(policy, judge=judge_hash(policy, prompts or {}))
+    forms = _criteria_forms(config, spec, policy, prompts or {})
+    return replace(policy, judge=forms[0], judge_before=forms[1:])
 
 
 def _pipeline(config: Config, cast: Cast) -> tuple[StepSpec, ...]:
@@ -119,34 +121,81 @@ def auto_review(config: Config, spec: Spec) -> bool:
 
 
 def checks_for(config: Config, detected: tuple[CheckSpec, ...], *, skip_tests: bool) -> tuple[CheckSpec, ...]:
-    """Test, lint and extra checks, as configured or as found."""
+    """Test, lint and extra checks, as configured or as found; `auto` stands for those of every part of the project."""
     found = {spec.name: spec for spec in detected}
-    entries = {"test": config.checks.test, "lint": config.checks.lint, **config.checks.extra}
+    entries: dict[str, CheckEntry | None] = {"test": config.checks.test, "lint": config.checks.lint}
+    for name in found.keys() - entries.keys():
+        entry = entries[_kind(name)]
+        if entry is not None and entry.command == AUTO and name not in config.checks.extra:
+            entries[name] = entry
+    entries |= config.checks.extra
     specs = [
         check_spec(name, entry, found.get(name), config.checks.timeout_minutes)
         for name, entry in entries.items()
-        if entry is not None and not (skip_tests and name == "test")
+        if entry is not None and not (skip_tests and _is_test(name, config))
     ]
     return tuple(spec for spec in specs if spec)
+
+
+def _kind(name: str) -> str:
+    """What a found check is: `web-lint` → lint."""
+    return "lint" if name.endswith("lint") else "test"
+
+
+def _is_test(name: str, config: Config) -> bool:
+    return name == "test" or (name not in config.checks.extra and _kind(name) == "test")
 
 
 def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: float) -> CheckSpec | None:
     """One check; None where it is to be looked for and nothing was found."""
     command = entry.command
     seconds = (entry.timeout_minutes or minutes) * 60
-    if command == "auto":
+    if command == AUTO:
         return replace(found, blocking=entry.blocking, timeout_seconds=seconds, found=True) if found else None
     files = (("junit", entry.junit), ("sarif", entry.sarif), ("tap", entry.tap))
     report, file = next(((kind, file) for kind, file in files if file), (None, None))
     return CheckSpec(name, command, entry.blocking, seconds, report, file)
 
 
-def judge_hash(policy: Policy, prompts: Mapping[str, str]) -> str:
+def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping[str, str]) -> tuple[str, ...]:
+    """The hash of what judges, and the same criteria as earlier versions hashed them: an upgrade voids nothing.
+
+    A check that is looked for is hashed as `auto`: what it stands for depends on the base, to which an approval is
+    bound anyway, and on what this version can find. Earlier versions hashed the command, which was pytest or ruff.
+    """
+    configured = [_check(check) for check in policy.checks if not check.found]
+    entries = {"test": config.checks.test, "lint": config.checks.lint}
+    automatic = {
+        name: entry.blocking
+        for name, entry in entries.items()
+        if entry is not None and entry.command == AUTO and not (spec.skip_tests and name == "test")
+    }
+    now = [[name, AUTO, blocking, None, None] for name, blocking in automatic.items()]
+    forms = [now, *_first_form(automatic)] if automatic else [[]]
+    in_order = [sorted([*configured, *form], key=lambda check: _place(check[0], config)) for form in forms]
+    return tuple(criteria_hash(policy, checks, prompts) for checks in in_order)
+
+
+def _first_form(automatic: Mapping[str, bool]) -> list[list[list[Any]]]:
+    """Each way in which the first version may have resolved `auto`."""
+    commands = {"test": ["python", "-m", "pytest", "-q"], "lint": ["ruff", "check", "--output-format=concise"]}
+    each = [[[], [[name, commands[name], blocking, None, None]]] for name, blocking in automatic.items()]
+    return [[check for chosen in ways for check in chosen] for ways in itertools.product(*each)]
+
+
+def _place(name: str, config: Config) -> int:
+    names = ["test", "lint", *config.checks.extra]
+    return names.index(name) if name in names else len(names)
+
+
+def _check(check: CheckSpec) -> list[Any]:
+    return [check.name, check.command, check.blocking, check.report, check.report_file]
+
+
+def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapping[str, str]) -> str:
     """Names everything that judges, so that an approval cannot outlive a change of it."""
     what = {
-        "checks": [
-            [check.name, check.command, check.blocking, check.report, check.report_file] for check in policy.checks
-        ],
+        "checks": checks,
         "reviewers": [_reviewer(one) for one in policy.reviewers],
         "block_on": policy.block_on.value,
         "quorum": policy.quorum,

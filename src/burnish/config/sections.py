@@ -153,11 +153,11 @@ def _no_clash(value: Any) -> Any:
 class Checks(v.Section):
     test: v.Check = Field(
         default_factory=lambda: v.CheckEntry(command="auto"),
-        description="command, `{command, blocking, …}`, `auto` (pytest if the repository has it) or null",
+        description="command, `{command, blocking, …}`, `auto` (what `burnish init` would find) or null",
     )
     lint: v.Check = Field(
         default_factory=lambda: v.CheckEntry(command="auto"),
-        description="the same; `auto` is ruff if the repository has settings for it",
+        description="the same; with `auto`, a linter that is not installed is left out",
     )
     lint_fix: v.Command | None = Field(
         default=None, description="runs after the agent; its edits are part of the commit"

@@ -111,7 +111,7 @@ class CheckEntry(Section):
 
     command: Command = Field(
         default="auto",
-        description="a string for the shell, or a list of words; `auto` looks for pytest or ruff",
+        description="a string for the shell, or a list of words; `auto` is what `burnish init` would find",
     )
     blocking: Flag = Field(default=True, description="do new failures stand in the way of approval?")
     timeout_minutes: Amount | None = Field(default=None, description="instead of `checks.timeout_minutes`")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from burnish.core.task import Spec
@@ -24,13 +25,15 @@ class Approval:
     # `asked_for` of the task that was judged; "" in approvals of before this was kept: they hold all the same
     asked: str = ""
 
-    def void_because(self, *, base: str, tree: str, judge: str, asked: str) -> str | None:
-        """Why it no longer holds, or None."""
+    def void_because(
+        self, *, base: str, tree: str, judge: str, asked: str, judge_before: Collection[str] = ()
+    ) -> str | None:
+        """Why it no longer holds, or None; `judge_before` are the same criteria in earlier forms of the hash."""
         if tree != self.tree:
             return "the branch has moved since it was approved"
         if base != self.base:
             return "the base has changed since it was approved"
-        if judge != self.judge:
+        if self.judge != judge and self.judge not in judge_before:
             return "the checks, reviewers or prompts that judged it have changed since"
         if self.asked and asked != self.asked:
             return "what the task asks for has changed since it was approved"

@@ -99,6 +99,8 @@ class Policy:
     task_tokens: int | None = None
     # hash of everything that judges: check commands, reviewers, block_on, quorum, pipeline, own prompts
     judge: str = ""
+    # the same criteria as earlier versions of burnish hashed them
+    judge_before: tuple[str, ...] = ()
     # who improves; None = who implements
     improve_agent: str | None = None
     improve_model: str | None = None
@@ -107,3 +109,7 @@ class Policy:
     guard: tuple[tuple[str, str], ...] = ()
     # what a person should hear about these settings
     notes: tuple[str, ...] = ()
+
+    def judges_as(self, stored: str) -> bool:
+        """Do these settings judge as the ones whose hash was stored, in whatever form it was made?"""
+        return stored == self.judge or stored in self.judge_before

@@ -10,6 +10,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
 from burnish.core.history import History
 from burnish.core.override import Grounds
+from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task
 from burnish.engine.moves import moved
@@ -190,13 +191,14 @@ def done(
     return book.task(task_id)
 
 
-def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
-    """Take an approval back if what it was bound to has changed; says why."""
+def void_stale(book: Book, code: Code, task: Task, policy: Policy | None) -> str | None:
+    """Take an approval back if what it was bound to has changed; says why. Without a policy there is no approval."""
     approval = book.approval(task.id)
     if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):
         return _changed_at_gate(book, code, task)
     if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
         return None
+    assert policy, "an approval is compared with the settings in force"
     workspace = code.workspace(task)
     # a look at the ref tells for most: the commit that was approved has the tree that was approved
     unmoved = workspace.tip() == approval.commit
@@ -205,7 +207,9 @@ def void_stale(book: Book, code: Code, task: Task, judge: str) -> str | None:
         return None
     base = code.base_now(task, head.sha).commit if head else task.base or ""
     tree = head.tree if head else approval.tree
-    why = approval.void_because(base=base, tree=tree, judge=judge, asked=asked_for(task.spec))
+    why = approval.void_because(
+        base=base, tree=tree, judge=policy.judge, asked=asked_for(task.spec), judge_before=policy.judge_before
+    )
     if why is None:
         return None
     history = book.history(task.id)

@@ -96,6 +96,6 @@ def void_others(deps: Deps, task: Task) -> None:
     for other in sharing(deps.book, task):
         with suppress(Refused):
             # moved on by somebody else meanwhile: whoever did it has looked at the branch
-            why = void_stale(deps.book.unclaimed(), deps.code, other, deps.policy_for(other).judge)
+            why = void_stale(deps.book.unclaimed(), deps.code, other, deps.policy_for(other))
             if why:
                 deps.progress.note(f"Task {other.id} is no longer approved: {why}.")

@@ -210,7 +210,7 @@ def _bound_to(history: History, policy: Policy, cycle: int, what: str, now: str)
     steps = ("", *(step.name for step in policy.pipeline))
     records = [record for step in steps if (record := stored_review(history, cycle, step))]
     were = [str(record.result.get(what, now)) for record in records]
-    return next((one for one in were if one != now), now)
+    return next((one for one in were if one != now and one not in policy.judge_before), now)
 
 
 def _needs_person(history: History, cycle: int, policy: Policy) -> str:

@@ -129,7 +129,7 @@ def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
             review(deps, site, history, step)
         case Decide():
             settle(deps, site, history, step)
-            void_stale(deps.book, deps.code, deps.book.task(site.task_id), site.policy.judge)
+            void_stale(deps.book, deps.code, deps.book.task(site.task_id), site.policy)
 
 
 def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:

@@ -192,5 +192,5 @@ def decide(deps: Deps, site: Site) -> bool:
     if not isinstance(step, Decide):
         return False
     settle(deps, site, history, step)
-    void_stale(deps.book, deps.code, deps.book.task(site.task_id), site.policy.judge)
+    void_stale(deps.book, deps.code, deps.book.task(site.task_id), site.policy)
     return True

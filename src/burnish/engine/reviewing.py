@@ -71,7 +71,7 @@ def conclude(
         delta=subject.delta,
         files=subject.text_of,
         # the same code before new judges: all they see is new to them
-        narrow=not _new_to_them(history, step, site.policy.judge),
+        narrow=not _new_to_them(history, step, site.policy),
         mechanical=mechanical(heard),
     )
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
@@ -97,11 +97,11 @@ def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int
     return [Event("phase.started", data, **where), Event("review.started", started, **where)]
 
 
-def _new_to_them(history: History, step: DoReview, judge: str) -> bool:
+def _new_to_them(history: History, step: DoReview, policy: Policy) -> bool:
     work = history.work(step.cycle)
     heard = [record.result for record in history.heard_before(step.cycle, step.phase)]
     asked = asked_for(history.task.spec)
-    others = any(said.get("judge") != judge or said.get("asked", asked) != asked for said in heard)
+    others = any(not policy.judges_as(str(said.get("judge"))) or said.get("asked", asked) != asked for said in heard)
     return others or bool(work and work.result.get("by_hand"))
 
 

@@ -29,6 +29,7 @@ from burnish.proc.run import Stop
 from burnish.wiring.confining import OPEN, Confinement
 from burnish.wiring.helpers import wrapping
 from burnish.wiring.roster import agent_settings
+from burnish.wiring.surroundings import surroundings_of
 
 # Unasked, tests may take this long: somebody waits for the review.
 PATIENCE = 60.0
@@ -84,7 +85,8 @@ def test_spec(ground: Ground, pair: Pair) -> CheckSpec | None:
     if not ground.may_run(pair):
         return None
     files = list_files(ground.project, pair.new.sha)
-    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)))
+    around = surroundings_of(ground.project.root)
+    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
     specs = checks_for(ground.config, found, skip_tests=False)
     spec = next((spec for spec in specs if spec.name == "test"), None)
     if spec is None or ground.tests:

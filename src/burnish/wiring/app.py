@@ -39,6 +39,7 @@ from burnish.wiring.reader import home_of, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
+from burnish.wiring.surroundings import surroundings_of
 
 
 @dataclass
@@ -115,7 +116,8 @@ class App:
         if not any(entry is not None and entry.command == "auto" for entry in wanted):
             return ()
         commit = task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
-        return detect(self.code.files(commit), lambda path: self.code.text(commit, path))
+        around = surroundings_of(self.repo.root)
+        return detect(self.code.files(commit), lambda path: self.code.text(commit, path), around)
 
     # what a person does to tasks
 
@@ -154,7 +156,7 @@ class App:
         edited = self.store.edit_task(self.key, task.id, changes)
         self.book.keep_story(task.id)
         if reworded and task.status in ruling.APPROVED:
-            actions.void_stale(self.book, self.code, edited, self.policy(edited).judge)
+            actions.void_stale(self.book, self.code, edited, self.policy(edited))
 
     def remove(self, task_id: int) -> Task:
         from burnish.wiring.retelling import keep_removal

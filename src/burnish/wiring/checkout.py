@@ -28,6 +28,7 @@ from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start
 from burnish.wiring.signs import OK, Group, Sign
+from burnish.wiring.surroundings import surroundings_of
 
 REPO = Group("repository")
 
@@ -130,7 +131,7 @@ def _people_signs(config: Config) -> Iterator[Sign]:
 
 
 def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]:
-    specs = checks_for(config, detect(paths, reader_of(root)), skip_tests=False)
+    specs = checks_for(config, detect(paths, reader_of(root), surroundings_of(root)), skip_tests=False)
     names = {spec.name for spec in specs}
     for spec in specs:
         yield check_sign(spec, root, made_later=bool(config.workspace.setup))

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from burnish import config as settings
-from burnish.checks.detect import detect
 from burnish.checks.discover import Decided, decide, discover
-from burnish.checks.tools import Tools
+from burnish.checks.tools import Surroundings, Tools
 from burnish.config.sources import pyproject_layer
 from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
@@ -23,6 +22,7 @@ from burnish.wiring.checkout import check_sign, first_program
 from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.reader import home_of, refuse_inside_phase
 from burnish.wiring.roster import Installed, on_this_machine
+from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.yamltext import settings_text
 
 COMMANDS = ("review-task", "parse-review")
@@ -65,11 +65,12 @@ def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome
         refuse_inside_phase()
     repository = find_repository(start)
     root, paths = repository.root, files_of(repository.root)
-    tools = discover(paths, reader_of(root))
+    around = surroundings_of(root, repository)
+    tools = discover(paths, reader_of(root), around)
     agents = on_this_machine()
     decided = (_agent(agents), *decide(tools))
     existing = _existing(root, force=force)
-    differences = [] if force or not existing else _differences(root, paths, decided)
+    differences = [] if force or not existing else _differences(root, decided)
     text = settings_text(decided, slash=slash)
     write = _Writer(force=force, dry_run=dry_run)
     done = [File(root / existing, "kept")] if existing and not force else [write(root / "burnish.yaml", text)]
@@ -78,7 +79,8 @@ def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome
         done += [write(folder / f"{name}.md", _command(name)) for name in COMMANDS]
     if not dry_run:
         _make_known(repository)
-    return Outcome(root, tools, agents, decided, _notes(root, tools, decided), text, done, differences)
+    notes = _notes(root, tools, decided, around)
+    return Outcome(root, tools, agents, decided, notes, text, done, differences)
 
 
 def _existing(root: Path, *, force: bool) -> str:
@@ -97,16 +99,16 @@ def _existing(root: Path, *, force: bool) -> str:
     return "pyproject.toml" if in_table else ""
 
 
-def _differences(root: Path, paths: list[str], decided: tuple[Decided, ...]) -> list[Difference]:
+def _differences(root: Path, decided: tuple[Decided, ...]) -> list[Difference]:
     config = settings.load(root)
     in_force = {key: (value, origin) for key, value, origin in config.items()}
-    automatic = {f"checks.{spec.name}": spec.command for spec in detect(paths, reader_of(root))}
     found = []
     for one in decided:
         key = ".".join(one.key)
         now, origin = in_force.get(key, (None, "not set"))
-        meant = automatic.get(key, now) if now == "auto" else now
-        if _words(meant) != _words(one.value) and key != "agent":
+        # `auto` means what is found here, for each part of the repository
+        automatic = now == "auto" or ("extra" in one.key and in_force.get(f"checks.{key[-4:]}", ("",))[0] == "auto")
+        if not automatic and _words(now) != _words(one.value) and key != "agent":
             found.append(Difference(key, now, origin, one.value, one.why))
     return found
 
@@ -123,9 +125,9 @@ def _agent(found: list[Installed]) -> Decided:
     return Decided(("agent",), "auto", f"the first that is installed: {known[0]} here{others}")
 
 
-def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...]) -> list[str]:
+def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...], around: Surroundings) -> list[str]:
     """What a person should know beside the settings."""
-    notes = []
+    notes = [f"{one.folder}: {note}" if one.folder else note for one in tools for note in one.notes]
     by_key = {".".join(one.key): one.value for one in decided}
     setup = str(by_key.get("workspace.setup", ""))
     if "checks.test" not in by_key:
@@ -138,13 +140,11 @@ def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...]) -
         if key.startswith("checks."):
             sign = check_sign(CheckSpec(key.rpartition(".")[2], value), root, made_later=bool(setup))
             notes += [f"{key}: {sign.what}."] if sign.state != "ok" else []
-    if any(one.language == "JavaScript" and one.setup for one in tools) and not _ignores(root, "node_modules"):
-        notes.append("node_modules is not in .gitignore: there it would be taken for an agent's work.")
+    for one in tools:
+        folder = f"{one.folder}/node_modules/" if one.folder else "node_modules/"
+        if one.language == "JavaScript" and one.setup and not around.ignored(folder):
+            notes.append(f"git does not ignore `{folder}`: it would count as an agent's work. Add it to .gitignore.")
     return notes
-
-
-def _ignores(root: Path, word: str) -> bool:
-    return word in (reader_of(root)(".gitignore") or "")
 
 
 def _make_known(repository: Found) -> None:

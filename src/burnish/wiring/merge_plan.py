@@ -77,7 +77,7 @@ def fit_to_merge(app: App, task_id: int) -> Fit:
     task = app.store.task(app.key, task_id)
     if task.status is not Status.VERIFIED:
         raise Refused(f"Task {task.id} is {task.status}: only a verified task can be merged.", hint=_instead(task))
-    why = actions.void_stale(app.book, app.code, task, app.policy(task).judge)
+    why = actions.void_stale(app.book, app.code, task, app.policy(task))
     if why:
         raise Refused(
             f"Task {task.id} is no longer approved: {why}.", hint=f"`burnish run {task.id}` has it judged again."

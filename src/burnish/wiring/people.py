@@ -37,7 +37,9 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
     judged = app.store.approval(app.key, task_id)
     if answer.choice in ACCEPTING and judged and judged.valid:
         asked = asked_for(task.spec)
-        why = judged.void_because(base=judged.base, tree=judged.tree, judge=policy.judge, asked=asked)
+        why = judged.void_because(
+            base=judged.base, tree=judged.tree, asked=asked, judge=policy.judge, judge_before=policy.judge_before
+        )
         if why:
             raise Refused(f"Task {task_id}: {why}.", hint=f"Have it judged anew: burnish run {task_id}")
     people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
@@ -85,7 +87,7 @@ def done(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", v
         overriding.check_seen(app.code, app.store.history(app.key, task_id), commit)
     app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
-    actions.void_stale(app.book, app.code, task, app.policy(task).judge)
+    actions.void_stale(app.book, app.code, task, app.policy(task))
     actions.done(app.book, task_id, person=Person(app.person, via), grounds=grounds, follow_up=follow_up(app))
     return _kept(app, task_id)
 

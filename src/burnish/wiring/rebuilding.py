@@ -97,8 +97,8 @@ def _if_unmoved(app: App, one: Restored) -> Restored:
     """An approval may have been voided after its story was last written: the branch itself tells."""
     for task in app.store.tasks(app.key, ids=[one.task]):
         approval = app.store.approval(app.key, task.id)
-        judge = app.policy(task).judge if approval else ""
-        why = actions.void_stale(app.book, app.code, task, judge)
+        policy = app.policy(task) if approval else None
+        why = actions.void_stale(app.book, app.code, task, policy)
         if why:
             return replace(one, status=Status.CODE_REVIEW.value, note=f"approval void: {why}")
     return one

@@ -148,7 +148,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
             archive(deps, deps.code.workspace(task), task, task.cycle)
     notes += app.expire_waivers()
     for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
-        why = actions.void_stale(app.book, app.code, task, app.policy(task).judge)
+        why = actions.void_stale(app.book, app.code, task, app.policy(task))
         if why:
             notes.append(f"Task {task.id} is no longer approved: {why}.")
     dirty = uncommitted(app.repo)

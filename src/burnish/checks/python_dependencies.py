@@ -1,0 +1,291 @@
+"""Where a Python project declares what its tests need: extras, groups, requirements files, tox, nox, hatch."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import posixpath
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from burnish.checks.tools import Place
+
+REQUIREMENTS = re.compile(
+    r"(?:requirements[-_.](?:dev|devel|develop|test|tests|testing)|(?:dev|test|tests|testing)[-_.]requirements"
+    r"|requirements)\.txt"
+)
+_FOLDER_OF_REQUIREMENTS = re.compile(r"requirements/([\w.-]+)\.(?:txt)")
+_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_INSTALLS_ITSELF = re.compile(r"^\s*(?:-e|--editable)?[ =]*\.(?:\[[^\]]*\])?\s*(?:#.*)?$", re.M)
+_TEST_WORDS = frozenset({"test", "tests", "testing", "pytest", "unittest", "unittests"})
+_DEV_WORDS = frozenset({"dev", "devel", "develop", "development"})
+# extras that no test needs, and that are often large or cannot be installed everywhere
+_OTHER_WORDS = frozenset(
+    "doc docs documentation lint linting format typing types mypy release build publish bench benchmark benchmarks "
+    "example examples gpu cuda tpu rocm".split()
+)
+# an option in `addopts` that a plugin brings → the plugin
+_PLUGINS = {
+    r"--cov\b|--no-cov\b": "pytest-cov",
+    r"(?:^|\s)-n\s*\w|--numprocesses|--dist\b": "pytest-xdist",
+    r"--timeout\b": "pytest-timeout",
+    r"--benchmark-": "pytest-benchmark",
+    r"--reruns\b": "pytest-rerunfailures",
+    r"--asyncio-mode|asyncio_mode": "pytest-asyncio",
+}
+# hatch's environments that tests run in; `hatch-test` brings these by itself
+_HATCH_ENVS = ("default", "test", "tests", "dev", "hatch-test")
+_HATCH_TEST = ("pytest", "pytest-mock", "pytest-randomly", "pytest-rerunfailures", "pytest-xdist[psutil]")
+
+
+def requirement_name(text: str) -> str:
+    """`Foo_Bar[x]>=1; marker` → `foo-bar`; "" for an option or a path."""
+    match = _NAME.match(text)
+    return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+
+
+def requirement_names(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(filter(None, map(requirement_name, texts)))
+
+
+def has_pytest(names: Iterable[str]) -> bool:
+    """Does installing these bring pytest? Its plugins depend on it."""
+    return any(name == "pytest" or name.startswith("pytest-") for name in names)
+
+
+def sets_for_tests(sets: Mapping[str, frozenset[str]]) -> list[str]:
+    """The extras or groups that tests need: named for tests, else for development, else the first with pytest."""
+    tests = [name for name in sets if _words(name) & _TEST_WORDS and not _words(name) & _OTHER_WORDS]
+    if any(has_pytest(sets[name]) for name in tests):
+        return tests
+    developing = [name for name in sets if _words(name) & _DEV_WORDS and not _words(name) & _OTHER_WORDS]
+    if tests or developing:
+        return [*tests, *developing]
+    return [name for name in sets if has_pytest(sets[name])][:1]
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[-_.]+", name.lower()))
+
+
+@dataclass(frozen=True)
+class PythonDependencies:
+    """Everything declared, by where it is declared."""
+
+    # dependencies of the project itself
+    own: frozenset[str]
+    extras: dict[str, frozenset[str]]
+    # PEP 735 [dependency-groups]
+    groups: dict[str, frozenset[str]]
+    # [tool.poetry.group.*]: names, and is it optional?
+    poetry_groups: dict[str, tuple[frozenset[str], bool]]
+    # requirements files that tests need → what they and the files they include declare
+    files: dict[str, frozenset[str]]
+    # requirements as written, for hatch's environments, tox and nox
+    hatch: tuple[str, ...]
+    runners: tuple[str, ...]
+    # a requirements file installs the project
+    installs_itself: bool
+    # plugins that the settings of pytest need
+    plugins: tuple[str, ...]
+
+    @property
+    def all_names(self) -> frozenset[str]:
+        sets = [*self.extras.values(), *self.groups.values(), *(names for names, _ in self.poetry_groups.values())]
+        return self.own.union(*sets, *self.files.values(), requirement_names((*self.hatch, *self.runners)))
+
+    def feature_extras(self) -> list[str]:
+        """Extras to install for the tests; all that are features where none is named for tests."""
+        chosen = sets_for_tests(self.extras)
+        if chosen:
+            return chosen
+        if "all" in self.extras:
+            return ["all"]
+        return [name for name in self.extras if not _words(name) & _OTHER_WORDS]
+
+
+def read_dependencies(place: Place, table: Mapping[str, Any]) -> PythonDependencies:
+    project = _dict(table.get("project"))
+    tool = _dict(table.get("tool"))
+    own, extras = _of_setup_files(place)
+    own |= requirement_names(_texts(project.get("dependencies")))
+    extras |= {name: requirement_names(_texts(v)) for name, v in _dict(project.get("optional-dependencies")).items()}
+    poetry, poetry_groups = _of_poetry(_dict(tool.get("poetry")))
+    files = _files_for_tests(place)
+    text = "\n".join(place.read(path) for path in files)
+    return PythonDependencies(
+        own=own | poetry,
+        extras=extras,
+        groups=_groups(_dict(table.get("dependency-groups")), tool),
+        poetry_groups=poetry_groups,
+        files={path: requirement_names(_lines_of(place, path)) for path in files},
+        hatch=_of_hatch(_dict(_dict(tool.get("hatch")).get("envs")) or _dict(_toml(place, "hatch.toml").get("envs"))),
+        runners=(*_of_tox(place.read("tox.ini")), *_of_nox(place.read("noxfile.py"))),
+        installs_itself=bool(_INSTALLS_ITSELF.search(text)),
+        plugins=_plugins(place, tool),
+    )
+
+
+def _groups(groups: dict[str, Any], tool: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    found = {name: frozenset(_group(groups, name, set())) for name in groups}
+    for manager in ("uv", "pdm"):
+        older = _dict(tool.get(manager)).get("dev-dependencies")
+        if isinstance(older, dict):  # pdm: groups; uv: one list
+            found |= {name: requirement_names(_texts(v)) | found.get(name, frozenset()) for name, v in older.items()}
+        elif older:
+            found["dev"] = requirement_names(_texts(older)) | found.get("dev", frozenset())
+    return found
+
+
+def _group(groups: dict[str, Any], name: str, seen: set[str]) -> Iterator[str]:
+    if name in seen:
+        return
+    seen.add(name)
+    entries = groups.get(name)
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, str):
+            yield requirement_name(entry)
+        elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
+            yield from _group(groups, entry["include-group"], seen)
+
+
+def _of_poetry(poetry: dict[str, Any]) -> tuple[frozenset[str], dict[str, tuple[frozenset[str], bool]]]:
+    own = requirement_names(_dict(poetry.get("dependencies")))
+    groups = {}
+    for name, group in _dict(poetry.get("group")).items():
+        entry = _dict(group)
+        groups[name] = (requirement_names(_dict(entry.get("dependencies"))), bool(entry.get("optional")))
+    if older := _dict(poetry.get("dev-dependencies")):
+        groups["dev"] = (requirement_names(older), False)
+    return own, groups
+
+
+def _of_hatch(envs: dict[str, Any]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in _HATCH_ENVS:
+        env = _dict(envs.get(name))
+        if name == "hatch-test" and name in envs and not env.get("dependencies"):
+            found += _HATCH_TEST
+        found += [*_texts(env.get("dependencies")), *_texts(env.get("extra-dependencies"))]
+    return tuple(dict.fromkeys(text for text in found if "{" not in text))
+
+
+def _of_tox(text: str) -> tuple[str, ...]:
+    """The requirements of [testenv], without those for single factors."""
+    section = re.search(r"^\[testenv\]\s*$(.*?)(?=^\[|\Z)", text, re.M | re.S)
+    deps = re.search(r"^deps\s*=(.*(?:\n(?:[ \t]+.*|[ \t]*(?=\n[ \t])))*)", section[1], re.M) if section else None
+    lines = deps[1].splitlines() if deps else []
+    return tuple(line.strip() for line in lines if re.match(r"\s*[A-Za-z][\w.\[\],-]*\s*(?:[=<>!~;].*)?$", line))
+
+
+def _of_nox(text: str) -> tuple[str, ...]:
+    """String arguments of `session.install(…)` in sessions that run pytest."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and "pytest" in ast.dump(node):
+            for call in ast.walk(node):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "install":
+                    found += [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return tuple(text for text in dict.fromkeys(found) if re.match(r"[A-Za-z]", text))
+
+
+def _of_setup_files(place: Place) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
+    own: frozenset[str] = frozenset()
+    extras: dict[str, frozenset[str]] = {}
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(place.read("setup.cfg"))
+        own |= requirement_names(parser.get("options", "install_requires", fallback="").splitlines())
+        if parser.has_section("options.extras_require"):
+            extras = {k: requirement_names(v.splitlines()) for k, v in parser["options.extras_require"].items()}
+    except configparser.Error:
+        pass
+    values = _setup_arguments(place.read("setup.py"))
+    own |= requirement_names(_texts(values.get("install_requires")))
+    extras |= {str(k): requirement_names(_texts(v)) for k, v in _dict(values.get("extras_require")).items()}
+    return own, extras
+
+
+def _setup_arguments(text: str) -> dict[str, Any]:
+    """Literal arguments of `setup(…)`, and those given by the name of a literal."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    names: dict[str, ast.expr] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            names[node.targets[0].id] = node.value
+    found: dict[str, Any] = {}
+    for call in ast.walk(tree):
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            if keyword.arg in ("install_requires", "extras_require"):
+                value = (
+                    names.get(keyword.value.id, keyword.value) if isinstance(keyword.value, ast.Name) else keyword.value
+                )
+                try:
+                    found[keyword.arg] = ast.literal_eval(value)
+                except (ValueError, RecursionError):
+                    continue
+    return found
+
+
+def _files_for_tests(place: Place) -> list[str]:
+    """Requirements files at the top, and of a folder of them the ones for tests."""
+    found = sorted(name for name in place.names if REQUIREMENTS.fullmatch(name))
+    inner = {match[1]: match[0] for path in place.paths if (match := _FOLDER_OF_REQUIREMENTS.fullmatch(path))}
+    sets = {name: requirement_names(_lines_of(place, path)) for name, path in sorted(inner.items())}
+    chosen = sets_for_tests(sets) or [name for name in sets if name in ("base", "main", "requirements", "common")]
+    return [*found, *(inner[name] for name in chosen)]
+
+
+def _lines_of(place: Place, path: str, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The lines of a requirements file and of those that it includes."""
+    if path in seen or len(seen) > 10:
+        return
+    for line in place.read(path).splitlines():
+        included = re.match(r"\s*(?:-r|--requirement)[ =]*(\S+)", line)
+        if included:
+            other = posixpath.normpath(posixpath.join(posixpath.dirname(path), included[1]))
+            yield from _lines_of(place, other, seen | {path})
+        elif not line.lstrip().startswith(("-", "#")):
+            yield line
+
+
+def _plugins(place: Place, tool: Mapping[str, Any]) -> tuple[str, ...]:
+    settings = _dict(_dict(tool.get("pytest")).get("ini_options"))
+    options = settings.get("addopts", "")
+    texts = [" ".join(_texts(options)) if isinstance(options, list) else str(options), *settings]
+    for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        parser = configparser.ConfigParser(interpolation=None, strict=False)
+        try:
+            parser.read_string(place.read(name))
+            if parser.has_section(section):
+                texts += [parser.get(section, "addopts", fallback=""), *parser.options(section)]
+        except configparser.Error:
+            continue
+    text = "\n".join(texts)
+    return tuple(plugin for pattern, plugin in _PLUGINS.items() if re.search(pattern, text))
+
+
+def _toml(place: Place, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(place.read(name)) if name in place.names else {}
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> list[str]:
+    values = value if isinstance(value, list | tuple | set) else [value]
+    return [text for text in values if isinstance(text, str)]

@@ -1,0 +1,56 @@
+"""What detection needs to know besides the files: ignored paths, programs on PATH, modules of the Python on PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+from burnish.checks.tools import Surroundings
+from burnish.errors import BurnishError
+from burnish.git.ignoring import is_ignored
+from burnish.git.project import Found
+from burnish.proc.capture import capture
+
+
+def surroundings_of(root: Path, found: Found | None = None) -> Surroundings:
+    """This machine, as a check of the project at `root` would find it. Nothing below `root` is started."""
+    path = _path_outside(root)
+    return Surroundings(
+        ignored=lambda name: found is not None and _is_ignored(found, name),
+        has_program=lambda name: _has_program(name, path, root),
+        has_module=lambda name: _has_module(name, path),
+    )
+
+
+def _is_ignored(found: Found, name: str) -> bool:
+    try:
+        return is_ignored(found, name)
+    except BurnishError:  # no git here: `doctor` says it, and the answer no is the safe one
+        return False
+
+
+def _path_outside(root: Path) -> str:
+    """PATH without relative entries and without the checkout's own folders."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    outside = [f for f in folders if f.startswith("/") and not Path(f).resolve().is_relative_to(root.resolve())]
+    return os.pathsep.join(outside)
+
+
+def _has_program(name: str, path: str, root: Path) -> bool:
+    return shutil.which(name, path=f"{root / '.venv' / 'bin'}{os.pathsep}{path}") is not None
+
+
+@lru_cache(maxsize=32)
+def _has_module(name: str, path: str) -> bool:
+    """Asked of the Python on PATH, isolated (-I): nothing of the current folder is imported."""
+    program = shutil.which("python3", path=path) or shutil.which("python", path=path)
+    if program is None:
+        return False
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    try:
+        done = capture([program, "-I", "-c", look, name], cwd=Path("/"), env={"PATH": path}, timeout=20)
+    except BurnishError:
+        return False
+    return done.exit_code == 0
