@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.finding import Remark, Severity
+from burnish.core.secrets import NO_SECRETS
 from burnish.review.static_files import Looked, look
 from burnish.review.static_lines import line_remarks
 from burnish.review.static_secrets import secrets
 from burnish.review.static_syntax import syntax_remarks
 from testing.changes import binary
 from testing.defects import changed_file
+from testing.known_secrets import KNOWN
 
 CONFLICT = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n"
 TOKEN = "gh" + "p_" + "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
@@ -134,6 +136,8 @@ def test_what_is_not_there_to_read_is_not_looked_at() -> None:
         ("a.py", f'T = "{TOKEN}"', 1),
         ("tests/test_a.py", f'T = "{TOKEN}"', 1),
         ("a.py", f'T = "{TOKEN}"  # pragma: allowlist secret', 0),
+        ("a.py", f'T = "{TOKEN}"  # burnish: allow-secret', 0),
+        ("a.py", f'# pragma: allowlist nextline secret\nT = "{TOKEN}"', 0),
         ("a.py", f'H = "x{TOKEN}9"', 0),
         ("a.py", 'T = "gh' + "p_" + "x" * 36 + '"', 0),
         ("a.py", 'T = "AKI' + 'AIOSFODNN7EXAMPLE"', 0),
@@ -142,12 +146,12 @@ def test_what_is_not_there_to_read_is_not_looked_at() -> None:
         ("a.py", 'password = "<password>"', 0),
         ("a.py", 'password = os.environ["PASSWORD_2"]', 0),
         ("a.py", 'password_field = "Tr0ub4dor-and-3"', 0),
-        ("tests/test_a.py", 'password = "Tr0ub4dor-and-3"', 0),
-        ("README.md", 'password = "Tr0ub4dor-and-3"', 0),
+        ("tests/test_a.py", 'password = "Tr0ub4dor-and-3"', 1),
+        ("README.md", 'password = "Tr0ub4dor-and-3"', 1),
         ("a.yaml", "password: Tr0ub4dor-and-3", 1),
         ("a.yaml", "password: ${PASSWORD_1}", 0),
         ("a.yaml", "secretName: db-credentials-1", 0),
-        ("poetry.lock", 'password = "Tr0ub4dor-and-3"', 0),
+        ("poetry.lock", 'password = "Tr0ub4dor-and-3"', 1),
         ("a.py", 'u = "https://user:Tr0ub4dor9@host/x"', 1),
         ("a.py", 'u = "https://host/x:y"', 0),
         ("a.py", 'k = "sk-' + 'proj-Ab3dEf6hIj9kLm2nOp5qRs8t"', 1),
@@ -169,3 +173,29 @@ def test_a_short_password_is_a_warning_and_a_long_random_one_an_error() -> None:
 def test_a_secret_that_was_there_before_is_not_found_again() -> None:
     old = f'T = "{TOKEN}"\n'
     assert list(secrets(looked("a.py", old + "x = 1\n", old))) == []
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("path", ["a.py", "tests/test_a.py", "README.md", "a.min.js", "deploy.yaml"])
+def test_every_secret_that_redaction_knows_is_a_finding(name: str, path: str) -> None:
+    """A live Stripe key used to be masked and not reported."""
+    text = f"first = 1\nvalue = '{KNOWN[name]}'\n"
+    assert "[secret: " in NO_SECRETS.redact(text)
+    found = list(secrets(looked(path, text)))
+    assert found and found[0].line == 2 and all(secret.value in text for secret in found)
+
+
+def test_tests_and_docs_show_passwords_without_being_rejected() -> None:
+    line = 'password = "Tr0ub4dor-and-3"\n'
+    severities = {
+        path: [s.severity for s in secrets(looked(path, line))] for path in ("a.py", "README.md", "yarn.lock")
+    }
+    assert severities == {"a.py": [Severity.ERROR], "README.md": [Severity.INFO], "yarn.lock": [Severity.INFO]}
+
+
+@pytest.mark.parametrize(
+    "comment", ["burnish: allow-secret", "pragma: allowlist secret", "pragma: whitelist secret", "x"]
+)
+def test_the_commit_guard_and_the_reviewer_agree_on_what_is_allowed(comment: str) -> None:
+    text = f'T = "{TOKEN}"  # {comment}\n'
+    assert bool(NO_SECRETS.find_new(text)) == bool(list(secrets(looked("a.py", text)))) == (comment == "x")

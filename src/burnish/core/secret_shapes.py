@@ -103,6 +103,12 @@ SHAPES: tuple[Shape, ...] = (
         r"(?P<secret>https://discord(?:app)?\.com/api/webhooks/\d+/[A-Za-z0-9_-]{40,})",
         whole=False,
     ),
+    Shape(
+        "Discord token",
+        (".",),
+        r"[MNO][A-Za-z\d]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}",
+        strict=True,
+    ),
     Shape("Stripe key", ("k_live_", "k_test_", "whsec_"), r"(?:[sr]k_(?:live|test)|whsec)_[0-9A-Za-z]{20,250}"),
     Shape("Anthropic key", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_-]{20,250}"),
     Shape("OpenRouter key", ("sk-or-",), r"sk-or-v1-[0-9a-f]{40,80}"),
@@ -116,7 +122,14 @@ SHAPES: tuple[Shape, ...] = (
     Shape("PyPI token", ("pypi-",), r"pypi-[A-Za-z0-9_-]{50,300}"),
     Shape("SendGrid key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
     Shape("Twilio key", ("SK",), r"SK[0-9a-f]{32}", strict=True),
-    Shape("Mailgun key", ("key-",), r"key-[0-9a-f]{32}", strict=True),
+    # the word `key` of the prefix would make it a made-up one
+    Shape(
+        "Mailgun key",
+        ("key-",),
+        rf"(?<!{_IN_WORD.pattern})key-(?P<secret>[0-9a-f]{{32}})(?!{_IN_WORD.pattern})",
+        whole=False,
+        strict=True,
+    ),
     Shape("Mailchimp key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}", strict=True),
     Shape("Square token", ("sq0",), r"sq0(?:atp|csp)-[A-Za-z0-9_-]{22,43}"),
     Shape("Shopify token", ("shp",), r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from burnish.core.escape_codes import without_codes
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
 
 # A person's word on a line that it holds no secret.
-ALLOWED = re.compile(r"burnish: ?allow-secret|pragma: ?allowlist (?:nextline )?secret", re.I)
+ALLOWED = re.compile(r"burnish: ?allow-secret|pragma: ?(?:allow|white)list (?:nextline )?secret", re.I)
 ASSIGNED = "password or token"
 _OF_ENV = "value of "
 
@@ -64,23 +65,38 @@ class Secrets:
             text = shape.sub(text, lambda hit, kind=shape.kind: _without(hit, kind))  # type: ignore[misc]
         for start, end in reversed(list(assignments(text))):
             text = text[:start] + mark(ASSIGNED) + text[end:]
+        return self._redact_split(text)
+
+    def _redact_split(self, text: str) -> str:
+        """Secrets that colour codes cut into pieces, as `grep --color` does. The codes stay, for what follows."""
+        plain = without_codes(text)
+        if plain is None:
+            return text
+        for start, end, kind in sorted(self._hits(plain.text), reverse=True):
+            begin, stop = plain.span(start, end)
+            text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
         return text
+
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Start, end and kind of every secret, in the order of the text."""
+        plain = without_codes(text)
+        if plain is None:
+            return sorted(self._hits(text))
+        return [(*plain.span(start, end), kind) for start, end, kind in sorted(self._hits(plain.text))]
 
     def find(self, text: str) -> list[Leak]:
         """Every secret with its line, in the order of the lines."""
-        return _ordered(text, ((start, kind) for start, _, kind in self._hits(text)))
+        return _ordered(text, ((start, kind) for start, _, kind in self.spans(text)))
 
     def find_new(self, text: str, *, old: str = "") -> list[Leak]:
         """Those that are not in `old`, and that nobody allowed; a value of the environment never is."""
         lines = text.split("\n")
-
-        def allowed(at: int) -> bool:
-            number = text.count("\n", 0, at)
-            above = lines[number - 1] if number else ""
-            return bool(ALLOWED.search(lines[number]) or ("nextline" in above and ALLOWED.search(above)))
-
-        fresh = [hit for hit in self._hits(text) if text[hit[0] : hit[1]] not in old]
-        counts = [(at, kind) for at, _, kind in fresh if kind.startswith(_OF_ENV) or not allowed(at)]
+        fresh = [hit for hit in self.spans(text) if text[hit[0] : hit[1]] not in old]
+        counts = [
+            (at, kind)
+            for at, _, kind in fresh
+            if kind.startswith(_OF_ENV) or not is_allowed(lines, text.count("\n", 0, at))
+        ]
         return _ordered(text, counts)
 
     def find_values(self, data: bytes) -> list[Leak]:
@@ -118,6 +134,12 @@ class Secrets:
         return value
 
 
+def is_allowed(lines: Sequence[str], index: int) -> bool:
+    """Does a comment on this line, or a `nextline` comment above it, say that it holds no secret?"""
+    above = lines[index - 1] if index else ""
+    return bool(ALLOWED.search(lines[index]) or ("nextline" in above and ALLOWED.search(above)))
+
+
 # Shapes alone, for those who know no values.
 NO_SECRETS = Secrets()
 
@@ -131,14 +153,16 @@ class LineFilter:
 
     def __call__(self, line: str) -> str | None:
         """The line as it may be shown; None for the lines inside of a key."""
+        plain = without_codes(line)
+        text = plain.text if plain else line
         if self.inside:
-            self.inside = KEY_END.search(line) is None and KEY_LINE.fullmatch(line) is not None
-            if self.inside or KEY_END.search(line):
+            self.inside = KEY_END.search(text) is None and KEY_LINE.fullmatch(text) is not None
+            if self.inside or KEY_END.search(text):
                 return None
-        begin = KEY_BEGIN.search(line)
-        if begin and not line[begin.end() :].strip("\\nr\"', \t\r"):
+        begin = KEY_BEGIN.search(text)
+        if begin and not text[begin.end() :].strip("\\nr\"', \t\r"):
             self.inside = True
-            return self.secrets.redact(line[: begin.start()]) + mark("private key")
+            return self.secrets.redact(text[: begin.start()]) + mark("private key")
         return self.secrets.redact(line)
 
 

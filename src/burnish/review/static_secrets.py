@@ -8,11 +8,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate
-from typing import Any
 
 from burnish.core.finding import Category, Remark, Severity
+from burnish.core.secret_shapes import KEY_BEGIN
+from burnish.core.secrets import ASSIGNED, NO_SECRETS, is_allowed
 from burnish.review.static_files import Looked
 
 HIDDEN = "***"
@@ -24,7 +24,6 @@ _PLACEHOLDER = re.compile(
     r"|\*\*|\.\.\.",
     re.IGNORECASE,
 )
-_ALLOWED = re.compile(r"pragma:\s*(?:allow|white)list secret", re.IGNORECASE)
 _REFERENCE = re.compile(
     r"^\$|\$\{|\{\{|\{[\w.]*\}|%\(|^env[.(]|process\.env|os\.environ|getenv|^vault:|^arn:|^/|^\.|^https?://|::"
 )
@@ -36,15 +35,13 @@ _NOT_A_SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{20,}|^\s*(?=[^\s]*[0-9+/=])(?=[^\s]*[A-Z])[A-Za-z0-9+/=]{8,}\s*$", re.MULTILINE)
-# Kinds that the library does not know yet.
-_MORE = (
-    ("GitHub Token", re.compile(r"github_pat_[A-Za-z0-9_]{60,}")),
-    ("Google API Key", re.compile(r"AIza[0-9A-Za-z_-]{35}")),
-    ("OpenAI API Key", re.compile(r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,250}")),
-    ("Anthropic API Key", re.compile(r"sk-ant-[A-Za-z0-9_-]{30,}")),
-)
-# Shapes that tests and docs are full of.
-_SHOWN = ("JSON Web Token", "Basic Auth Credentials")
+# Formats that tests, docs and generated files are full of: worth a look there, not a reason to reject.
+_SOFT = {
+    "JWT": Severity.WARNING,
+    "password in an address": Severity.WARNING,
+    "private key": Severity.WARNING,
+    ASSIGNED: Severity.INFO,
+}
 _TELLING = re.compile(r"key|pass|pwd|secret|contrase", re.IGNORECASE)
 _CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
 
@@ -58,28 +55,36 @@ class Secret:
 
 
 def secrets(file: Looked) -> Iterator[Secret]:
-    """All of them: one line may hold two, and neither may be repeated."""
-    if not file.changed or file.is_generated:
+    """All of them: one line may hold two, and neither may be repeated.
+
+    What redaction and the commit guard take for a secret is one here; names of passwords tell of a few more.
+    """
+    if not file.changed:
         return
-    numbers = [n for n in sorted(file.changed) if len(file.line(n)) <= LONGEST_LINE]
-    numbers = [n for n in numbers if not _ALLOWED.search(file.line(n))]
-    soft = file.is_test or file.is_docs
-    known = {(secret.line, secret.value): secret for secret in _known(file, numbers, soft=soft)}
+    soft = file.is_test or file.is_docs or file.is_generated
+    known = {(secret.line, secret.value): secret for secret in (*_known(file, soft=soft), *_short_keys(file))}
     yield from known.values()
-    for number in [] if soft else numbers:
+    for number in [] if soft else _readable(file):
         if _TELLING.search(file.line(number)):
-            yield from (secret for secret in _by_name(file, number) if (number, secret.value) not in known)
+            taken = [secret.value for secret in known.values() if secret.line == number]
+            yield from (found for found in _by_name(file, number) if not any(found.value in value for value in taken))
+
+
+def _readable(file: Looked) -> list[int]:
+    numbers = (n for n in sorted(file.changed) if len(file.line(n)) <= LONGEST_LINE)
+    return [n for n in numbers if not is_allowed(file.lines, n - 1)]
 
 
 def secret_remark(file: Looked, secret: Secret) -> Remark:
     return file.remark(
         "secret",
         secret.severity,
-        f"{_article(secret.kind)} stands in the code",
-        "Whoever can read the repository can use it, and deleting the line later does not take it out of the history.",
+        f"Hard-coded {secret.kind}",
+        "Anyone who can read the repository can use it. Deleting the line later does not remove it from the history.",
         category=Category.SECURITY,
         line=secret.line,
-        suggestion="Take it from the environment or a secret store, and make the one that was committed invalid.",
+        suggestion="Read it from the environment or a secret store, and revoke the one that was committed. "
+        "A line that holds no secret can say so in a comment: burnish: allow-secret",
     )
 
 
@@ -89,43 +94,25 @@ def hide(text: str, values: list[str]) -> str:
     return text
 
 
-def _article(kind: str) -> str:
-    return f"{'An' if kind[0] in 'AEIO' else 'A'} {kind}"
-
-
-def _known(file: Looked, numbers: list[int], *, soft: bool) -> Iterator[Secret]:
-    """By its shape. `soft`: in tests and docs some shapes are only there to be looked at."""
-    for kind, number, value in _shapes(file, numbers):
-        line = file.line(number)
-        if kind == "Private Key":
-            if not file.is_test and _key_follows(file, number, line):
-                yield Secret(number, line.strip(), kind, Severity.ERROR)
-        elif soft and kind in _SHOWN:
+def _known(file: Looked, *, soft: bool) -> Iterator[Secret]:
+    """Everything that redaction knows without the environment, on a changed line."""
+    text = file.text
+    starts = list(accumulate((len(line) + 1 for line in file.lines), initial=0))
+    for start, end, kind in NO_SECRETS.spans(text):
+        first, last = (bisect_right(starts, at) for at in (start, max(start, end - 1)))
+        number = next((n for n in range(first, last + 1) if n in file.changed), None)
+        if number is None or is_allowed(file.lines, first - 1):
             continue
-        elif _stands_alone(line, value) and not _is_placeholder(value):
-            yield Secret(number, value, kind, Severity.ERROR)
+        value = text[max(start, starts[number - 1]) : min(end, starts[number] - 1)]
+        yield Secret(number, value, kind, _SOFT.get(kind, Severity.ERROR) if soft else Severity.ERROR)
 
 
-def _shapes(file: Looked, numbers: list[int]) -> Iterator[tuple[str, int, str]]:
-    """All lines in one go: none of the patterns reaches over the end of a line."""
-    text = "\n".join(file.line(n) for n in numbers)
-    starts = list(accumulate((len(file.line(n)) + 1 for n in numbers), initial=0))
-    for detector in _detectors():
-        # Not by analyze_string(): it gives back the first group, which for some kinds is only the prefix.
-        formal = getattr(detector, "is_formally_valid", None)
-        for match in (match for pattern in detector.denylist for match in pattern.finditer(text)):
-            value = _value(match)
-            if formal is None or formal(value):
-                yield str(detector.secret_type), numbers[bisect_right(starts, match.start()) - 1], value
-    for kind, pattern in _MORE:
-        for match in pattern.finditer(text):
-            yield kind, numbers[bisect_right(starts, match.start()) - 1], match[0]
-
-
-def _value(match: re.Match[str]) -> str:
-    """The part that is secret: a group that holds most of the match or stands behind a name; else all of it."""
-    group = max((part for part in match.groups() if part), key=len, default="")
-    return group if len(group) > 5 or match[0].startswith("://") else match[0]
+def _short_keys(file: Looked) -> Iterator[Secret]:
+    """A private key too short or too much cut up for its format, outside of tests."""
+    for number in [] if file.is_test else _readable(file):
+        line = file.line(number)
+        if KEY_BEGIN.search(line) and _key_follows(file, number, line):
+            yield Secret(number, line.strip(), "private key", Severity.ERROR)
 
 
 def _by_name(file: Looked, number: int) -> Iterator[Secret]:
@@ -153,13 +140,6 @@ def _is_placeholder(value: str) -> bool:
     return bool(_PLACEHOLDER.search(value)) or len(set(value)) < 6
 
 
-def _stands_alone(line: str, value: str) -> bool:
-    """Not cut out of a longer word, such as a hash."""
-    at = line.find(value)
-    around = line[at - 1 : at] + line[at + len(value) : at + len(value) + 1]
-    return not re.search(r"[A-Za-z0-9]", around)
-
-
 def _key_follows(file: Looked, number: int, line: str) -> bool:
     rest = line.partition("-----BEGIN")[2].partition("KEY")[2]
     near = [rest.replace("\\n", "\n"), *(file.line(number + step) for step in (1, 2, 3, 4))]
@@ -180,35 +160,3 @@ def _keyword(path: str, line: str) -> list[str]:
         table = keyword.CONFIG_DENYLIST_REGEX_TO_GROUP
     found = keyword.KeywordDetector().analyze_string(line, table)
     return list(dict.fromkeys(value.strip().strip("'\"`;,") for value in found if value))
-
-
-@cache
-def _detectors() -> tuple[Any, ...]:
-    # Only their patterns are used: nothing here asks the network whether a key works.
-    from detect_secrets.plugins.aws import AWSKeyDetector
-    from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
-    from detect_secrets.plugins.basic_auth import BasicAuthDetector
-    from detect_secrets.plugins.discord import DiscordBotTokenDetector
-    from detect_secrets.plugins.github_token import GitHubTokenDetector
-    from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
-    from detect_secrets.plugins.jwt import JwtTokenDetector
-    from detect_secrets.plugins.npm import NpmDetector
-    from detect_secrets.plugins.openai import OpenAIDetector
-    from detect_secrets.plugins.private_key import PrivateKeyDetector
-    from detect_secrets.plugins.pypi_token import PypiTokenDetector
-    from detect_secrets.plugins.sendgrid import SendGridDetector
-    from detect_secrets.plugins.slack import SlackDetector
-    from detect_secrets.plugins.square_oauth import SquareOAuthDetector
-    from detect_secrets.plugins.stripe import StripeDetector
-    from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
-    from detect_secrets.plugins.twilio import TwilioKeyDetector
-
-    return tuple(
-        kind()
-        for kind in (
-            PrivateKeyDetector, AWSKeyDetector, GitHubTokenDetector, GitLabTokenDetector, SlackDetector, StripeDetector,
-            OpenAIDetector, NpmDetector, PypiTokenDetector, SendGridDetector, SquareOAuthDetector,
-            AzureStorageKeyDetector,
-            DiscordBotTokenDetector, TelegramBotTokenDetector, TwilioKeyDetector, JwtTokenDetector, BasicAuthDetector,
-        )
-    )  # fmt: skip

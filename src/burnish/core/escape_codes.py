@@ -1,0 +1,61 @@
+"""A text without colour codes and invisible characters, and where each part of it is in the original."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+# As the terminal gets it, and as JSON, Python, C and shells write it down.
+_ESC = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e(?=\[)))"
+_CODES = re.compile(
+    rf"(?:{_ESC}\[|\x9b)[0-?]*[ -/]*[@-~]"
+    rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
+    r"|\x1b[ -/]*[0-Z\\^-~]"
+    "|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]"
+)
+_HINTS = ("\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
+          "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """`text` has no codes; `starts` and `origins` pair positions in it with positions in `original`."""
+
+    original: str
+    text: str
+    starts: tuple[int, ...]
+    origins: tuple[int, ...]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The part of the original that holds text[start:end], with the codes inside it."""
+        return self._origin(start), self._origin(end - 1) + 1 if end > start else self._origin(start)
+
+    def codes(self, start: int, end: int) -> str:
+        """The codes alone in a part of the original."""
+        return "".join(_CODES.findall(self.original[start:end]))
+
+    def _origin(self, at: int) -> int:
+        piece = bisect_right(self.starts, at) - 1
+        return self.origins[piece] + at - self.starts[piece]
+
+
+def without_codes(text: str) -> PlainText | None:
+    """None where there are none, which is the rule."""
+    if not any(hint in text for hint in _HINTS):
+        return None
+    pieces: list[str] = []
+    starts, origins, length, at = [], [], 0, 0
+    for code in _CODES.finditer(text):
+        if code.start() > at:
+            starts.append(length)
+            origins.append(at)
+            pieces.append(text[at : code.start()])
+            length += code.start() - at
+        at = code.end()
+    if at == 0:
+        return None
+    starts.append(length)
+    origins.append(at)
+    pieces.append(text[at:])
+    return PlainText(text, "".join(pieces), tuple(starts), tuple(origins))
