@@ -9,6 +9,7 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, number, read_events, words
+from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.agents.program import located
 from burnish.core.agent import AgentReply, AgentRequest
@@ -27,6 +28,7 @@ class AcpAgent:
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES
+    login: Login = NO_LOGIN
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         program = CommandAgent().call(request, settings).argv

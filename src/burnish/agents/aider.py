@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent
+from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Set the key of the model's provider, e.g. OPENAI_API_KEY or ANTHROPIC_API_KEY."
@@ -34,6 +35,20 @@ _SUM = re.compile(
 )
 _MOST_TRIES = 5
 
+LOGIN_FILES = Login(
+    places=(".aider", ".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json"),
+    skipped=(".aider/caches", ".aider/analytics.json"),
+    token_files=(TokenFile(".aider/oauth-keys.json"),),
+    key_variables=(
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "DEEPSEEK_API_KEY",
+        "OPENROUTER_API_KEY",
+    ),
+    advice="Set the key of the model's provider.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AiderAgent:
@@ -53,6 +68,7 @@ class AiderAgent:
     keeps: tuple[str, ...] = (_CHAT,)
     # of its own files it keeps histories in the repository; it reads `.env` whatever it is told
     project_files: tuple[str, ...] = (".aider*", ".env")
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         here = request.call_dir

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
 
 _WRITERS = ("create_file", "edit_file", "undo_edit", "Bash", "Task")
+
+LOGIN_FILES = Login(
+    places=(".config/amp", ".local/share/amp"),
+    skipped=(".local/share/amp/threads", ".local/share/amp/history.jsonl", ".local/share/amp/logs"),
+    token_files=(TokenFile(".local/share/amp/secrets.json"),),
+    key_variables=("AMP_API_KEY",),
+    advice="Set AMP_API_KEY.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,7 @@ class AmpAgent:
     keys: tuple[str, ...] = ("AMP_API_KEY", "AMP_URL")
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp", ".agents", ".claude")
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-x", "--stream-json", "--no-notifications"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from burnish.agents.login import Login
 from burnish.core.agent import AgentReply, AgentRequest
 
 
@@ -106,6 +107,11 @@ class Agent(Protocol):
 
         Reviewers get these files as the base has them, and a change to them is a finding of the guard.
         """
+        ...
+
+    @property
+    def login(self) -> Login:
+        """Where the program keeps its credentials, its user's settings and its sessions."""
         ...
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
 
 # The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
@@ -15,6 +16,24 @@ _LOOK = ("--tools", "Read,Grep,Glob", "--strict-mcp-config", "--permission-mode"
 # acceptEdits alone refuses most commands; skipping all permissions is refused to root.
 _WORK = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash,WebFetch,WebSearch")
 _LOGIN = "Run `claude` once and log in, or set ANTHROPIC_API_KEY."
+
+LOGIN_FILES = Login(
+    places=(".claude", ".claude.json", ".config/claude"),
+    skipped=(
+        *(".claude/projects", ".claude/todos", ".claude/tasks", ".claude/plans", ".claude/sessions"),
+        *(".claude/history.jsonl", ".claude/file-history", ".claude/paste-cache", ".claude/session-env"),
+        *(".claude/shell-snapshots", ".claude/statsig", ".claude/telemetry", ".claude/debug", ".claude/logs"),
+        *(".claude/backups", ".claude/cache", ".claude/ide", ".claude/local", ".claude/*.backup*"),
+    ),
+    token_files=(TokenFile(".claude/.credentials.json", ("claudeAiOauth.expiresAt",)),),
+    sessions=(".claude/projects",),
+    folder_variables=(("CLAUDE_CONFIG_DIR", ".claude"),),
+    programs=("claude-agent-acp", "claude-code-acp"),
+    key_variables=("CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    # it renews a token that has expired or is about to, and asks no model
+    refresh=("auth", "status"),
+    advice="Run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN, or set ANTHROPIC_API_KEY.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +61,7 @@ class ClaudeAgent:
         ".ignore",
         ".rgignore",
     )
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # `user`: hooks in the repository's own .claude/settings.json would run without being asked for

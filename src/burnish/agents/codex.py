@@ -10,6 +10,7 @@ from typing import Any
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -20,6 +21,32 @@ _QUIET = (
     *("-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "feedback.enabled=false"),
 )
 _MOST_WAITS = 3
+# `account/read` can be told to renew the token; `codex login status` does not
+_REFRESH = "".join(
+    json.dumps(message) + "\n"
+    for message in (
+        {"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "burnish", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 1, "method": "account/read", "params": {"refreshToken": True}},
+    )
+)
+
+LOGIN_FILES = Login(
+    places=(".codex",),
+    skipped=(
+        *(".codex/sessions", ".codex/archived_sessions", ".codex/history.jsonl", ".codex/log", ".codex/*.sqlite*"),
+        *(".codex/tmp", ".codex/worktrees", ".codex/shell_snapshots", ".codex/thread-writer-locks"),
+    ),
+    token_files=(TokenFile(".codex/auth.json", ("tokens.access_token",)),),
+    sessions=(".codex/sessions",),
+    folder_variables=(("CODEX_HOME", ".codex"),),
+    programs=("codex-acp",),
+    key_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    refresh=("app-server",),
+    refresh_input=_REFRESH,
+    refresh_until='"id":1',
+    advice="Set CODEX_API_KEY.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +57,7 @@ class CodexAgent:
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
     keeps: tuple[str, ...] = ("model",)
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "exec", "--json", *_QUIET]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.transient import looks_transient
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -31,6 +32,7 @@ class CommandAgent:
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = OTHER_PROJECT_FILES
+    login: Login = NO_LOGIN
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         values = {

@@ -8,6 +8,7 @@ from typing import Any
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, json_value, number, read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -16,6 +17,20 @@ _USAGE = "usage.json"
 # Three ways to say the same: what exists, what is denied, and nobody to ask.
 _LOOK = ("--available-tools", "view,grep,glob", "--deny-tool", "write", "--deny-tool", "shell")
 _MOST_TRIES = 2
+
+# its token comes from GitHub and lasts
+LOGIN_FILES = Login(
+    places=(".copilot", ".config/github-copilot"),
+    skipped=(
+        *(".copilot/session-state", ".copilot/session-store.db*", ".copilot/history-session-state"),
+        *(".copilot/logs", ".copilot/pkg", ".copilot/command-history-state.json"),
+    ),
+    token_files=(TokenFile(".copilot/mcp-oauth-config.json"),),
+    sessions=(".copilot/session-state",),
+    folder_variables=(("COPILOT_HOME", ".copilot"),),
+    key_variables=("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
+    advice="Set COPILOT_GITHUB_TOKEN.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +58,7 @@ class CopilotAgent:
         *(".github/agents", ".github/chatmodes", ".github/hooks", ".github/prompts", ".github/skills"),
         *(".claude", ".agents"),
     )
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "--output-format", "json", "--no-color", "--disable-client-telemetry"]

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
+
+LOGIN_FILES = Login(
+    places=(".cursor", ".config/cursor"),
+    skipped=(".cursor/chats", ".cursor/projects", ".cursor/extensions"),
+    token_files=(TokenFile(".config/cursor/auth.json", ("accessToken",)),),
+    sessions=(".cursor/chats",),
+    programs=("cursor-agent",),
+    key_variables=("CURSOR_API_KEY",),
+    advice="Set CURSOR_API_KEY.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +32,7 @@ class CursorAgent:
         *("AGENTS.md", "CLAUDE.md", ".cursor", ".cursorrules", ".cursorignore", ".cursorindexingignore"),
         ".mcp.json",
     )
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-p", "--output-format", "stream-json"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -27,6 +28,23 @@ _SETTINGS = {
     "advanced": {"ignoreLocalEnv": True},
 }
 
+LOGIN_FILES = Login(
+    places=(".gemini",),
+    skipped=(".gemini/tmp", ".gemini/history", ".gemini/projects.json", ".gemini/antigravity*"),
+    token_files=(
+        TokenFile(".gemini/oauth_creds.json", ("expiry_date",)),
+        # encrypted, so what is in them cannot be told
+        TokenFile(".gemini/gemini-credentials.json"),
+        TokenFile(".gemini/mcp-oauth-tokens.json"),
+        TokenFile(".gemini/mcp-oauth-tokens-v2.json"),
+        TokenFile(".gemini/a2a-oauth-tokens.json"),
+    ),
+    folder_variables=(("GEMINI_CLI_HOME", ""),),
+    sessions=(".gemini/tmp", ".gemini/history"),
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"),
+    advice="Set GEMINI_API_KEY.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class GeminiAgent:
@@ -45,6 +63,7 @@ class GeminiAgent:
     )
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("GEMINI.md", "AGENTS.md", ".gemini", ".geminiignore", ".agents")
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-o", "stream-json", "--skip-trust"]

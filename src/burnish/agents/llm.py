@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, silent, unreadable
 from burnish.agents.jsonlines import Json, number, read_events, telling, words
+from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
@@ -45,6 +46,7 @@ class LlmAgent:
     )
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
+    login: Login = NO_LOGIN
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         if request.role not in ("review", "parse"):

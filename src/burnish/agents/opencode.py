@@ -11,6 +11,7 @@ from typing import Any
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
@@ -26,6 +27,29 @@ _QUIET = (
 _MOST_TRIES = 3
 # not of the small model that finds a title
 _REFUSED = re.compile(r'^timestamp=(\S+) .*message="stream error".* small=false .*error\.error="(.*)"$', re.MULTILINE)
+
+LOGIN_FILES = Login(
+    places=(".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"),
+    skipped=(
+        *(".local/share/opencode/opencode*.db*", ".local/share/opencode/storage", ".local/share/opencode/log"),
+        *(".local/share/opencode/snapshot", ".local/share/opencode/tool-output", ".local/share/opencode/project"),
+        *(".local/state/opencode/prompt-*", ".local/state/opencode/locks"),
+    ),
+    token_files=(
+        TokenFile(".local/share/opencode/auth.json", ("*.expires",)),
+        TokenFile(".local/share/opencode/mcp-auth.json"),
+    ),
+    sessions=(".local/share/opencode/burnish",),
+    session_variables=(("OPENCODE_DB", ".local/share/opencode/burnish/opencode.db"),),
+    key_variables=(
+        "OPENCODE_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "GEMINI_API_KEY",
+    ),
+    advice="Use a provider with an API key.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +73,7 @@ class OpencodeAgent:
         *("AGENTS.md", "CLAUDE.md", "CONTEXT.md", "opencode.json", "opencode.jsonc", ".opencode", ".claude", ".agents"),
         *(".ignore", ".rgignore"),
     )
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         # not `--auto`: what is neither allowed nor denied is refused, as nobody can be asked

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
+from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -25,6 +26,19 @@ _SETTINGS = {
     "tools": {"discoveryCommand": "", "callCommand": ""},
 }
 
+LOGIN_FILES = Login(
+    places=(".qwen",),
+    skipped=(".qwen/projects", ".qwen/tmp", ".qwen/history", ".qwen/debug", ".qwen/todos", ".qwen/logs"),
+    token_files=(
+        TokenFile(".qwen/oauth_creds.json", ("expiry_date",)),
+        TokenFile(".qwen/mcp-oauth-tokens.json"),
+        TokenFile(".qwen/mcp-oauth-tokens-v2.json"),
+    ),
+    sessions=(".qwen/projects",),
+    key_variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
+    advice="Set OPENAI_API_KEY with OPENAI_BASE_URL and OPENAI_MODEL.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class QwenAgent:
@@ -40,6 +54,7 @@ class QwenAgent:
     )
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("QWEN.md", "AGENTS.md", ".qwen", ".qwenignore", ".agents")
+    login: Login = LOGIN_FILES
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         argv = [self.program, "-o", "stream-json"]

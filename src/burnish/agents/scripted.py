@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.command import CommandAgent
+from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.core.agent import AgentReply, AgentRequest
 
@@ -19,6 +20,7 @@ class ScriptedAgent:
     keys: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ()
+    login: Login = NO_LOGIN
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         return Call(argv=(*own_program("scripted_main"), settings.script or "", request.role), stdin=request.prompt)

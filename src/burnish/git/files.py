@@ -7,13 +7,13 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
+from burnish.proc.folders import remove_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -99,18 +99,7 @@ def remove_tree(path: Path) -> None:
     if not is_real_dir(path):
         path.unlink(missing_ok=True)
         return
-
-    def open_up(remove: Callable[..., Any], name: str, info: object) -> None:
-        # A directory without write permission (Go's module cache, a test's leavings) keeps its files.
-        for target in (Path(name).parent, Path(name)):
-            if is_real_dir(target):
-                target.chmod(0o700)
-        if is_real_dir(Path(name)):
-            shutil.rmtree(name, ignore_errors=True)
-        else:
-            Path(name).unlink(missing_ok=True)
-
-    shutil.rmtree(path, onerror=open_up)
+    remove_folder(path)
 
 
 def open_rights(root: Path) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def private_folder(place: Path) -> None:
@@ -14,3 +19,28 @@ def private_folder(place: Path) -> None:
         return
     private_folder(place.parent)
     place.mkdir(mode=0o700, exist_ok=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and all that is in it; links are removed, never followed. One that is not there is fine."""
+
+    def open_up(remove: Callable[..., Any], name: str, info: object) -> None:
+        # A directory without write permission (Go's module cache, a test's leavings) keeps its files.
+        for target in (Path(name).parent, Path(name)):
+            if _is_folder(target):
+                target.chmod(0o700)
+        if _is_folder(Path(name)):
+            shutil.rmtree(name, ignore_errors=True)
+        else:
+            Path(name).unlink(missing_ok=True)
+
+    if os.path.lexists(folder):
+        shutil.rmtree(folder, onerror=open_up)
+
+
+def _is_folder(path: Path) -> bool:
+    """A directory, not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,210 @@
+"""A copy of a program's login for one call: made from the user's files, mounted in the sandbox, deleted afterwards.
+
+Nothing that a program writes to its copy comes back, so an author can change neither what instructs the reviewer nor
+the user's later sessions. Sessions for `resume` are mounted from a folder of the task.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from burnish.agents.credentials import parsed, without_refresh_tokens
+from burnish.proc.folders import private_folder, remove_folder
+
+# A file or folder above this is mounted read-only instead of copied at each call.
+MOST_BYTES = 16 * 1024 * 1024
+MOST_FILES = 2000
+# How deep a large folder is taken apart, so that settings beside a large cache are still copied.
+_DEPTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to copy; absolute paths as they are outside the sandbox."""
+
+    home: Path
+    places: tuple[Path, ...] = ()
+    # patterns of absolute paths
+    skipped: tuple[str, ...] = ()
+    token_files: tuple[Path, ...] = ()
+    # where the program looks for its sessions → the task's folder for them
+    sessions: Mapping[Path, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPlace:
+    """One mount besides the private home: `source` outside is seen at `target` inside."""
+
+    source: Path
+    target: Path
+    writable: bool
+
+
+@dataclass
+class LoginCopy:
+    """`home` is mounted at the user's home directory, then `shared` over it."""
+
+    folder: Path
+    home: Path
+    shared: list[SharedPlace] = field(default_factory=list)
+    # token files that could not be read as JSON and were left out
+    left_out: list[Path] = field(default_factory=list)
+
+
+@contextmanager
+def login_copy(parent: Path, plan: Plan) -> Iterator[LoginCopy]:
+    """The copy, in a folder of its own below `parent` (in the burnish home). Gone when the block ends."""
+    private_folder(parent)
+    _remove_leftovers(parent)
+    folder, lock = _new_folder(parent)
+    try:
+        copy = LoginCopy(folder, folder / "home")
+        private_folder(copy.home)
+        _Copier(plan, copy).fill()
+        yield copy
+    finally:
+        remove_folder(folder)
+        folder.with_suffix(".lock").unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _new_folder(parent: Path) -> tuple[Path, int]:
+    """A name that is not in use, and its lock."""
+    while True:
+        folder = parent / secrets.token_hex(8)
+        # another process that removes leftovers may hold the lock for a moment
+        if (lock := _locked(folder.with_suffix(".lock"))) is not None:
+            return folder, lock
+
+
+def _locked(path: Path) -> int | None:
+    """A lock that the system frees when this process ends; None if another process holds it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """Copies of processes that were killed."""
+    for lock_file in parent.glob("*.lock"):
+        lock = _locked(lock_file)
+        if lock is not None:
+            remove_folder(lock_file.with_suffix(""))
+            lock_file.unlink(missing_ok=True)
+            os.close(lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Copier:
+    plan: Plan
+    copy: LoginCopy
+
+    def fill(self) -> None:
+        # the outer one first, so that a place within another one is not copied twice
+        places = sorted(dict.fromkeys(self.plan.places), key=lambda place: len(place.parts))
+        done: list[Path] = []
+        for number, place in enumerate(places):
+            if not any(place.is_relative_to(other) for other in done) and place.exists():
+                self._place(place, self.copy.folder / f"place-{number}")
+                done.append(place)
+        for target, source in self.plan.sessions.items():
+            private_folder(source)
+            self.copy.shared.append(SharedPlace(source, target, writable=True))
+
+    def _place(self, place: Path, apart: Path) -> None:
+        if place.is_relative_to(self.plan.home) and place != self.plan.home:
+            target = self.copy.home / place.relative_to(self.plan.home)
+            private_folder(target.parent)
+            self._take(place, target)
+        elif not place.is_relative_to(self.plan.home) and place.is_dir():
+            # moved out of the home by a variable: a folder of copies at the same place
+            self._take(place, apart)
+            self.copy.shared.append(SharedPlace(apart, place, writable=True))
+
+    def _take(
+        self,
+        source: Path,
+        target: Path,
+        *,
+        depth: int = 0,
+        small: bool = False,
+        within: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        """Copy `source`, whatever links lead to it. `within`: the folders above, for links that lead in a circle."""
+        if self._is_skipped(source):
+            return
+        try:
+            info = source.stat()
+        except OSError:
+            return  # gone, or a link to nowhere
+        key = (info.st_dev, info.st_ino)
+        if stat.S_ISREG(info.st_mode):
+            self._file(source, target, info.st_size)
+        elif stat.S_ISDIR(info.st_mode) and key not in within:
+            # below a small folder everything is small, but what a link leads to was not counted
+            large = (not small or source.is_symlink()) and self._is_large(source)
+            if large and depth >= _DEPTH:
+                self._share(source)
+                return
+            target.mkdir(mode=0o700, exist_ok=True)
+            for name in _names(source):
+                self._take(source / name, target / name, depth=depth + 1, small=not large, within=(*within, key))
+
+    def _is_large(self, folder: Path) -> bool:
+        size = files = 0
+        for here, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if not self._is_skipped(Path(here, name))]
+            for name in names:
+                files += 1
+                with suppress(OSError):
+                    size += Path(here, name).stat().st_size
+            if size > MOST_BYTES or files > MOST_FILES:
+                return True
+        return False
+
+    def _is_skipped(self, place: Path) -> bool:
+        return any(fnmatchcase(str(place), pattern) for pattern in self.plan.skipped)
+
+    def _share(self, source: Path) -> None:
+        self.copy.shared.append(SharedPlace(source.resolve(), source, writable=False))
+
+    def _file(self, source: Path, target: Path, size: int) -> None:
+        secret = source in self.plan.token_files
+        if size > MOST_BYTES and not secret:
+            self._share(source)
+            return
+        try:
+            data = source.read_bytes()
+            mode = source.stat().st_mode & 0o700
+        except OSError:
+            return
+        if secret or (source.suffix == ".json" and b"refresh" in data.lower()):
+            value = parsed(data)
+            if value is not None:
+                data = json.dumps(without_refresh_tokens(value)).encode()
+            elif secret:
+                self.copy.left_out.append(source)
+                return
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode | 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []
