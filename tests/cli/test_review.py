@@ -97,10 +97,19 @@ def test_an_approval_that_left_paths_out_is_not_a_pass(change: Person) -> None:
     change.repo.write({"big.py": "x = 1  # long enough to need many lines of the diff\n" * 1000})
     change.agent("judge", APPROVES)
     out = change.types("review", code=1)
-    assert "Nobody looked at 1 changed path:\n  big.py" in out
-    assert "Verdict: APPROVED" in out and "does not count as a pass" in out
+    assert "Not seen by any reviewer (1 changed path):\n  big.py" in out
+    assert "Verdict: NEEDS_DISCUSSION" in out and "not everything was seen" in out
     said = change.asks("review", code=1)
-    assert said["verdict"] == "approved" and said["not_shown"] == ["big.py"]
+    assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["big.py"]
+
+
+def test_a_binary_file_is_not_approved_without_a_person(change: Person) -> None:
+    (change.repo.path / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0" + bytes(range(200)))
+    change.agent("judge", APPROVES)
+    out = change.types("review", code=1)
+    assert "logo.png: PNG image, 211 bytes, not executable, sha256:" in out
+    said = change.asks("review", code=1)
+    assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["logo.png"]
 
 
 def test_a_panel_speaks_with_all_its_voices(change: Person) -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burnish.core.change import Change, ChangedFile
+from burnish.core.change import Change, ChangedFile, HiddenContent
 from burnish.review.context import ReviewPrompt, coverage, together
 from burnish.review.names import quoted, unquoted
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
@@ -85,6 +88,35 @@ def test_an_agent_that_reads_files_is_told_to_read_what_is_left_out() -> None:
     assert "read each of these files yourself" not in pack(MANY, 0, reads_files=False).text
 
 
+@pytest.mark.parametrize("path", ["a_pb2.py", "x.generated.ts", "__generated__/a.js", "a.min.js", "yarn.lock"])
+def test_a_generated_file_is_shown_like_any_other_but_last(path: str) -> None:
+    packed = pack(change(added(path, words="payload"), added("src/a.py")), 10_000)
+    assert packed.shown == ("src/a.py", path) and "payload" in packed.text
+    small = pack(change(added(path, 500), added("src/a.py")), 500)
+    assert small.not_shown == (path,)
+
+
+def test_content_that_cannot_be_shown_is_described() -> None:
+    content = HiddenContent("PNG image", 1234, "sha256:00", old_size=1000)
+    logo = replace(binary("logo.png"), hidden=content, new_mode="100755")
+    packed = pack(change(logo), 10_000)
+    assert "PNG image, 1,234 bytes, was 1,000 bytes, EXECUTABLE, sha256:00: logo.png" in packed.text
+    assert packed.covered_by_summary == ("logo.png",)
+
+
+def test_what_cannot_be_seen_is_written_out() -> None:
+    packed = pack(change(added("a.py", 1, words="x\u202ey\x1b[8mz\rq\0")), 10_000)
+    assert r"+x\u202ey\x1b[8mz\x0dq\x00" in packed.text and "Characters that cannot be seen" in packed.text
+
+
+def test_a_line_longer_than_a_pass_is_given_in_pieces() -> None:
+    made = change(added("a.min.js", 1, words="".join(f"w{n};" for n in range(2000))))
+    parts = [pack(part, 2000) for part in passes(made, 2000)]
+    assert len(parts) > 4 and not any(part.not_shown for part in parts)
+    text = "".join(re.sub(r"\n\\\\ goes on: |\n", "", part.text) for part in parts)
+    assert len(set(re.findall(r"w\d+;", "".join(part.text for part in parts)))) > 1900 and "w1999;" in text
+
+
 def test_kinds_go_by_name() -> None:
     names = {"src/a.py": SOURCE, "a_test.go": TEST, "web/x.spec.ts": TEST, "docs/a.html": DOCS, "go.sum": GENERATED}
     names |= {"a.min.js": GENERATED, "latest.py": SOURCE, "contest/a.py": SOURCE, "conftest.py": TEST}
@@ -141,6 +173,7 @@ def test_coverage_takes_exact_paths_and_gits_quoting_only() -> None:
     prompt = ReviewPrompt("", ("shown.py",), (), ("logo.png",))
     assert coverage(made, prompt, ["a.py", '"f\\303\\274.py"', "b c.py"]) == ()
     assert coverage(made, prompt, ["./a.py", "A.py", "*", "src/a.py"]) == ("a.py", "fü.py", "b c.py")
+    assert coverage(made, prompt, list(made.paths), reads_files=False) == ("a.py", "fü.py", "b c.py")
 
 
 def test_passes_taken_together_cover_what_each_showed_whole() -> None:

@@ -9,8 +9,10 @@ import typer
 from burnish.cli import questions
 from burnish.cli.paint import say, say_json, tell, titled
 from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.cli.text import count, one_line
 from burnish.core.gate import Answer, Choice
 from burnish.core.override import Grounds
+from burnish.core.review import UnseenFile
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
@@ -50,8 +52,9 @@ def decide(
         if against and shown.task.status is Status.WAITING_APPROVAL:
             # what is accepted is what was there when the questions were asked
             grounds, commit = questions.ask(), commit or shown.commit
+    unseen = people.unseen_files(app, number) if choice is Choice.APPROVE else ()
     done = people.decide(app, number, Answer(choice, note, commit, grounds))
-    _report(done, DONE[choice], as_json)
+    _report(done, DONE[choice], as_json, unseen)
 
 
 @questions.with_grounds
@@ -82,13 +85,18 @@ def _named(commit: str | None) -> str:
     return commit or ""
 
 
-def _report(task: Task, what: str, as_json: bool) -> None:
+def _report(task: Task, what: str, as_json: bool, unseen: tuple[UnseenFile, ...] = ()) -> None:
     if as_json:
         from burnish.views import task_json
 
-        say_json(task_json(task))
+        files = [{"path": file.path, "description": file.description} for file in unseen]
+        say_json({**task_json(task), **({"unseen_files": files} if files else {})})
         return
     say(titled(f"{what} task {task.id}: ", task.spec.title, f" ({task.status})"))
+    if unseen:
+        say(f"  With {count(len(unseen), 'file')} that no reviewer could be shown:")
+        for file in unseen:
+            say(f"    {one_line(file.path)}: {one_line(file.description)}")
     if task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
         tell(f"  `burnish run {task.id}` goes on with it.")
     elif task.status is Status.VERIFIED:

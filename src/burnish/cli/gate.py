@@ -80,6 +80,7 @@ def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
     yield from _findings(shown, room, colour)
     yield ""
     yield from _verdict(shown, room, colour)
+    yield from unseen_lines(shown, room, colour)
     facts = f"Commit {shown.commit[:12]}. See the change in another terminal: burnish diff {task.id}"
     yield paint(cut(facts, room), "dim", on=colour)
     yield ""
@@ -135,6 +136,20 @@ def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
     if shown.against:
         why = f" ({', '.join(standing)} open)" if standing else ""
         yield paint(cut(f"To approve it is an override{why}: you will be asked why.", room), "yellow", on=colour)
+
+
+def unseen_lines(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+    """The files that an approval accepts although no reviewer could be shown their content."""
+    files = shown.unseen_files
+    if not files:
+        return
+    yield paint(
+        f"Not seen by any reviewer ({count(len(files), 'file')}); look at them before you approve:", "yellow", on=colour
+    )
+    for file in files[:_MOST]:
+        yield cut(f"  {one_line(file.path)}: {one_line(file.description)}", room)
+    if len(files) > _MOST:
+        yield f"  … and {len(files) - _MOST} more: burnish show {shown.task.id} --json"
 
 
 def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing needs you."
 _LINES = 2
+# files that no reviewer saw, of one entry
+_FILES = 10
 
 
 def inbox(
@@ -102,6 +104,10 @@ def _entry(entry: Entry, folder: str, room: int, colour: bool, now: datetime) ->
     yield f"{sign} {paint(f'T{task.id} {title}', 'bold', on=colour)}{where}  {paint(since, 'dim', on=colour)}"
     for line in wrap(one_line(entry.why), room - 4)[:_LINES]:
         yield f"    {line}"
+    for path, words in entry.unseen_files[:_FILES]:
+        yield cut(f"      {one_line(path)}: {one_line(words)}", room)
+    if len(entry.unseen_files) > _FILES:
+        yield f"      and {len(entry.unseen_files) - _FILES} more: burnish show {task.id} --json"
     yield f"    {paint(_there(entry.command, folder), 'cyan', on=colour)}"
 
 

@@ -167,7 +167,8 @@ def _end(done: Reviewed, page: Page) -> Iterator[str]:
     if not (panel and panel.mechanical):
         # a program's own summary has counted them
         yield tally(done.findings)
-    yield from _not_shown(done.not_shown, page)
+    hidden = {file.path: file.description for file in panel.unseen_files} if panel else {}
+    yield from _not_shown(done.not_shown, hidden, page)
     yield from verdict_lines(done, page)
 
 
@@ -181,12 +182,13 @@ def tally(findings: Sequence[Finding]) -> str:
     return f"{count(len(findings), 'finding')}: {', '.join(parts)}"
 
 
-def _not_shown(paths: Sequence[str], page: Page) -> Iterator[str]:
+def _not_shown(paths: Sequence[str], hidden: Mapping[str, str], page: Page) -> Iterator[str]:
     if not paths:
         return
-    yield f"Nobody looked at {count(len(paths), 'changed path')}:"
+    yield f"Not seen by any reviewer ({count(len(paths), 'changed path')}):"
     for path in paths[:20]:
-        yield cut(f"  {one_line(path)}", page.room)
+        words = f": {one_line(hidden[path])}" if path in hidden else ""
+        yield cut(f"  {one_line(path)}{words}", page.room)
     if len(paths) > 20:
         yield f"  and {len(paths) - 20} more"
 
@@ -208,6 +210,9 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
     counts, but = weigh(replace(done.panel, remarks=()), standing, Severity.INFO)
     if but and counts is not done.panel.verdict:
         yield from _hanging(f"{one_line(but[0].upper() + but[1:])}.", page)
-    if done.verdict.value == "approved" and not done.passed:
-        why = "the review is incomplete" if done.not_shown else "it was not signed, so a person must confirm it"
-        yield from _hanging(f"This does not count as a pass: {why}.", page)
+    if done.approved_in_part:
+        yield from _hanging(
+            "The reviewer approves what it saw, but not everything was seen: a person must look at the rest.", page
+        )
+    elif done.verdict.value == "approved" and not done.passed:
+        yield from _hanging("This does not count as a pass: it was not signed, so a person must confirm it.", page)

@@ -85,6 +85,14 @@ class ReviewLimits(v.Section):
     context_chars: v.Count = Field(default=5000, description="each file of project context")
 
 
+class Unseen(v.Section):
+    """Content that no reviewer can be shown. Read from the user's own settings, never from a repository."""
+
+    allow: tuple[v.Text, ...] = Field(
+        default=(), description="globs of binary files that need no person, e.g. `[assets/*.png]`; user's settings only"
+    )
+
+
 class ReviewSettings(v.Section):
     required: v.Flag = Field(default=True, description="nothing skips the review")
     enabled: v.Flag = Field(default=True, description="has an effect only with `required: false`")
@@ -109,6 +117,7 @@ class ReviewSettings(v.Section):
     slash_command: v.Text | None = Field(
         default=None, description="command of `.claude/commands` that the review prompt is put into"
     )
+    unseen: Unseen = Field(default_factory=Unseen, description="content that no reviewer can be shown")
     context: Context = Field(default_factory=Context, description="what the reviewer is shown")
     limits: ReviewLimits = Field(default_factory=ReviewLimits, description="how much of it")
 
@@ -202,6 +211,7 @@ class Workspace(v.Section):
 
 class Commit(v.Section):
     message: v.Text | None = Field(default=None, description="template of the commit message")
+    max_file_mb: v.Amount = Field(default=50, description="larger files are not committed; the task is blocked")
 
 
 class Merge(v.Section):

@@ -17,6 +17,18 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenContent:
+    """New content that no diff can show: binary, in another repository, or kept elsewhere."""
+
+    # what it is, in words: "PNG image"
+    type: str
+    size: int | None
+    # "sha256:…" of the content, or what git names it by
+    hash: str
+    old_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedFile:
     """One path of a change."""
 
@@ -28,10 +40,16 @@ class ChangedFile:
     new_mode: str = "100644"
     old_blob: str = ""
     new_blob: str = ""
+    # its bytes are not text, and `hidden` describes them; content that can be decoded has hunks instead
     binary: bool = False
     hunks: tuple[Hunk, ...] = ()
     # the `diff --git …` lines up to the first hunk
     header: str = ""
+    hidden: HiddenContent | None = None
+    # how the text had to be read: its encoding, where that is not UTF-8
+    note: str = ""
+    # a complete description of what changed in a lock file, line by line
+    digest: tuple[str, ...] = ()
 
     @property
     def added(self) -> int:
@@ -48,6 +66,10 @@ class ChangedFile:
     @property
     def is_symlink(self) -> bool:
         return "120000" in (self.old_mode, self.new_mode)
+
+    @property
+    def is_executable(self) -> bool:
+        return self.new_mode == "100755"
 
     def changed_lines(self) -> set[int]:
         """Numbers, in the new file, of the lines that were added or altered."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from burnish.core.commit import left_out_words
 from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.matching import say_the_same
-from burnish.core.review import Compliance, Panel, Verdict
+from burnish.core.review import Compliance, Panel, UnseenFile, Verdict
 from burnish.core.status import Reason
 
 
@@ -124,7 +124,15 @@ def after_review(
         return Escalate(Reason.INCOMPLETE_REVIEW, f"The review does not judge: {_names(missing)}.")
     if not panel.signed:
         return Wait("approved by a reviewer that does not sign its verdicts")
+    if panel.unseen_files:
+        return Wait(unseen_words(panel.unseen_files))
     return Accept(panel.summary)
+
+
+def unseen_words(files: Sequence[UnseenFile]) -> str:
+    """Why an approval waits for a person although nothing speaks against it."""
+    what = "1 file has" if len(files) == 1 else f"{len(files)} files have"
+    return f"{what} content that no reviewer could be shown: {_names([file.path for file in files])}"
 
 
 def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tuple[Verdict | None, str]:
@@ -138,6 +146,8 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
     elif panel.uncovered:
         # no word against the code: it is the review that is not whole
         return panel.verdict, f"approved by the reviewer, but nobody looked at {_names(panel.uncovered)}"
+    elif panel.unseen_files:
+        return panel.verdict, f"approved by the reviewer, but {unseen_words(panel.unseen_files)}"
     else:
         return panel.verdict, ""
     return Verdict.CHANGES_REQUESTED, f"approved by the reviewer, but {why}"

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from burnish.core.finding import Finding, Severity
 from burnish.core.override import Grounds
+from burnish.core.review import UnseenFile
 from burnish.core.status import Status
 from burnish.core.task import Task
 
@@ -38,6 +39,8 @@ class Shown:
     # what keeps the reviewer's approval from being one
     but: str = ""
     block_on: Severity = Severity.ERROR
+    # files whose content no reviewer could be shown: approving it accepts them as well
+    unseen_files: tuple[UnseenFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,8 @@ class Policy:
     may_fix: bool = False
     followups: bool = False
     accept_unsigned: bool = False
+    # globs of files that may have content which no reviewer sees; from the user's own settings alone
+    unseen_allow: tuple[str, ...] = ()
     parse_agent: str | None = None
     parse_model: str | None = None
     context: frozenset[str] = frozenset()
@@ -93,6 +95,7 @@ class Policy:
     artifacts: str = "ref"
     base_ref: str | None = None
     commit_message: str | None = None
+    max_file_mb: float = 50.0
     isolation: str = "none"
     isolation_env: tuple[tuple[str, str], ...] = ()
     task_usd: float | None = None

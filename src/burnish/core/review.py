@@ -83,6 +83,15 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
+class UnseenFile:
+    """A changed file whose content no reviewer can be shown; a person is asked instead."""
+
+    path: str
+    # type, size, executable bit and hash, in one line
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Everything that was said in one cycle's review, and what it comes to."""
 
@@ -92,6 +101,8 @@ class Panel:
     why: str = ""
     # changed paths that nobody saw
     uncovered: tuple[str, ...] = ()
+    # changed files with content that cannot be shown, without those that the user's settings allow
+    unseen_files: tuple[UnseenFile, ...] = ()
     blocking: bool = False
     rejection_reason: str = ""
     compliance: tuple[Compliance, ...] = ()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from burnish.core.codec import decode
 from burnish.core.decision import Accept, Decision, Escalate, Round, Wait, after_review
 from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
 from burnish.core.policy import Policy
-from burnish.core.review import Compliance, Panel, Verdict, is_person
+from burnish.core.review import Compliance, Panel, UnseenFile, Verdict, is_person
 from burnish.core.status import Reason
 
 
-def panel_of(record: PhaseRecord, findings: Sequence[Finding] = ()) -> Panel:
+def panel_of(record: PhaseRecord, findings: Sequence[Finding] = (), allow: Sequence[str] = ()) -> Panel:
     """The part of a recorded review that decides; without the remarks whose findings a person waived since."""
     data = record.result
     waived = {f.id for f in findings if f.state is State.WAIVED}
@@ -24,6 +25,7 @@ def panel_of(record: PhaseRecord, findings: Sequence[Finding] = ()) -> Panel:
         summary=str(data.get("summary", "")),
         why=str(data.get("why", "")),
         uncovered=tuple(data.get("uncovered", ())),
+        unseen_files=unseen_in(record, allow),
         blocking=bool(data.get("blocking")),
         rejection_reason=str(data.get("rejection_reason", "")),
         compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
@@ -31,6 +33,25 @@ def panel_of(record: PhaseRecord, findings: Sequence[Finding] = ()) -> Panel:
         signed=bool(data.get("signed", True)),
         mechanical=bool(data.get("mechanical")),
     )
+
+
+def unseen_in(record: PhaseRecord, allow: Sequence[str] = ()) -> tuple[UnseenFile, ...]:
+    """Files whose content this review could not show to anyone. A person's own review needs no second person."""
+    if by_person(record):
+        return ()
+    return not_allowed(tuple(decode(UnseenFile, file) for file in record.result.get("unseen_files", ())), allow)
+
+
+def unseen_in_cycle(history: History, policy: Policy, cycle: int) -> tuple[UnseenFile, ...]:
+    """Of all reviews of the cycle together: what an approval of it accepts without a reviewer's word."""
+    steps = ("", *(step.name for step in policy.pipeline))
+    records = [record for step in steps if (record := stored_review(history, cycle, step))]
+    return tuple(dict.fromkeys(file for record in records for file in unseen_in(record, policy.unseen_allow)))
+
+
+def not_allowed(files: Sequence[UnseenFile], allow: Sequence[str]) -> tuple[UnseenFile, ...]:
+    """Without the files that `review.unseen.allow` names. `*` matches across folders."""
+    return tuple(file for file in files if not any(fnmatchcase(file.path, glob) for glob in allow))
 
 
 def settled_by_waiver(history: History, cycle: int) -> DecisionRecord | None:
@@ -65,7 +86,7 @@ def reviewed(
     record = stored_review(history, cycle, step)
     if record is None:
         return None
-    panel = panel_of(record, history.findings)
+    panel = panel_of(record, history.findings, policy.unseen_allow)
     waived = settled_by_waiver(history, cycle)
     settled = waived and last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on)
     if not settled and not _rests_on_waived(panel, history.findings):
@@ -121,6 +142,8 @@ def _as_waived(panel: Panel, record: PhaseRecord, findings: Sequence[Finding]) -
 
 def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:
     ids = ", ".join(f.id for f in findings if f.state is State.WAIVED)
-    if isinstance(decision, Accept | Wait):
+    if isinstance(decision, Wait):
+        return replace(decision, why=f"{ids} waived by a person; {decision.why}")
+    if isinstance(decision, Accept):
         return replace(decision, why=f"{ids} waived by a person; nothing else stood in the way")
     return decision

@@ -13,7 +13,7 @@ from burnish.core.gate import Shown
 from burnish.core.history import History
 from burnish.core.policy import Policy
 from burnish.core.status import ReviewStatus, Status
-from burnish.core.stored import stored_review
+from burnish.core.stored import stored_review, unseen_in_cycle
 from burnish.core.task import TaskType
 from burnish.engine.archive import archive
 from burnish.engine.moves import moved
@@ -96,4 +96,5 @@ def shown(history: History, policy: Policy) -> Shown:
         may_skip=not policy.review_required,
         skip_against=checks_stand(history, policy),
         block_on=policy.block_on,
+        unseen_files=unseen_in_cycle(history, policy, history.cycle),
     )

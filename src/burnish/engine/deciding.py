@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.approval import asked_for
+from burnish.core.codec import encode
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
 from burnish.core.flow import (
@@ -20,7 +21,7 @@ from burnish.core.flow import (
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
-from burnish.core.stored import by_person, stored_review
+from burnish.core.stored import by_person, stored_review, unseen_in_cycle
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
 from burnish.engine.asking import asks_person, opened
@@ -42,7 +43,7 @@ def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
     decision = judge(history, site.policy, step.cycle)
     task = history.task
     if task.spec.type is TaskType.REVIEW and _was_heard(decision):
-        deps.record(task, *_reviewed_once(history, step.cycle, decision))
+        deps.record(task, *_reviewed_once(history, site.policy, step.cycle, decision))
         archive(deps, site.workspace, deps.book.task(task.id), step.cycle)
         return
     if site.policy.followups and isinstance(decision, Accept) and stored_review(history, step.cycle):
@@ -59,10 +60,13 @@ def _was_heard(decision: Decision) -> bool:
     return not (isinstance(decision, Escalate) and decision.reason in deaf)
 
 
-def _reviewed_once(history: History, cycle: int, decision: Decision) -> list[Event]:
+def _reviewed_once(history: History, policy: Policy, cycle: int, decision: Decision) -> list[Event]:
     """A `review` task is done with its review, whatever that says: nobody works on what it found."""
     task, status = history.task, review_status(decision, stored_review(history, cycle))
     final = FinalVerdict.APPROVED if isinstance(decision, Accept | Wait) else FinalVerdict.CHANGES_REQUESTED
+    if isinstance(decision, Wait) and unseen_in_cycle(history, policy, cycle):
+        # no reviewer saw all of it, and a review task has no gate that could wait for a person
+        final = FinalVerdict.NEEDS_DISCUSSION
     if isinstance(decision, Escalate) and decision.reason in (Reason.REJECTED, Reason.NEEDS_DISCUSSION):
         final = FINAL[decision.reason]
     data = {"action": "accept", "by": "burnish", "why": decision.why, "review_status": status.value if status else None}
@@ -108,6 +112,8 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
         data["blockers"] = list(decision.blockers)
     if isinstance(decision, Escalate):
         data["reason"] = decision.reason.value
+    if isinstance(decision, Accept | Wait) and (unseen := unseen_in_cycle(history, site.policy, cycle)):
+        data["unseen_files"] = encode(unseen)
     asks = asks_person(history, site.policy, cycle, decision)
     pauses = isinstance(decision, Revise) and not asks and step_by_step(history, cycle)
     if asks or pauses:

@@ -11,16 +11,18 @@ from functools import reduce
 from pathlib import Path
 
 from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.change import Change
 from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
-from burnish.core.review import Panel, Review, Unreadable, Verdict, Voice
+from burnish.core.review import Panel, Review, Unreadable, UnseenFile, Verdict, Voice
+from burnish.core.stored import not_allowed
 from burnish.engine.joining import added, joined
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
 from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract, strict
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
-from burnish.review.packing import batches, passes
+from burnish.review.packing import batches, hidden_words, passes
 from burnish.review.panel import combine
 from burnish.review.slash import through
 
@@ -118,7 +120,17 @@ def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
     missing = [set(h.uncovered) for h in heard if _approves(h.voice)]
     uncovered = sorted(set.intersection(*missing)) if missing else []
-    return replace(panel, uncovered=tuple(uncovered), mechanical=bool(heard) and all(h.mechanical for h in heard))
+    return replace(
+        panel,
+        uncovered=tuple(uncovered),
+        unseen_files=not_allowed(unseen_files(hearing.subject.change), policy.unseen_allow),
+        mechanical=bool(heard) and all(h.mechanical for h in heard),
+    )
+
+
+def unseen_files(change: Change) -> tuple[UnseenFile, ...]:
+    """The changed files whose content cannot be shown to any reviewer."""
+    return tuple(UnseenFile(file.path, hidden_words(file)) for file in change.files if file.hidden)
 
 
 def _approves(voice: Voice) -> bool:
@@ -145,11 +157,11 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
         answers.append(answer)
         prompts.append(prompt)
     whole, seen = reduce(_both, answers), together(prompts)
-    uncovered = _uncovered(hearing.subject, seen, whole.reading)
+    uncovered = _uncovered(hearing.subject, seat.spec, seen, whole.reading)
     if uncovered:
         whole, uncovered = _look_again(hearing, seat, whole, uncovered)
     inspected = whole.reading.inspected if isinstance(whole.reading, Review) else ()
-    unseen = coverage(hearing.subject.change, seen, inspected)
+    unseen = coverage(hearing.subject.change, seen, inspected, reads_files=seat.spec.reads_files)
     return Heard(_voice(hearing, seat, whole), uncovered, unseen, seen.not_shown)
 
 
@@ -251,7 +263,7 @@ def _look_again(
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
         return _Said(both.reply, first.reading), uncovered
-    return both, coverage(rest.change, prompt, more.reading.inspected)
+    return both, coverage(rest.change, prompt, more.reading.inspected, reads_files=seat.spec.reads_files)
 
 
 def _both(one: _Said, more: _Said) -> _Said:
@@ -264,17 +276,19 @@ def _both(one: _Said, more: _Said) -> _Said:
     return _Said(reply, joined(one.reading, more.reading))
 
 
-def _uncovered(subject: Subject, prompt: ReviewPrompt, reading: Review | Unreadable) -> tuple[str, ...]:
+def _uncovered(
+    subject: Subject, spec: ReviewerSpec, prompt: ReviewPrompt, reading: Review | Unreadable
+) -> tuple[str, ...]:
     """Only an approval needs to have seen everything."""
     if isinstance(reading, Unreadable) or reading.verdict is not Verdict.APPROVED or not reading.signed:
         return ()
-    return coverage(subject.change, prompt, reading.inspected)
+    return coverage(subject.change, prompt, reading.inspected, reads_files=spec.reads_files)
 
 
 def _unseen(hearing: Hearing, said: Review) -> tuple[str, ...]:
-    """What a program that reads everything says it could not read."""
+    """What a program that reads everything says it could not read; hidden content waits for a person anyway."""
     seen = set(said.inspected)
-    return tuple(path for path in hearing.subject.change.paths if path not in seen)
+    return tuple(file.path for file in hearing.subject.change.files if file.path not in seen and not file.hidden)
 
 
 def _voice(hearing: Hearing, seat: Seat, said: _Said) -> Voice:

@@ -18,7 +18,7 @@ from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
 from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event, watched
-from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of
+from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of, unseen_files
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import asking
 from burnish.engine.ports import Deps, Inspection
@@ -174,6 +174,7 @@ def _write_down(
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),
         "unseen": _unseen(heard),
+        "unseen_files": encode(unseen_files(subject.change)),
         "inspected": sorted({p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}),
         "not_shown": sorted({p for h in heard for p in h.not_shown}),
         "grave": _grave(panel, update),

@@ -12,6 +12,7 @@ from burnish.core.finding import Finding
 from burnish.core.history import History, review_phase
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.task import Spec, Task, TaskType
+from burnish.core.text_encoding import read_text
 from burnish.engine.checking import delta_since, remembered
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
@@ -77,8 +78,13 @@ class Subject:
         """A file of the reviewed tree, for finding the place that a quote means."""
         if path not in self._texts:
             data = self.read(path)
-            self._texts[path] = None if data is None else data.decode(errors="replace")
+            self._texts[path] = None if data is None else _as_text(data)
         return self._texts[path]
+
+
+def _as_text(data: bytes) -> str:
+    reading = read_text(data)
+    return reading.text if reading else data.decode(errors="replace")
 
 
 def subject_of(deps: Deps, site: Site, history: History, cycle: int, step: str = "") -> Subject:

@@ -10,6 +10,7 @@ from burnish.core.commit import Base, Commit
 from burnish.errors import BadInput, BurnishError
 from burnish.git import diff
 from burnish.git.base import resolve_base
+from burnish.git.file_content import complete
 from burnish.git.objects import read_commit, read_objects, write_commit, write_tree
 from burnish.git.project import Project
 from burnish.git.taking import Taken, checkout_tree, index_tree
@@ -60,7 +61,7 @@ def choose(project: Project, wish: Wish) -> Pair:
 
 def changes(project: Project, pair: Pair) -> Change:
     output = project.git(*diff.ARGS, "--end-of-options", pair.old.tree, pair.new.tree).stdout
-    return diff.parse(output, pair.old.tree, pair.new.tree)
+    return complete(project, diff.parse(output, pair.old.tree, pair.new.tree))
 
 
 def messages(project: Project, pair: Pair) -> str:

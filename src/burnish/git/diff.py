@@ -72,6 +72,11 @@ def _cut(data: bytes, start: bytes) -> Iterator[bytes]:
         yield data[here:end]
 
 
+def hunks_of(section: bytes) -> tuple[Hunk, ...]:
+    """The hunks of one file's part of a patch."""
+    return tuple(_hunk(block) for block in _cut(section, b"@@ "))
+
+
 def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
     header, hunks, binary = b"", [], False
     for section in sections:
@@ -99,4 +104,5 @@ def _hunk(block: bytes) -> Hunk:
     if match is None:
         raise PhaseFailed(ErrorCode.GIT_ERROR, f"git's diff has an odd hunk: {block[:60]!r}.", hint="Report this.")
     start, lines, new_start, new_lines = (int(part) if part else 1 for part in match.groups())
-    return Hunk(start, lines, new_start, new_lines, block.decode("utf-8", "replace"))
+    # bytes that are no UTF-8 stay recognisable: `file_content` decodes such files
+    return Hunk(start, lines, new_start, new_lines, block.decode("utf-8", "surrogateescape"))

@@ -7,6 +7,7 @@ import threading
 from burnish.core.change import Change
 from burnish.errors import PhaseFailed
 from burnish.git import diff, written
+from burnish.git.file_content import complete
 from burnish.git.project import Project
 from burnish.git.refs import read_ref
 
@@ -24,7 +25,7 @@ class Differences:
     def between(self, old: str, new: str) -> Change:
         known = self._changes.get((old, new))
         if known is None:
-            known = diff.parse(self._output(old, new), old, new)
+            known = complete(self._project, diff.parse(self._output(old, new), old, new))
             with self._remembering:
                 while len(self._changes) >= MOST_REMEMBERED:
                     self._changes.pop(next(iter(self._changes)))

@@ -65,6 +65,16 @@ def _loose(project: Project, sha: str) -> tuple[str, bytes] | None:
     return head.split(b" ")[0].decode(), data
 
 
+def loose_head(project: Project, sha: str, length: int) -> bytes | None:
+    """The first bytes of a loose object's content, without reading the rest; None where it is in a pack."""
+    try:
+        with (project.objects / sha[:2] / sha[2:]).open("rb") as file:
+            raw = zlib.decompressobj().decompress(file.read(length + 4096), length + 64)
+    except (OSError, zlib.error):
+        return None
+    return raw.partition(b"\0")[2][:length]
+
+
 def _batch(answer: bytes, count: int) -> list[tuple[str, bytes] | None]:
     out: list[tuple[str, bytes] | None] = []
     at = 0

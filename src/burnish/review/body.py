@@ -129,7 +129,9 @@ def _summary(panel: Panel | None) -> str:
         return "No review took place."
     words = prose(panel.summary) or prose(panel.why) or "No summary was given."
     left = [f"- `{line(quoted(path))}`" for path in panel.uncovered]
-    return words + ("\n\nNobody looked at:\n\n" + "\n".join(left) if left else "")
+    hidden = [f"- `{line(quoted(file.path))}`: {line(file.description)}" for file in panel.unseen_files]
+    words += "\n\nNobody looked at:\n\n" + "\n".join(left) if left else ""
+    return words + ("\n\nNot seen by any reviewer, a person decides:\n\n" + "\n".join(hidden) if hidden else "")
 
 
 def _compliance(entries: Sequence[Compliance]) -> str:

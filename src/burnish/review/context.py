@@ -213,7 +213,15 @@ def together(prompts: Sequence[ReviewPrompt]) -> ReviewPrompt:
     return ReviewPrompt(text, tuple(shown), tuple(sorted(missed)), tuple(summarised))
 
 
-def coverage(change: Change, prompt: ReviewPrompt, inspected: Sequence[str]) -> tuple[str, ...]:
-    """The changed paths that nobody can claim to have seen."""
-    seen = {*prompt.shown, *prompt.covered_by_summary, *inspected, *(unquoted(name) for name in inspected)}
+def coverage(
+    change: Change, prompt: ReviewPrompt, inspected: Sequence[str], *, reads_files: bool = True
+) -> tuple[str, ...]:
+    """The changed paths whose text the reviewer was not shown whole and did not read itself.
+
+    What a reviewer that cannot read files lists in `inspected` covers nothing. Content that cannot be shown at all
+    (`ChangedFile.hidden`) is not part of this: it waits for a person whatever a reviewer lists.
+    """
+    seen = {*prompt.shown, *prompt.covered_by_summary}
+    if reads_files:
+        seen |= {*inspected, *(unquoted(name) for name in inspected)}
     return tuple(path for path in change.paths if path not in seen)

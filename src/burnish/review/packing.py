@@ -1,13 +1,17 @@
-"""What of a change fits into a prompt: whole hunks, the important first, and nothing left out silently."""
+"""What of a change fits into a prompt: whole hunks, the important first, and nothing left out silently.
+
+A name covers nothing: generated and minified files come last, but they are shown like any other text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from burnish.core.change import Change, ChangedFile, Hunk
+from burnish.core.text_encoding import escape_invisible
 from burnish.review.fence import fenced
 from burnish.review.names import quoted
 
@@ -38,9 +42,13 @@ class Packed:
     covered_by_summary: tuple[str, ...]
 
 
+def is_lock_name(path: str) -> bool:
+    return PurePosixPath(path).name in _LOCKS
+
+
 def kind(path: str) -> int:
     """What a path is, by its name: source, test, docs or generated."""
-    if PurePosixPath(path).name in _LOCKS or _GENERATED.search(path):
+    if is_lock_name(path) or _GENERATED.search(path):
         return GENERATED
     if _TEST.search(path):
         return TEST
@@ -49,15 +57,18 @@ def kind(path: str) -> int:
 
 def pack(change: Change, limit: int, *, tag: str = "", reads_files: bool = True) -> Packed:
     """At most `limit` bytes of hunks; the rest is named."""
-    summarised = [file for file in change.files if _folded(file)]
-    rest = sorted((file for file in change.files if not _folded(file)), key=lambda file: kind(file.path))
+    files = [as_shown(file) for file in change.files]
+    summarised = [file for file in files if _folded(file)]
+    rest = sorted((file for file in files if not _folded(file)), key=lambda file: kind(file.path))
     whole, part = _choose(rest, limit)
     left_out = [file for file in rest if file.path not in whole]
     diff = "".join(_diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part)
+    hidden = [_description(file) for file in files if file.hidden]
     blocks = [
         fenced(diff, "diff", tag=tag) if diff else "",
         _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
-        _names("Summarised, nothing more to see", [_summary(file) for file in summarised], tag),
+        _names("Deleted or renamed without a change", [_summary(f) for f in summarised if not f.hidden], tag),
+        _names("Content that cannot be shown (described only; a person is asked to look at it)", hidden, tag),
         _names(_left_out_words(reads_files), [_left(file, part.get(file.path)) for file in left_out], tag),
     ]
     return Packed(
@@ -66,6 +77,20 @@ def pack(change: Change, limit: int, *, tag: str = "", reads_files: bool = True)
         not_shown=tuple(file.path for file in left_out),
         covered_by_summary=tuple(file.path for file in summarised),
     )
+
+
+def as_shown(file: ChangedFile) -> ChangedFile:
+    """The file as a reviewer sees it: nothing invisible in it, and a lock file as its digest."""
+    notes = [file.note] if file.note else []
+    hunks = file.hunks
+    if file.digest:
+        hunks = (Hunk(0, 0, 0, 0, "@@ digest: every change in this lock file @@\n" + "\n".join(file.digest) + "\n"),)
+    hunks = tuple(replace(hunk, text=text) for hunk in hunks for text in [escape_invisible(hunk.text)])
+    if any(new.text != old.text for new, old in zip(hunks, file.hunks, strict=False)) and not file.digest:
+        notes.append("Characters that cannot be seen are written as \\xNN or \\uNNNN.")
+    if not notes and hunks == file.hunks:
+        return file
+    return replace(file, hunks=hunks, header=_header(file) + "".join(f"# {note}\n" for note in notes))
 
 
 def batches(change: Change, *, files: int = 200) -> tuple[Change, ...]:
@@ -79,7 +104,7 @@ def passes(change: Change, limit: int, *, files: int = 200) -> tuple[Change, ...
     done: list[Change] = []
     now: list[ChangedFile] = []
     room = limit
-    for file in sorted(change.files, key=lambda file: kind(file.path)):
+    for file in sorted(map(as_shown, change.files), key=lambda file: kind(file.path)):
         for piece in [file] if _folded(file) else _pieces(file, limit):
             size = 0 if _folded(piece) else _size(piece)
             if now and (size > room or len(now) >= files):
@@ -97,11 +122,13 @@ def only(change: Change, paths: Iterable[str]) -> Change:
 
 
 def _folded(file: ChangedFile) -> bool:
-    """One line says it all: gone, moved as it was, not text, or written by a program."""
+    """One line says all that can be said: gone, renamed without a change, or not text."""
+    if file.binary:
+        return True
     if file.is_symlink or file.is_submodule:
         return False
     moved = file.status == "R" and not file.hunks and file.old_mode == file.new_mode
-    return file.status == "D" or moved or file.binary or kind(file.path) == GENERATED
+    return file.status == "D" or moved
 
 
 def _choose(files: Sequence[ChangedFile], limit: int) -> tuple[set[str], dict[str, int]]:
@@ -150,8 +177,9 @@ def _divide(hunk: Hunk, room: int) -> list[Hunk]:
     old, new = hunk.old_start, hunk.new_start
     lines: list[str] = []
     used = 0
-    for line in [*hunk.text.split("\n")[1:], None]:
-        # 60 bytes for the heading of each part
+    # 60 bytes for the heading of each part
+    pieces = [piece for line in hunk.text.split("\n")[1:] for piece in _line_pieces(line, room - 62)]
+    for line in [*pieces, None]:
         if lines and (line is None or used + _bytes(line) + 61 > room):
             olds, news = (sum(text[:1] in (" ", mark) for text in lines) for mark in "-+")
             heading = f"@@ -{old},{olds} +{new},{news} @@ part of a longer hunk\n"
@@ -161,6 +189,17 @@ def _divide(hunk: Hunk, room: int) -> list[Hunk]:
             lines.append(line)
             used += _bytes(line) + 1
     return done
+
+
+def _line_pieces(line: str, room: int) -> Iterator[str]:
+    """A line too long for one part, e.g. of a minified file. Further pieces begin with `\\`, as git's own notes do."""
+    if _bytes(line) <= room:
+        yield line
+        return
+    # four bytes for each character at most
+    step = max(room // 4 if not line.isascii() else room, 16) - 16
+    for start in range(0, len(line), step):
+        yield line[:step] if start == 0 else f"\\ goes on: {line[start : start + step]}"
 
 
 def _bytes(text: str) -> int:
@@ -202,12 +241,24 @@ def _left(file: ChangedFile, hunks: int | None) -> str:
 
 def _summary(file: ChangedFile) -> str:
     moved = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
-    if file.status == "D":
-        what = f"deleted, {file.removed} lines"
-    elif file.binary:
-        what = "binary"
-    elif kind(file.path) == GENERATED:
-        what = f"generated or lock file, +{file.added} -{file.removed}"
-    else:
-        what = "renamed unchanged"
+    what = f"deleted, {file.removed} lines" if file.status == "D" else "renamed unchanged"
+    if file.status == "D" and file.binary:
+        what = "deleted, binary"
     return f"{what}{moved}: {quoted(file.path)}"
+
+
+def _description(file: ChangedFile) -> str:
+    moved = f", was {quoted(file.old_path)}" if file.status == "R" and file.old_path else ""
+    return f"{hidden_words(file)}{moved}: {quoted(file.path)}"
+
+
+def hidden_words(file: ChangedFile) -> str:
+    """Type, size, executable bit and hash of content that cannot be shown."""
+    content = file.hidden
+    if content is None:
+        return ""
+    size = f"{content.size:,} bytes" if content.size is not None else ""
+    was = f"was {content.old_size:,} bytes" if content.old_size is not None else ""
+    bit = "" if file.is_submodule else "EXECUTABLE" if file.is_executable else "not executable"
+    facts = (content.type, size, was, bit, content.hash)
+    return ", ".join(fact for fact in facts if fact)

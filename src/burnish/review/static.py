@@ -50,10 +50,15 @@ def conclude(
     return Review(
         verdict=Verdict.CHANGES_REQUESTED if errors else Verdict.APPROVED,
         summary=_summary(change, remarks),
-        inspected=change.paths,
+        inspected=_inspected(change, files),
         remarks=remarks,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _inspected(change: Change, files: Files) -> tuple[str, ...]:
+    """Every path but those with content that is not read as text."""
+    return tuple(path for path in change.paths if path not in files or files[path].is_inspected)
 
 
 def _alone(remark: Remark) -> Remark:

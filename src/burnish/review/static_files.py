@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from burnish.core.change import ChangedFile
 from burnish.core.finding import Category, Remark, Severity
-from burnish.review.packing import DOCS, GENERATED, TEST, kind
+from burnish.core.text_encoding import read_text
+from burnish.review.packing import DOCS, TEST, is_lock_name, kind
 
 SOURCE = "static"
 LONGEST_QUOTE = 300
@@ -46,8 +47,14 @@ class Looked:
         return self.kind == DOCS
 
     @property
-    def is_generated(self) -> bool:
-        return self.kind == GENERATED
+    def is_lock(self) -> bool:
+        """Full of hashes that look like secrets; everything else that a name calls generated is looked at."""
+        return is_lock_name(self.path)
+
+    @property
+    def is_inspected(self) -> bool:
+        """Was its text looked at? Content that is too long or binary was not."""
+        return bool(self.lines)
 
     def before(self) -> str | None:
         """Its text at the base, under its old name; None if it is new."""
@@ -82,7 +89,14 @@ def look(file: ChangedFile, data: bytes | None, base_text: Callable[[str], str |
     """None where there is nothing to read: deleted, a link, a submodule."""
     if data is None or file.status == "D" or file.new_mode in ("120000", "160000"):
         return None
-    binary = file.binary or b"\0" in data[:8192] or len(data) > LARGEST
-    lines = () if binary else tuple(data.decode("utf-8", "replace").split("\n"))
-    changed = frozenset() if binary else frozenset(n for n in file.changed_lines() if n <= len(lines))
+    text = _text(data) if not file.binary else None
+    lines = () if text is None else tuple(text.split("\n"))
+    changed = frozenset() if text is None else frozenset(n for n in file.changed_lines() if n <= len(lines))
     return Looked(file, data, lines, changed, base_text)
+
+
+def _text(data: bytes) -> str | None:
+    if len(data) > LARGEST:
+        return None
+    reading = read_text(data)
+    return reading.text if reading else None

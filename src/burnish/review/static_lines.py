@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from burnish.core.finding import Category, Remark, Severity
+from burnish.review.packing import GENERATED
 from burnish.review.static_files import Looked
 
 LARGE_TEXT = 1024 * 1024
@@ -56,7 +57,7 @@ def line_remarks(file: Looked, *, reads: bool) -> Iterator[Remark]:
     """`reads`: the file's own language can read it, so marks in it stand inside some string."""
     yield from _belongs(file)
     yield from _large(file)
-    if file.is_generated or not file.changed:
+    if file.is_lock or not file.changed:
         return
     yield from _conflicts(file, reads=reads)
     if file.is_docs:
@@ -94,7 +95,7 @@ def _large(file: Looked) -> Iterator[Remark]:
     size = len(file.data)
     before = file.before() if size > LARGE_BINARY else None
     limit = LARGE_TEXT if file.lines else LARGE_BINARY
-    if file.is_generated or size <= limit or size - len(before or "") <= limit:
+    if file.kind == GENERATED or size <= limit or size - len(before or "") <= limit:
         return
     yield file.remark(
         "large-file",

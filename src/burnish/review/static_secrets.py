@@ -61,7 +61,7 @@ def secrets(file: Looked) -> Iterator[Secret]:
     """
     if not file.changed:
         return
-    soft = file.is_test or file.is_docs or file.is_generated
+    soft = file.is_test or file.is_docs or file.is_lock
     known = {(secret.line, secret.value): secret for secret in (*_known(file, soft=soft), *_short_keys(file))}
     yield from known.values()
     for number in [] if soft else _readable(file):

@@ -37,7 +37,7 @@ class Flaw:
 def syntax_remarks(file: Looked) -> Iterator[Remark]:
     """One remark at most for what cannot be read, and one for each key that stands twice."""
     found = _reader(file.path)
-    if not found or not file.lines or file.is_generated or len(file.data) > LARGEST or not file.text.strip():
+    if not found or not file.lines or file.is_lock or len(file.data) > LARGEST or not file.text.strip():
         return
     language, read = found
     if file.is_test and _ODD_ON_PURPOSE.search(file.path):

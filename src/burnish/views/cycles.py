@@ -40,6 +40,7 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
         "warnings": [*_left_out(standing), *(check.get("warnings") or ())],
+        "unseen_files": review.get("unseen_files") or [],
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,
     }

@@ -42,6 +42,8 @@ class Entry:
     # since when
     since: str
     command: str
+    # files that no reviewer could be shown, as (path, description): a decision accepts them as well
+    unseen_files: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class Entry:
             "why": self.why,
             "since": self.since,
             "command": self.command,
+            "unseen_files": [{"path": path, "description": words} for path, words in self.unseen_files],
         }
 
 
@@ -114,7 +117,8 @@ def _at_rest(store: Store, task: Task) -> Entry:
         return Entry(task, "ready", f"approved{over}, ready to be merged", *_when(task, f"burnish merge {task.id}"))
     if task.status is Status.WAITING_APPROVAL:
         command = f"burnish decide {task.id} approve|reject|fix"
-        return Entry(task, "waiting_approval", task.note or "it waits for your approval", *_when(task, command))
+        why = task.note or "it waits for your approval"
+        return Entry(task, "waiting_approval", why, *_when(task, command), _unseen_files(store, task))
     if task.status is Status.FAILED:
         why = f"{task.error}: {task.note}" if task.note else str(task.error or "it could not be run")
         return Entry(task, "failed", why, *_when(task, f"burnish retry {task.id}"))
@@ -122,6 +126,12 @@ def _at_rest(store: Store, task: Task) -> Entry:
     finding = _worst(store, task) if "{finding}" in command else ""
     why = f"{task.reason}: {task.note}" if task.note else str(task.reason)
     return Entry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))
+
+
+def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:
+    own = [d for d in store.decisions(task.project, task.id) if d.run == task.run]
+    files = own[-1].data.get("unseen_files", ()) if own else ()
+    return tuple((str(file["path"]), str(file["description"])) for file in files)
 
 
 def _with_left_out(store: Store, entry: Entry) -> Entry:

@@ -134,7 +134,7 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
         "summary": said.get("summary") or said.get("why") or "",
         "findings": [finding_json(finding) for finding in store.findings(project, id)],
         "inspected": list(said.get("inspected", ())),
-        "not_shown": list(said.get("uncovered", ())),
+        "not_shown": [*said.get("uncovered", ()), *(file["path"] for file in said.get("unseen_files", ()))],
     }
 
 

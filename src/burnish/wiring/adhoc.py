@@ -61,6 +61,8 @@ class Reviewed:
     change: Change
     # None: the reviewers could not be understood, or nothing was there to review
     verdict: Verdict | None = None
+    # the reviewers approve what they saw, but not everything was seen: the verdict is then `needs_discussion`
+    approved_in_part: bool = False
     panel: Panel | None = None
     findings: tuple[Finding, ...] = ()
     inspected: tuple[str, ...] = ()
@@ -240,17 +242,20 @@ def _put_together(
     texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}
     read = [voice.reading for voice in panel.voices if isinstance(voice.reading, Review)]
     verdict = weighed(ground.policy.block_on, panel, update.findings)
+    not_shown = (*panel.uncovered, *(file.path for file in panel.unseen_files), *_unreadable(pair))
+    in_part = verdict is Verdict.APPROVED and bool(not_shown)
     # words that could not be understood are kept for a person to read; others have served
     if verdict is not None:
         remove_tree(ground.place / "calls")
     return Reviewed(
         pair=pair,
         change=subject.change,
-        verdict=verdict,
+        verdict=Verdict.NEEDS_DISCUSSION if in_part else verdict,
+        approved_in_part=in_part,
         panel=panel,
         findings=findings,
         inspected=tuple(sorted({path for review in read for path in review.inspected})),
-        not_shown=(*panel.uncovered, *_unreadable(pair)),
+        not_shown=not_shown,
         blocking=frozenset(f.id for f in findings if f.remark.severity.rank <= ground.policy.block_on.rank),
         notes=(*_left_out(pair.taken), *panel.notes, *notes),
         texts=texts,

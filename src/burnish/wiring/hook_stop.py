@@ -148,8 +148,11 @@ def _holds_up(done: Reviewed, say: Say) -> bool:
     if done.verdict is None:
         say("The review could not be read." if done.panel else "There is nothing to review.")
         return False
+    if done.approved_in_part:
+        say("Nothing was found, but not everything could be shown to a reviewer: a person should look.")
+        return False
     if done.verdict is Verdict.APPROVED:
-        say("Approved." if done.passed else "Approved, but not everything was seen: a person should look.")
+        say("Approved." if done.passed else "Approved, but not signed: a person should look.")
         return False
     return True
 

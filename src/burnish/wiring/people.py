@@ -9,7 +9,9 @@ from burnish.core.flow import REVIEW_TOO, WORK_ALONE
 from burnish.core.gate import Answer, Choice, Person, Shown
 from burnish.core.history import History
 from burnish.core.override import Grounds
+from burnish.core.review import UnseenFile
 from burnish.core.status import Status
+from burnish.core.stored import unseen_in_cycle
 from burnish.core.task import Task
 from burnish.engine import actions, asking, overriding, people
 from burnish.engine.followups import after_override
@@ -44,6 +46,12 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
             raise Refused(f"Task {task_id}: {why}.", hint=f"Have it judged anew: burnish run {task_id}")
     people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
     return _kept(app, task_id)
+
+
+def unseen_files(app: App, task_id: int) -> tuple[UnseenFile, ...]:
+    """What an approval accepts although no reviewer could be shown it."""
+    history = app.book.history(task_id)
+    return unseen_in_cycle(history, app.policy(history.task), history.cycle)
 
 
 def override(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", via: str = "cli") -> Task:

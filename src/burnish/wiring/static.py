@@ -61,7 +61,7 @@ def static_review(
         wrap=_wrapping(confinement),
     )
     looked = _looked(change, base_text, new_text)
-    seen = scan(ground, [path for path, file in looked.items() if not file.is_generated], executing=executing)
+    seen = scan(ground, [path for path, file in looked.items() if not file.is_lock], executing=executing)
     off = elsewhere(looked, seen.remarks)
     old_path = {file.path: file.old_path for file in change.files if file.old_path}
     caused = new_errors(ground, off, old_path) if off else ()

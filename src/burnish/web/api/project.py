@@ -26,6 +26,13 @@ from burnish.wiring.rebuilding import rebuild as bring_back
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["project"], responses=PROBLEMS)
 
 
+class UnseenFileOut(Answer):
+    """A file whose content no reviewer could be shown; approving accepts it as well."""
+
+    path: str
+    description: str
+
+
 class EntryOut(Answer):
     """One thing that waits for a person, and the command that answers it."""
 
@@ -38,6 +45,7 @@ class EntryOut(Answer):
     why: str
     since: str
     command: str
+    unseen_files: list[UnseenFileOut]
 
 
 class CommitOut(Answer):

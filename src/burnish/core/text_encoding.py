@@ -1,0 +1,251 @@
+"""Bytes as the text that an interpreter would see in them, and that text with nothing invisible in it.
+
+An attacker chooses the bytes, so the rule is: text is shown only where one reading is possible.
+Where two readings are possible, `read_text` returns None and the content counts as binary.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# Longer content is not read as text where git itself does not see text in it.
+LONGEST_TEXT = 4 * 1024 * 1024
+_BOMS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+# East Asian encodings, and the script that most of their letters must have: kana, Hangul, Han.
+_EAST_ASIAN = (
+    ("cp932", ("\u3040", "\u30ff"), 0.2),
+    ("euc_jp", ("\u3040", "\u30ff"), 0.2),
+    ("euc_kr", ("\uac00", "\ud7a3"), 0.8),
+    ("gb18030", ("\u4e00", "\u9fff"), 0.7),
+    ("big5", ("\u4e00", "\u9fff"), 0.7),
+)
+# Declared encodings in which ASCII bytes are ASCII letters. In others (UTF-7, unicode_escape) text hides as letters.
+_LETTERS_STAY = re.compile(
+    r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|koi8-\w|mac-\w+|tis-620|hp-roman8|shift_jis|euc_jp|euc_kr|gb2312|gbk|gb18030"
+    r"|big5(hkscs)?|johab"
+)
+_ASCII_TEXT = frozenset(b"\t\n\r" + bytes(range(0x20, 0x7F)))
+_CONTROLS = bytes({*range(0x20), 0x7F} - {0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1B})
+_CLEAN = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_HIGH = bytes(range(0x80, 0x100))
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+# Share of control bytes above which content is binary.
+_MOST_CONTROLS = 0.1
+_MOST_HIGH = 0.3
+# PEP 263, which Ruby, Emacs and vim follow as well; XML; CSS; HTML.
+_DECLARED = (
+    re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)"),
+    re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)"),
+    re.compile(rb"\A@charset \"([-\w.]+)\""),
+    re.compile(rb"<meta[^>]*\bcharset\s*=\s*[\"']?([-\w.]+)", re.IGNORECASE),
+)
+HEAD = 1024
+# Controls other than tab and newline, a carriage return inside a line, marks that turn the direction of writing,
+# line separators that some interpreters obey, and characters without a shape.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n|\\Z)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextReading:
+    """The one text that some bytes can be."""
+
+    text: str
+    encoding: str
+
+
+def read_text(data: bytes) -> TextReading | None:
+    """None where the content is binary, or where it is in doubt what an interpreter would see."""
+    if len(data) > LONGEST_TEXT:
+        return None
+    for bom, codec in _BOMS:
+        if data.startswith(bom):
+            return _wide(data[len(bom) :], codec)
+    if b"\0" in data and (wide := next(filter(_is_mostly_ascii, (_wide(data, codec) for codec in _WIDE)), None)):
+        return wide
+    if in_doubt(data[:HEAD]):
+        return None
+    text = _decoded(data, "utf-8")
+    if text is not None and not _CLEAN.search(data):
+        return TextReading(text, "utf-8") if _agrees_with_declaration(data) else None
+    if _is_binary(data, valid=text is not None):
+        return None
+    if text is not None:
+        return TextReading(text, "utf-8") if _agrees_with_declaration(data) else None
+    return _legacy(data)
+
+
+def in_doubt(head: bytes) -> bool:
+    """Does a file with this beginning declare an encoding in which ASCII letters mean something else?"""
+    codec = _declared(head)
+    if codec is None:
+        return False
+    ascii_bytes = bytes(range(0x80))
+    return not _LETTERS_STAY.fullmatch(codec) or _decoded(ascii_bytes, codec) != ascii_bytes.decode("ascii")
+
+
+def escape_invisible(text: str) -> str:
+    """The text with every character that cannot be seen written as `\\xNN` or `\\uNNNN`."""
+    return _INVISIBLE.sub(lambda match: "".join(map(_escape, match[0])), text)
+
+
+def has_invisible(text: str) -> bool:
+    return _INVISIBLE.search(text) is not None
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _wide(data: bytes, codec: str) -> TextReading | None:
+    """UTF-16 or UTF-32, if every character is one and no byte reading gives other ASCII text.
+
+    bash drops NUL bytes: U+6100 in UTF-16-LE is `\\0a`, which it would run as the letter a.
+    """
+    text = _decoded(data, codec)
+    if text is None:
+        return None
+    for char in set(text):
+        bare = char.encode(codec).replace(b"\0", b"")
+        ambiguous = bare and set(bare) <= _ASCII_TEXT and bare.decode("ascii") != char
+        if ambiguous or unicodedata.category(char) in ("Cn", "Co", "Cs"):
+            return None
+    controls = sum(text.count(char) for char in map(chr, _CONTROLS))
+    return TextReading(text, codec) if controls <= len(text) * _MOST_CONTROLS else None
+
+
+def _is_mostly_ascii(reading: TextReading | None) -> bool:
+    """Without a byte order mark only this tells UTF-16 from numbers."""
+    return reading is not None and sum(" " <= char <= "~" for char in reading.text) * 2 >= len(reading.text)
+
+
+def _is_binary(data: bytes, *, valid: bool) -> bool:
+    if known_type(data) or len(data) - len(data.translate(None, _CONTROLS)) > len(data) * _MOST_CONTROLS:
+        return True
+    high = len(data) - len(data.translate(None, _HIGH))
+    return not valid and high > len(data) * _MOST_HIGH and next(_multibyte(data), None) is None
+
+
+def _legacy(data: bytes) -> TextReading | None:
+    """Text of before Unicode, as declared or as it looks; ASCII letters stay what they are."""
+    declared = _declared(data[:HEAD])
+    if declared and declared != "utf-8":
+        text = _decoded(data, declared)
+        return TextReading(_with_swallowed(text, declared), declared) if text is not None else None
+    mended = data.decode("utf-8", "backslashreplace")
+    if sum(char > "\x7f" for char in mended) >= mended.count("\\x"):
+        return TextReading(mended, "utf-8 with invalid bytes")
+    runs = [len(run) for run in _HIGH_RUN.findall(data)]
+    # European letters stand alone between ASCII ones, East Asian ones in rows
+    if runs.count(1) * 2 < sum(runs) and (found := next(_multibyte(data), None)):
+        return TextReading(_with_swallowed(found.text, found.encoding), found.encoding)
+    return TextReading(data.decode("latin-1"), "latin-1")
+
+
+def _multibyte(data: bytes) -> Iterator[TextReading]:
+    """East Asian readings in which enough letters are of their script."""
+    for codec, (first, last), share in _EAST_ASIAN:
+        text = _decoded(data, codec)
+        if text is None or text.encode(codec, "replace") != data:
+            continue
+        letters = [char for char in text if char > "\x7f"]
+        if sum(first <= char <= last for char in letters) >= len(letters) * share:
+            yield TextReading(text, codec)
+
+
+def _with_swallowed(text: str, codec: str) -> str:
+    """A two-byte character whose second byte is an ASCII sign is followed by its bytes: a shell sees that sign."""
+    signs = frozenset(b"\\|`{}[]~^@_")
+    for char in {char for char in text if char > "\x7f"}:
+        raw = char.encode(codec, "ignore")
+        if signs & set(raw):
+            text = text.replace(char, char + "".join(f"\\x{byte:02x}" for byte in raw))
+    return text
+
+
+def _agrees_with_declaration(data: bytes) -> bool:
+    """Valid UTF-8 that declares another encoding: is its ASCII part the same in both?"""
+    declared = _declared(data[:HEAD])
+    if declared is None or declared == "utf-8" or data.isascii():
+        return True
+    text = _decoded(data, declared)
+    return text is None or "".join(c for c in text if c <= "\x7f") == data.translate(None, _HIGH).decode("ascii")
+
+
+def _declared(head: bytes) -> str | None:
+    for pattern in _DECLARED:
+        if match := pattern.search(head):
+            try:
+                return codecs.lookup(match[1].decode("ascii")).name
+            except (LookupError, UnicodeError, ValueError):
+                return None
+    return None
+
+
+def _decoded(data: bytes, codec: str) -> str | None:
+    try:
+        return data.decode(codec)
+    except (UnicodeError, LookupError, ValueError):
+        return None
+
+
+_TYPES = (
+    (b"\x89PNG\r\n", "PNG image"),
+    (b"\xff\xd8\xff", "JPEG image"),
+    (b"GIF8", "GIF image"),
+    (b"\x00\x00\x01\x00", "icon"),
+    (b"BM", "bitmap image"),
+    (b"%PDF-", "PDF document"),
+    (b"PK\x03\x04", "ZIP archive (also jar, whl, docx)"),
+    (b"PK\x05\x06", "ZIP archive (empty)"),
+    (b"\x1f\x8b", "gzip archive"),
+    (b"BZh", "bzip2 archive"),
+    (b"\xfd7zXZ\x00", "xz archive"),
+    (b"\x28\xb5\x2f\xfd", "zstd archive"),
+    (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+    (b"\x7fELF", "ELF program or library"),
+    (b"MZ", "Windows program or library"),
+    (b"\xfe\xed\xfa\xce", "Mach-O program or library"),
+    (b"\xfe\xed\xfa\xcf", "Mach-O program or library"),
+    (b"\xce\xfa\xed\xfe", "Mach-O program or library"),
+    (b"\xcf\xfa\xed\xfe", "Mach-O program or library"),
+    (b"\xca\xfe\xba\xbe", "Java class or Mach-O universal program"),
+    (b"\x00asm", "WebAssembly module"),
+    (b"SQLite format 3\x00", "SQLite database"),
+    (b"wOFF", "WOFF font"),
+    (b"wOF2", "WOFF2 font"),
+    (b"\x00\x01\x00\x00", "TrueType font"),
+    (b"OTTO", "OpenType font"),
+    (b"OggS", "Ogg media"),
+    (b"ID3", "MP3 audio"),
+    (b"fLaC", "FLAC audio"),
+    (b"\x1aE\xdf\xa3", "Matroska or WebM video"),
+    (b"\x93NUMPY", "NumPy array"),
+)
+
+
+def known_type(data: bytes) -> str:
+    """What the first bytes say it is; empty where they say nothing."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "WebP image"
+    if data[257:262] == b"ustar":
+        return "tar archive"
+    if data[4:8] == b"ftyp":
+        return "MP4 or HEIF media"
+    if data[2:4] == b"\r\n" and len(data) > 16 and b"\0" in data[4:16]:
+        return "Python byte code"
+    return next((name for start, name in _TYPES if data.startswith(start)), "")

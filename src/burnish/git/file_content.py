@@ -1,0 +1,239 @@
+"""What git's own diff does not show: text in other encodings, binary content, submodules, Git LFS.
+
+A file that git calls binary, or whose changed lines are not UTF-8, is read here, both sides, and decoded.
+What cannot be decoded without doubt is described instead: type, size, hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
+from burnish.core.text_encoding import HEAD, LONGEST_TEXT, TextReading, in_doubt, known_type, read_text
+from burnish.git import lfs
+from burnish.git.diff import hunks_of
+from burnish.git.files import disk_errors
+from burnish.git.objects import loose_head, read_objects
+from burnish.git.project import Project
+from burnish.git.run import bare_env, git
+
+# Bytes of blobs that are in memory at once.
+MOST_READ = 32 * 1024 * 1024
+# Larger blobs are described without being read.
+LARGEST_READ = 16 * 1024 * 1024
+_NO_FILE, _LINK, _SUBMODULE, _EXECUTABLE = "000000", "120000", "160000", "100755"
+_BROKEN = re.compile("[\udc80-\udcff]")
+_POINTER = lfs.POINTER.decode().rstrip("\n")
+_POINTER_SIZE = re.compile(r"^[ +]size (\d+)$", re.MULTILINE)
+_POINTER_HASH = re.compile(r"^[ +]oid (\S+)$", re.MULTILINE)
+_SECTION = re.compile(rb"^diff --git a/old/(\d+) b/new/\1$", re.MULTILINE)
+
+Sides = tuple[bytes | None, bytes | None]
+
+
+def complete(project: Project, change: Change) -> Change:
+    """The change with decoded text where git saw none, and a description where there is no text to show."""
+    files = {file.path: _described(file) for file in change.files}
+    odd = [file for file in files.values() if _is_odd(file)]
+    plain = [file for file in files.values() if _is_plain_text(file) and not _is_odd(file)]
+    odd += _declaring_another_encoding(project, plain)
+    sizes = _sizes(project, [blob for file in odd for blob in _blobs(file)])
+    texts: dict[str, tuple[str, str]] = {}
+    for file, sides in _read(project, odd, sizes):
+        files[file.path], pair = _resolved(file, sides, sizes)
+        if pair is not None:
+            texts[file.path] = pair
+    hunks = _differences(project, texts)
+    for path, pair in texts.items():
+        files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path], pair))
+    return replace(change, files=tuple(files[file.path] for file in change.files))
+
+
+def _described(file: ChangedFile) -> ChangedFile:
+    """Submodules and Git LFS pointers: the text that git shows is only a name of the content."""
+    if file.new_mode == _SUBMODULE:
+        return replace(file, hidden=HiddenContent("commit of another repository (submodule)", None, file.new_blob))
+    text = file.hunks[0].text if file.hunks and file.hunks[0].new_start <= 1 else ""
+    if re.search(rf"^[ +]{re.escape(_POINTER)}$", text, re.MULTILINE):
+        size, oid = _POINTER_SIZE.search(text), _POINTER_HASH.search(text)
+        kind = "Git LFS object (only its pointer is in git)"
+        return replace(file, hidden=HiddenContent(kind, int(size[1]) if size else None, oid[1] if oid else ""))
+    return file
+
+
+def _is_odd(file: ChangedFile) -> bool:
+    """Must its content be read to know what can be shown of it?"""
+    if file.status == "D" or file.new_mode == _SUBMODULE:
+        return False
+    if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
+        return True
+    # content that was there before becomes a program
+    return file.old_blob == file.new_blob and file.new_mode == _EXECUTABLE != file.old_mode
+
+
+def _is_plain_text(file: ChangedFile) -> bool:
+    return file.status != "D" and file.new_mode not in (_SUBMODULE, _LINK) and bool(file.hunks)
+
+
+def _blobs(file: ChangedFile) -> Iterator[str]:
+    if file.old_mode not in (_NO_FILE, _SUBMODULE):
+        yield file.old_blob
+    yield file.new_blob
+
+
+def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
+    wanted = list(dict.fromkeys(blob for blob in blobs if blob))
+    if not wanted:
+        return {}
+    asked = "".join(f"{blob}\n" for blob in wanted).encode()
+    answer = project.git("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=asked).stdout.decode()
+    rows = (line.split(" ") for line in answer.splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+
+
+def _in_portions(blobs: Iterable[str], sizes: Mapping[str, int], largest: int) -> Iterator[list[str]]:
+    portion: list[str] = []
+    total = 0
+    for blob in dict.fromkeys(blobs):
+        size = sizes.get(blob)
+        if size is None or size > largest:
+            continue
+        if portion and total + size > MOST_READ:
+            yield portion
+            portion, total = [], 0
+        portion.append(blob)
+        total += size
+    if portion:
+        yield portion
+
+
+def _declaring_another_encoding(project: Project, files: Sequence[ChangedFile]) -> list[ChangedFile]:
+    """Files whose first lines make an interpreter read the rest in another way than a reviewer would."""
+    found: list[ChangedFile] = []
+    packed: list[ChangedFile] = []
+    for file in files:
+        head = loose_head(project, file.new_blob, HEAD)
+        if head is None:
+            packed.append(file)
+        elif in_doubt(head):
+            found.append(file)
+    blobs = [file.new_blob for file in packed]
+    for portion in _in_portions(blobs, _sizes(project, blobs), LONGEST_TEXT):
+        answers = zip(portion, read_objects(project, portion), strict=True)
+        doubtful = {blob for blob, answer in answers if answer and in_doubt(answer[1][:HEAD])}
+        found += [file for file in packed if file.new_blob in doubtful]
+    return found
+
+
+def _read(
+    project: Project, files: Sequence[ChangedFile], sizes: Mapping[str, int]
+) -> Iterator[tuple[ChangedFile, Sides]]:
+    """Old and new content of each; None for what is not there or too large to read."""
+    waiting: list[ChangedFile] = []
+    total = 0
+    for file in files:
+        size = sum(sizes.get(blob, 0) for blob in _blobs(file) if sizes.get(blob, 0) <= LARGEST_READ)
+        if waiting and total + size > MOST_READ:
+            yield from _portion(project, waiting, sizes)
+            waiting, total = [], 0
+        waiting.append(file)
+        total += size
+    if waiting:
+        yield from _portion(project, waiting, sizes)
+
+
+def _portion(
+    project: Project, files: Sequence[ChangedFile], sizes: Mapping[str, int]
+) -> Iterator[tuple[ChangedFile, Sides]]:
+    wanted = [b for b in dict.fromkeys(b for f in files for b in _blobs(f)) if sizes.get(b, 1 << 60) <= LARGEST_READ]
+    answers = zip(wanted, read_objects(project, wanted), strict=True)
+    content = {blob: answer[1] for blob, answer in answers if answer}
+    for file in files:
+        old = content.get(file.old_blob) if file.old_mode not in (_NO_FILE, _SUBMODULE) else None
+        yield file, (old, content.get(file.new_blob))
+
+
+def _resolved(file: ChangedFile, sides: Sides, sizes: Mapping[str, int]) -> tuple[ChangedFile, tuple[str, str] | None]:
+    """The file as text, with the two texts to compare; or described."""
+    old, new = sides
+    reading = read_text(new) if new is not None else None
+    if reading is None:
+        return _hidden(file, sizes, new), None
+    if file.old_blob == file.new_blob:
+        # only its mode changed, and git's header says that
+        return file, None
+    before = read_text(old) if old is not None else TextReading("", reading.encoding)
+    note = _note(reading, before, was_there=file.old_mode != _NO_FILE)
+    return replace(file, binary=False, note=note), (before.text if before else "", reading.text)
+
+
+def _note(reading: TextReading, before: TextReading | None, *, was_there: bool) -> str:
+    if before is None:
+        return f"The old content was not text; this is all of the new content ({reading.encoding})."
+    if was_there and before.encoding != reading.encoding:
+        return f"Encoding changed from {before.encoding} to {reading.encoding}; both sides are decoded."
+    return "" if reading.encoding == "utf-8" else f"Encoding: {reading.encoding}; decoded."
+
+
+def _hidden(file: ChangedFile, sizes: Mapping[str, int], data: bytes | None) -> ChangedFile:
+    kind = (known_type(data) if data is not None else "") or "data of unknown type"
+    if data is not None and in_doubt(data[:HEAD]):
+        kind = "text that declares an encoding which hides what it says"
+    name = f"sha256:{hashlib.sha256(data).hexdigest()}" if data is not None else f"git:{file.new_blob}"
+    old_size = sizes.get(file.old_blob) if file.old_mode != _NO_FILE else None
+    return replace(file, binary=True, hunks=(), hidden=HiddenContent(kind, sizes.get(file.new_blob), name, old_size))
+
+
+def _header(file: ChangedFile, texts: tuple[str, str]) -> str:
+    """git's own lines, with the names of both sides in place of "Binary files differ"."""
+    lines = [line for line in file.header.split("\n") if not line.startswith(("Binary files ", "--- ", "+++ "))]
+    head = "\n".join(lines).rstrip("\n") + "\n"
+    names = head.split("\n", 1)[0].removeprefix("diff --git ")
+    return f"{head}--- {names}\n+++ {names}\n" if texts[0] != texts[1] else head
+
+
+def _differences(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[Hunk, ...]]:
+    """Hunks between decoded texts, by git: difflib takes minutes for a file made to be slow."""
+    if not texts:
+        return {}
+    paths = list(texts)
+    with tempfile.TemporaryDirectory(prefix="decoded-", dir=project.own) as folder, disk_errors("decoding files"):
+        for side, name in enumerate(("old", "new")):
+            place = Path(folder, name)
+            place.mkdir()
+            for number, path in enumerate(paths):
+                (place / str(number)).write_bytes(texts[path][side].encode("utf-8", "surrogatepass"))
+        output = _no_index(project, Path(folder))
+    starts = [*_SECTION.finditer(output)]
+    ends = [match.start() for match in starts[1:]] + [len(output)]
+    return {
+        paths[int(start[1])]: hunks_of(output[start.start() : end]) for start, end in zip(starts, ends, strict=True)
+    }
+
+
+def _no_index(project: Project, folder: Path) -> bytes:
+    args = (
+        "diff", "--no-index", "--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+        "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
+        "--", "old", "new",
+    )  # fmt: skip
+    env = bare_env(project.own) | {"GIT_DIR": str(folder / "none"), "GIT_CEILING_DIRECTORIES": str(folder)}
+    return git(*args, cwd=folder, env=env, ok=(0, 1)).stdout
+
+
+ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes | None]]
+
+
+def read_blobs(project: Project, blobs: Sequence[str]) -> dict[str, bytes | None]:
+    """Content by blob name; None for what is missing or too large to be read at once."""
+    sizes = _sizes(project, blobs)
+    found: dict[str, bytes | None] = dict.fromkeys(blobs)
+    for portion in _in_portions(blobs, sizes, LARGEST_READ):
+        for blob, answer in zip(portion, read_objects(project, portion), strict=True):
+            found[blob] = answer[1] if answer else None
+    return found

@@ -1,0 +1,93 @@
+"""An approval of a change with binary files waits for a person, who is told which files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testing.hidden_payloads import PNG, Payload
+from testing.lab import APPROVE, Lab
+from testing.terminal import terminal
+
+BINARY = Payload({"assets/logo.png": PNG, "tool": b"\x7fELF" + bytes(range(100)), "a.py": b"x = 1\n"}, ("tool",))
+
+
+def waiting(tmp_path: Path, payload: Payload = BINARY, **env: str) -> Lab:
+    lab = Lab.make(tmp_path, author=payload.author(), judge=APPROVE)
+    lab.env |= env
+    lab.add("Add a logo")
+    lab.burnish("run", code=None)
+    return lab
+
+
+def test_the_files_are_listed_wherever_the_task_waits(tmp_path: Path) -> None:
+    lab = waiting(tmp_path)
+    task = lab.task()
+    assert (task["status"], task["review_status"]) == ("waiting_approval", "passed")
+    entry = lab.burnish("inbox", "--json").json["inbox"][0]
+    assert entry["why"] == "2 files have content that no reviewer could be shown: assets/logo.png, tool"
+    described = {file["path"]: file["description"] for file in entry["unseen_files"]}
+    assert described["tool"].startswith("ELF program or library, 104 bytes, EXECUTABLE, sha256:")
+    assert "assets/logo.png: PNG image" in lab.burnish("inbox").out
+    assert [file["path"] for file in lab.show()["cycles"][0]["unseen_files"]] == ["assets/logo.png", "tool"]
+    artifact = lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+    assert "Not seen by any reviewer" in artifact and "tool" in artifact
+    assert "PNG image" in lab.calls()[1]["prompt"]
+    decided = lab.burnish("decide", "1", "approve")
+    assert "With 2 files that no reviewer could be shown:" in decided.out and "tool: ELF program" in decided.out
+    assert lab.task()["status"] == "verified"
+
+
+def test_the_gate_on_a_terminal_lists_them(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=BINARY.author(), judge=APPROVE)
+    lab.add("Add a logo")
+    with terminal(lab, "run", "--hitl-review") as screen:
+        screen.answer("a")
+        assert screen.ended() == 0, screen.plain
+    assert "Not seen by any reviewer (2 files)" in screen.plain and "tool: ELF program or library" in screen.plain
+    assert lab.task()["status"] == "verified"
+
+
+def test_the_users_own_settings_may_allow_them(tmp_path: Path) -> None:
+    lab = waiting(tmp_path, BURNISH__REVIEW__UNSEEN__ALLOW='["assets/*"]')
+    assert [file["path"] for file in lab.burnish("inbox", "--json").json["inbox"][0]["unseen_files"]] == ["tool"]
+    lab.env["BURNISH__REVIEW__UNSEEN__ALLOW"] = '["assets/*", "tool"]'
+    lab.agent("robot", Payload({"assets/b.png": PNG + b"2"}).author())
+    number = lab.add("Add another")
+    lab.burnish("run", number)
+    assert lab.task(number)["status"] == "verified"
+
+
+def test_that_a_reviewer_lists_a_binary_file_as_inspected_changes_nothing(tmp_path: Path) -> None:
+    lab = Lab.make(
+        tmp_path, author=BINARY.author(), judge='print(verdict("approved", inspected=["assets/logo.png", "tool"]))'
+    )
+    lab.add("Add a logo")
+    lab.burnish("run", code=1)
+    assert lab.task()["status"] == "waiting_approval"
+
+
+def test_a_deleted_or_renamed_binary_file_needs_nobody(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="os.remove('a.png'); os.rename('b.png', 'c.png'); print('done')", judge=APPROVE)
+    for name in ("a.png", "b.png"):
+        (lab.repo.path / name).write_bytes(PNG + name.encode())
+    lab.repo.commit({}, "pictures")
+    lab.add("Tidy up")
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+    assert "was b.png: c.png" in lab.calls()[1]["prompt"]
+
+
+def test_the_static_reviewer_does_not_pass_binary_files_either(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=BINARY.author(), extra="review: {agents: [static]}\n")
+    lab.add("Add a logo")
+    lab.burnish("run", code=1)
+    assert lab.task()["status"] == "waiting_approval"
+
+
+def test_a_submodule_waits_for_a_person(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    sha = lab.repo.git("rev-parse", "HEAD")
+    lab.repo.git("update-index", "--add", "--cacheinfo", f"160000,{sha},vendor/lib")
+    lab.repo.git("commit", "-q", "-m", "a submodule")
+    said = lab.burnish("review", "HEAD", "--no-tests", "--json", code=1).json
+    assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["vendor/lib"]
