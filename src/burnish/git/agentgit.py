@@ -13,7 +13,7 @@ from pathlib import Path
 
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
-from burnish.git.files import copy_index, disk_errors, is_real_dir, read_plain, remove_tree
+from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, read_plain, remove_tree
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
 
@@ -87,6 +87,10 @@ def take_aside(root: Path) -> list[Path]:
     if os.path.lexists(here):
         with disk_errors(f"moving {here} aside"):
             aside = Path(tempfile.mkdtemp(dir=root.parent, prefix=f".aside-{root.name}-"))
+            if is_real_dir(here):
+                # a directory without its owner's rights can neither be moved nor read
+                here.chmod(here.lstat().st_mode | 0o700)
+                open_rights(here)
             here.rename(aside / "git")
     return sorted(path for path in root.parent.glob(f".aside-{_glob(root.name)}-*") if is_real_dir(path))
 

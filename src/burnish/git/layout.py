@@ -20,13 +20,17 @@ def lay_files(project: Project, index: Path, root: Path, commit: str, *, everyth
     """Tracked files exactly as in the commit, no others; ignored ones go only with `everything`."""
     _settle_lock(index)
     _read_tree(project, index, root, commit)
-    clean = ("clean", "-ffdxq" if everything else "-ffdq")
+    clean = ("clean", "-ffdx" if everything else "-ffd")
     try:
-        project.git(*clean, index=index, work_tree=root)
+        removed = project.git(*clean, index=index, work_tree=root).stdout
     except PhaseFailed:
         # A directory that its owner may not write to holds on to its files.
         open_rights(root)
-        project.git(*clean, index=index, work_tree=root)
+        removed = project.git(*clean, index=index, work_tree=root).stdout
+    if any(line.rstrip(b'"').endswith(b".gitattributes") for line in removed.split(b"\n")):
+        # git obeyed an untracked .gitattributes while it wrote the files (encoding, line ends): write them again
+        index.unlink(missing_ok=True)
+        _read_tree(project, index, root, commit)
     links = gitlinks(project, index)
     if links:
         names = b"".join(path + b"\0" for path in links)

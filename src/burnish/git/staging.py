@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
 from burnish.git.files import open_rights
 from burnish.git.project import Project
 
@@ -118,8 +120,12 @@ def _walk(base: bytes, folder: bytes) -> Iterable[bytes]:
                 yield path
 
 
-def stage(project: Project, index: Path, root: Path, dirt: Dirt) -> None:
-    """Take the dirt into the index, file by file: nothing that `git add` would run is run."""
+def stage(project: Project, index: Path, root: Path, dirt: Dirt, *, any_encoding: bool = False) -> None:
+    """Take the dirt into the index, file by file: nothing that `git add` would run is run.
+
+    With `any_encoding`, a file whose content does not fit its `working-tree-encoding` is taken byte by byte: that is
+    for keeping work, not for committing it, because git would write another content when it is checked out.
+    """
     if dirt.dropped:
         gone = b"".join(path + b"\0" for path in dirt.dropped)
         project.git("update-index", "--force-remove", "-z", "--stdin", index=index, work_tree=root, stdin=gone)
@@ -127,9 +133,55 @@ def stage(project: Project, index: Path, root: Path, dirt: Dirt) -> None:
         _make_readable(os.fsencode(root), dirt.taken)
         # Gone first: a directory that became a file must make room for it.
         order = sorted(dirt.taken, key=lambda path: path in dirt.new)
-        names = b"".join(path + b"\0" for path in order)
-        args = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-        project.git(*args, index=index, work_tree=root, stdin=names)
+        try:
+            _update_index(project, index, root, order)
+        except PhaseFailed as failed:
+            encoded = _encoded(project, root, order)
+            if not encoded:
+                raise
+            if not any_encoding:
+                raise _encoding_failure(failed, encoded) from failed
+            _update_index(project, index, root, [path for path in order if path not in encoded])
+            _stage_bytes(project, index, root, encoded)
+
+
+def _update_index(project: Project, index: Path, root: Path, paths: Iterable[bytes]) -> None:
+    names = b"".join(path + b"\0" for path in paths)
+    args = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+    project.git(*args, index=index, work_tree=root, stdin=names)
+
+
+def _encoded(project: Project, root: Path, paths: Iterable[bytes]) -> dict[bytes, str]:
+    """The paths that have a `working-tree-encoding`, and which one."""
+    asked = b"".join(path + b"\0" for path in paths)
+    answer = project.git("check-attr", "-z", "--stdin", "working-tree-encoding", work_tree=root, stdin=asked).stdout
+    words = answer.split(b"\0")
+    found = zip(words[0::3], words[2::3], strict=False)
+    return {path: value.decode(errors="replace") for path, value in found if value not in (b"unspecified", b"unset")}
+
+
+def _encoding_failure(failed: PhaseFailed, encoded: Mapping[bytes, str]) -> PhaseFailed:
+    # git names the file in its message; else any of them may be the one
+    named = [path for path in encoded if f"'{os.fsdecode(path)}'" in failed.what] or sorted(encoded)
+    path, encoding = os.fsdecode(named[0]), encoded[named[0]]
+    return PhaseFailed(
+        ErrorCode.GIT_ERROR,
+        f"{path} cannot be committed: .gitattributes sets working-tree-encoding={encoding} for it, and its content is "
+        f"not in that encoding ({failed.what}).",
+        hint="`burnish retry` asks the agent again; the work is kept under a rescue ref.",
+    )
+
+
+def _stage_bytes(project: Project, index: Path, root: Path, paths: Iterable[bytes]) -> None:
+    entries = b""
+    for path in paths:
+        file = root / os.fsdecode(path)
+        if file.is_symlink() or not file.is_file():
+            continue
+        blob = project.git("hash-object", "-w", "--no-filters", "--stdin", stdin=file.read_bytes()).stdout.strip()
+        mode = b"100755" if file.stat().st_mode & stat.S_IXUSR else b"100644"
+        entries += mode + b" " + blob + b"\t" + path + b"\0"
+    project.git("update-index", "--add", "-z", "--index-info", index=index, work_tree=root, stdin=entries)
 
 
 def _make_readable(base: bytes, paths: Iterable[bytes]) -> None:

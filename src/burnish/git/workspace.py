@@ -225,12 +225,19 @@ class Workspace:
         except OSError:
             here = None
         if known and here and stat.S_ISDIR(here.st_mode) and (here.st_dev, here.st_ino) == (known.device, known.inode):
+            self._open_root(here)
             return
         raise PhaseFailed(
             ErrorCode.GIT_ERROR,
             f"The workspace {self.path} is not the directory that burnish made.",
             hint="`burnish retry` makes a fresh one from the branch.",
         )
+
+    def _open_root(self, here: os.stat_result) -> None:
+        """Undo `chmod 000 .` by an agent; directories below get their rights back when git is refused there."""
+        if here.st_mode & 0o700 != 0o700:
+            with disk_errors(f"opening {self.path}"):
+                self.path.chmod(stat.S_IMODE(here.st_mode) | 0o700)
 
     def _claim_root(self) -> None:
         """Make the directory, or move away what took its place: nothing in there is ours to delete."""
@@ -240,6 +247,8 @@ class Workspace:
             if is_real_dir(self.path):
                 here = self.path.lstat()
                 ours = known and (here.st_dev, here.st_ino) == (known.device, known.inode)
+                if ours:
+                    self._open_root(here)
                 if not ours and any(self.path.iterdir()):
                     move_off(self.path)
             elif os.path.lexists(self.path):
@@ -305,7 +314,7 @@ class Workspace:
             if not dirt and aligned:
                 return None, {}
             found = self._leaks(head.sha, dirt)
-            stage(self.project, scratch, self.path, leaks.without(dirt, found))
+            stage(self.project, scratch, self.path, leaks.without(dirt, found), any_encoding=True)
             tree = write_tree(self.project, scratch)
         at = self.stands_on()
         # a branch that was moved by somebody else does not make clean files dirty

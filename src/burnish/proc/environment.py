@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-LISTED = ("LANG", "TERM", "TMPDIR", "HOME", "USER", "LOGNAME")
+LISTED = ("TERM", "TMPDIR", "HOME", "USER", "LOGNAME")
+# locale(7); another name with this prefix could hold anything
+LOCALE = (
+    *("LANG", "LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES"),
+    *("LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME"),
+)
+# language[_territory][.codeset][@modifier], and `UTF-8`, as macOS writes it
+_LOCALE = re.compile(r"[A-Za-z]{1,8}(?:[_-][A-Za-z0-9]{1,8}){0,3}(?:\.[A-Za-z0-9_-]{1,20})?(?:@[A-Za-z0-9]{1,20})?")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -15,7 +23,9 @@ def listed_environment(
 ) -> dict[str, str]:
     """PATH (the `.venv` of `places` first), language, terminal, user, proxy, and the `extra` names."""
     names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *extra}
-    chosen = {name: value for name, value in source.items() if name in names or name.startswith("LC_")}
-    venvs = (str(place / ".venv" / "bin") for place in places if (place / ".venv" / "bin").is_dir())
+    chosen = {name: value for name, value in source.items() if name in names}
+    chosen |= {name: source[name] for name in LOCALE if _LOCALE.fullmatch(source.get(name, ""))}
+    # not Path.is_dir(): it raises where a directory on the way may not be searched
+    venvs = (bin_dir for place in places if os.path.isdir(bin_dir := str(place / ".venv" / "bin")))  # noqa: PTH112
     chosen["PATH"] = os.pathsep.join([*venvs, source.get("PATH") or os.defpath])
     return chosen

@@ -33,7 +33,7 @@ _SHARED = (".local", ".cargo")
 
 def programs_below(home: Path, *, argv: Sequence[str], path: str) -> tuple[Path, ...]:
     """All that must be readable below `home` (a real path) for `argv` and what is on `path` to work."""
-    found = {home / name for name in _KEPT if (home / name).is_dir()}
+    found = {home / name for name in _KEPT if _is_dir(home / name)}
     for folder in (Path(word) for word in path.split(os.pathsep) if word.startswith("/")):
         below = _names(folder, home)
         found.update(_prefix(place / "any", home) for place in below)
@@ -68,7 +68,7 @@ def _installed(programs: Iterable[Path], home: Path) -> Iterator[Path]:
 
 def _prefix(program: Path, home: Path) -> Path:
     """From `…/lib/node_modules/x/cli.js` and `…/bin/x` to `…`; a lone file is only itself."""
-    if program.is_dir():
+    if _is_dir(program):
         return program
     parts = program.relative_to(home).parts
     if "node_modules" in parts:
@@ -82,8 +82,13 @@ def _prefix(program: Path, home: Path) -> Path:
     return above if whole else folder
 
 
+def _is_dir(path: Path) -> bool:
+    """Unlike Path.is_dir(), False also where a directory on the way may not be searched (root's PATH, kept by su)."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def _is_venv(folder: Path) -> bool:
-    return (folder / "pyvenv.cfg").is_file()
+    return os.access(folder / "pyvenv.cfg", os.R_OK)
 
 
 def _base_of(venv: Path) -> Path:

@@ -1,0 +1,80 @@
+"""What an author leaves behind that git or the file system refuse: it is taken, or the failure names the cause."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from burnish.errors import PhaseFailed
+from testing.gitworld import GitWorld, commit
+from testing.other_user import as_ordinary_user, open_directory
+from testing.userrepo import UserRepo
+
+
+@pytest.mark.parametrize("closed", [".", "sub", "app.py", ".git"])
+def test_work_behind_rights_that_the_author_took_away_is_committed(closed: str) -> None:
+    with open_directory() as root:
+
+        def work() -> list[str]:
+            os.environ.update(HOME=str(root), BURNISH_HOME=str(root / "home"))
+            world = GitWorld.make(UserRepo.make(root / "repo"), root / "home")
+            workspace = world.workspace()
+            (workspace.path / "sub").mkdir()
+            (workspace.path / "sub" / "new.py").write_text("x = 1\n")
+            (workspace.path / "app.py").write_text("y = 1\n")
+            (workspace.path / closed).chmod(0)
+            workspace.after_phase("1-implement")
+            made = commit(workspace)
+            (workspace.path / closed).chmod(0)
+            workspace.put_right(made.sha, base=world.base)
+            return workspace.files(made.sha)
+
+        assert {"app.py", "sub/new.py"} <= set(as_ordinary_user(work))
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32", "no-such-encoding"])
+def test_a_file_that_does_not_fit_its_encoding_is_named_and_kept(world: GitWorld, encoding: str) -> None:
+    workspace = world.workspace()
+    (workspace.path / ".gitattributes").write_text(f"*.py working-tree-encoding={encoding}\n")
+    (workspace.path / "app.py").write_bytes(b"y = 1\n")
+    (workspace.path / "other.txt").write_text("kept\n")
+    head = workspace.head()
+    assert head is not None
+    with pytest.raises(PhaseFailed) as failed:
+        commit(workspace)
+    assert failed.value.what.startswith("app.py cannot be committed: .gitattributes sets working-tree-encoding=")
+    assert "burnish retry" in failed.value.hint
+
+    ref = workspace.rescue("1-implement")
+    assert ref is not None
+    kept = world.repo.git("rev-parse", ref).strip()
+    assert workspace.read(kept, ["app.py", "other.txt"]) == {"app.py": b"y = 1\n", "other.txt": b"kept\n"}
+    workspace.put_right(head.sha, base=world.base)
+    assert not workspace.is_dirty()
+
+
+def test_attributes_that_an_author_left_do_not_change_the_files_that_are_laid(world: GitWorld) -> None:
+    workspace = world.workspace()
+    head = workspace.head()
+    assert head is not None
+    before = (workspace.path / "app.py").read_bytes()
+    (workspace.path / ".gitattributes").write_text("*.py text eol=crlf\n")
+    (workspace.path / "app.py").write_text("y = 1\n")
+    workspace.put_right(head.sha, base=world.base)
+    assert (workspace.path / "app.py").read_bytes() == before
+    assert not workspace.is_dirty()
+
+
+def test_a_file_that_fits_its_encoding_is_committed_as_git_does(world: GitWorld) -> None:
+    workspace = world.workspace()
+    (workspace.path / ".gitattributes").write_text("*.txt working-tree-encoding=UTF-16\n")
+    (workspace.path / "a.txt").write_bytes("hello\n".encode("utf-16"))
+    made = commit(workspace)
+    assert workspace.read(made.sha, ["a.txt"]) == {"a.txt": b"hello\n"}
+
+
+@pytest.fixture
+def world(user_repo: UserRepo, tmp_path: Path) -> GitWorld:
+    return GitWorld.make(user_repo, tmp_path / "home" / "burnish")
