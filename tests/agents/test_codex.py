@@ -22,7 +22,7 @@ def said(text: str, kind: str = "agent_message") -> dict[str, object]:
 
 def read(*events: dict[str, object], exit_code: int = 0, model: str = "") -> AgentReply | AgentFailure:
     stdout = "".join(json.dumps(event) + "\n" for event in events)
-    done = spoken("codex", "implement", stdout=stdout, stderr="", exit_code=exit_code, files={"model": model})
+    done = spoken("codex", "implement", stdout=stdout, stderr="", exit_code=exit_code, model=model)
     return CodexAgent().read(done)
 
 

@@ -12,6 +12,7 @@ from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.agents.program import located
+from burnish.agents.usage import TokenCount, billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.proc.run import ProgramMissing
 
@@ -57,18 +58,29 @@ class AcpAgent:
             return _failure(result, text, done)
         if not text and not (done.role in _WORKS and number(result.get("tools"))):
             return failure("The agent", "the answer was empty", cut=True)
-        price = result.get("cost")
-        cost = float(price) if isinstance(price, int | float) else None
-        model = words(result.get("agent")) or None
-        return AgentReply(
-            text or "(no output)", provider=model or "", cost_usd=cost, tokens=number(result.get("tokens"))
-        )
+        return _reply(text or "(no output)", result, done)
 
     def progress(self, piece: str) -> str:
         """Tools are told on stderr, line by line; the object at the end is not for people."""
         lines = [line.strip() for line in piece.split("\n")]
         told = [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
         return told[-1][:200] if told else ""
+
+
+def _reply(text: str, result: Json, done: Spoken) -> AgentReply:
+    told = result.get("usage")
+    models = [one for one in (told if isinstance(told, list) else ()) if isinstance(one, dict)]
+    counts = [TokenCount(*(token_count(one.get(key)) for key in ("new", "cached", "out"))) for one in models]
+    prices = [count.price(words(one.get("model")) or done.model) for one, count in zip(models, counts, strict=True)]
+    known = [price for price in prices if price is not None]
+    reply = AgentReply(
+        text,
+        next((name for one in models if (name := words(one.get("model")))), None),
+        words(result.get("agent")),
+        tokens=sum(count.total for count in counts),
+    )
+    partial = bool(result.get("partial")) or len(known) < len(prices)
+    return billed(reply, dollars(result.get("cost")), sum(known) if known else None, partial=partial)
 
 
 def _failure(result: Json, text: str, done: Spoken) -> AgentFailure:

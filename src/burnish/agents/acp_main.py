@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from acp.client.connection import ClientSideConnection
     from acp.exceptions import RequestError
-    from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
+    from acp.schema import PermissionOption, PromptResponse, RequestPermissionResponse, ToolCallUpdate
 
 LOOKS = ("read", "search", "think")
 YES, NO = ("allow_once", "allow_always"), ("reject_once", "reject_always")
@@ -92,7 +92,30 @@ def tell(what: str, title: str | None) -> None:
     print(f"{what}: {' '.join((title or '').split())[:200]}", file=sys.stderr, flush=True)
 
 
-async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> int:
+# These count less than they use: opencode the tokens of its last call only, gemini no thoughts.
+COUNT_A_PART = ("opencode", "gemini")
+
+
+def used_tokens(end: PromptResponse) -> list[dict[str, Any]]:
+    """Per model what the turn took: from the protocol's own field, or from gemini's `_meta.quota`."""
+    if end.usage:
+        told = end.usage
+        cached = told.cached_read_tokens or 0
+        out = told.output_tokens + (told.thought_tokens or 0)
+        # some count what came from the cache as input, others beside it
+        return [{"model": "", "new": max(0, told.total_tokens - cached - out), "cached": cached, "out": out}]
+    quota = (end.field_meta or {}).get("quota")
+    models = quota.get("model_usage") if isinstance(quota, dict) else None
+    found = []
+    for one in models if isinstance(models, list) else ():
+        counts = one.get("token_count") if isinstance(one, dict) else None
+        if isinstance(counts, dict):
+            new, spoken = counts.get("input_tokens"), counts.get("output_tokens")
+            found.append({"model": one.get("model"), "new": new, "cached": 0, "out": spoken})
+    return found
+
+
+async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> list[dict[str, Any]]:
     """One turn; the tokens it took."""
     from acp import PROTOCOL_VERSION
     from acp.helpers import text_block
@@ -110,7 +133,7 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
         raise Refused(f"it stopped without an end ({end.stop_reason})")
     if excuse := EXCUSE.match(listener.last):
         raise Refused(listener.last[excuse.end() :])
-    return end.usage.total_tokens if end.usage else 0
+    return used_tokens(end)
 
 
 async def answer(listener: Listener, program: list[str], prompt: str) -> dict[str, Any]:
@@ -144,15 +167,16 @@ async def outcome(agent: ClientSideConnection, listener: Listener, prompt: str) 
     from acp import RequestError
 
     try:
-        tokens = await talk(agent, listener, prompt)
+        usage = await talk(agent, listener, prompt)
     except RequestError as problem:
         return failed(problem)
     except Refused as problem:
         return {"error": str(problem)}
     except ConnectionError:
         return died(listener)
-    told = {"agent": listener.agent, "tokens": tokens, "cost": listener.cost, "tools": listener.tools}
-    return {"text": listener.text, **told}
+    partial = any(name in listener.agent.lower() for name in COUNT_A_PART)
+    told = {"agent": listener.agent, "usage": usage, "cost": listener.cost, "tools": listener.tools}
+    return {"text": listener.text, "partial": partial, **told}
 
 
 def died(listener: Listener) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.usage import TokenCount, billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Set the key of the model's provider, e.g. OPENAI_API_KEY or ANTHROPIC_API_KEY."
@@ -33,6 +34,7 @@ _ENV = {
 _SUM = re.compile(
     r"^> Tokens: ([\d.,]+[kM]?) sent,.*? ([\d.,]+[kM]?) received\.(?:.*?\$([\d.]+) message)?", re.MULTILINE
 )
+_MODEL = re.compile(r"^> (?:Main model|Model): (\S+)", re.MULTILINE)
 _MOST_TRIES = 5
 
 LOGIN_FILES = Login(
@@ -97,9 +99,7 @@ class AiderAgent:
         if not _SUM.search(last) or not text or no_answer(text):
             told = next((line for line in own if "Error" in line), "") or text or "it gave no answer"
             return failure("aider", told, cut=not own and not text, login=_LOGIN)
-        tokens = sum(_count(sum_[1]) + _count(sum_[2]) for sum_ in counted)
-        costs = [float(sum_[3].rstrip(".")) for sum_ in counted if sum_[3]]
-        return AgentReply(text, cost_usd=sum(costs) if costs else None, tokens=tokens)
+        return _reply(text, counted, _MODEL.search(chat), done)
 
     def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It tries for 80 seconds, and has no setting for that."""
@@ -111,7 +111,26 @@ class AiderAgent:
         return failure("aider", told, cut=True, login=_LOGIN)
 
 
+def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, done: Spoken) -> AgentReply:
+    given, out = sum(_count(found[1]) for found in sums), sum(_count(found[2]) for found in sums)
+    costs = [usd for found in sums if found[3] and (usd := _amount(found[3])) is not None]
+    name = model[1] if model else done.model
+    reply = AgentReply(text, name, tokens=given + out)
+    # it rounds its counts, and knows no price of a new model
+    return billed(reply, sum(costs) if costs else None, TokenCount(given, 0, out).price(name))
+
+
+def _amount(word: str) -> float | None:
+    try:
+        return dollars(float(word.rstrip(".")))
+    except ValueError:
+        return None
+
+
 def _count(word: str) -> int:
     """`1.2k` as a number."""
     factor = {"k": 1_000, "M": 1_000_000}.get(word[-1], 1)
-    return round(float(word.rstrip("kM").replace(",", "")) * factor)
+    try:
+        return token_count(round(float(word.rstrip("kM").replace(",", "")) * factor))
+    except (ValueError, OverflowError):
+        return 0

@@ -62,6 +62,11 @@ class Spoken:
     stderr: str
     role: str = ""
     seconds: float = 0.0
+    # the model that was asked for, or that the user's own settings of the program name
+    model: str | None = None
+    # the session that was resumed, and what its earlier calls had used
+    resumed: str | None = None
+    session_usage: Mapping[str, int] | None = None
     # what the program left in call_dir under the names the adapter asks for in `keeps`
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -125,6 +130,17 @@ class Tells(Protocol):
 
     def progress(self, piece: str) -> str:
         """From the newest 1000 bytes or so of its output, cut anywhere; empty if they tell nothing."""
+        ...
+
+
+@runtime_checkable
+class KnowsModel(Protocol):
+    """An agent whose program does not print its model: it is in the user's settings of the program."""
+
+    def configured_model(self, env: Mapping[str, str]) -> str | None: ...
+
+    def session_model(self, env: Mapping[str, str], session: str) -> str | None:
+        """From what the program itself recorded of a session, if the settings name no model."""
         ...
 
 

@@ -9,6 +9,7 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.usage import TokenCount, billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 # The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
@@ -105,23 +106,25 @@ class ClaudeAgent:
         text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else said
         if not text:
             return failure("claude", "the answer was cut off", cut=True)
-        cost = result.get("total_cost_usd")
-        return AgentReply(
+        reply = AgentReply(
             text=text,
             model=_model(result),
             provider="anthropic",
-            cost_usd=float(cost) if isinstance(cost, int | float) else None,
-            tokens=_tokens(result),
+            tokens=max(_tokens(event).total for event in results.values()),
             session=words(result.get("session_id")) or None,
         )
+        costs = [usd for event in results.values() if (usd := dollars(event.get("total_cost_usd"))) is not None]
+        prices = [usd for event in results.values() if (usd := _tokens(event).price(reply.model)) is not None]
+        return billed(reply, max(costs, default=None), max(prices, default=None))
 
     def progress(self, piece: str) -> str:
         return telling(piece)
 
 
-def _tokens(result: Json) -> int:
+def _tokens(result: Json) -> TokenCount:
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    return sum(number(dig(result, "usage", name)) for name in names)
+    given, written, cached, out = (token_count(dig(result, "usage", name)) for name in names)
+    return TokenCount(given + written, cached, out)
 
 
 def _model(result: Json) -> str | None:

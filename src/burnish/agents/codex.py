@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.codex_model import codex_home, configured_model, session_model
 from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
+from burnish.agents.jsonlines import dig, json_lines, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.prices import cost
+from burnish.agents.usage import TokenCount, billed, largest
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `codex login`, or set CODEX_API_KEY."
@@ -55,7 +57,7 @@ class CodexAgent:
     program: str = "codex"
     verified: bool = True
     keys: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
-    keeps: tuple[str, ...] = ("model",)
+    keeps: tuple[str, ...] = ()
     project_files: tuple[str, ...] = ("AGENTS.md", "AGENTS.override.md", ".codex", ".agents")
     login: Login = LOGIN_FILES
 
@@ -65,7 +67,7 @@ class CodexAgent:
         argv += ["-s", "read-only" if request.read_only else "workspace-write"]
         # else, allowed to write, it trusts the repository's own .codex/config.toml and starts what that names
         argv += ["-c", f'projects={{{json.dumps(str(request.cwd))}={{trust_level="untrusted"}}}}']
-        files = {"model": request.model or ""}
+        files = {}
         if request.model:
             argv += ["-m", request.model]
         if request.schema:
@@ -76,7 +78,8 @@ class CodexAgent:
         return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        text, session, problem, usage, answer_at = "", None, "", None, -1
+        text, session, problem, answer_at = "", None, "", -1
+        counts: list[TokenCount] = []
         stream = read_events(done.stdout)
         for index, event in stream:
             match event:
@@ -88,16 +91,23 @@ class CodexAgent:
                 case {"type": "turn.failed"} | {"type": "error"}:
                     problem = words(dig(event, "error", "message")) or words(event.get("message"))
                 case {"type": "turn.completed"}:
-                    usage, problem = event.get("usage") or {}, ""
+                    counts.append(_tokens(event.get("usage")))
+                    problem = ""
         if problem or done.exit_code != 0:
             return _failed(problem, done)
         if damage := unreadable("codex", done, stream, answer_at):
             return damage
-        if usage is None:
+        if not counts:
             return _failed(problem, done)
         if not text.strip() or no_answer(text):
             return failure("codex", text or "the answer was empty", cut=not text)
-        return _reply(text.strip(), session, usage, done.files.get("model", ""))
+        return _reply(text.strip(), session, largest(counts), done)
+
+    def configured_model(self, env: Mapping[str, str]) -> str | None:
+        return configured_model(codex_home(env))
+
+    def session_model(self, env: Mapping[str, str], session: str) -> str | None:
+        return session_model(codex_home(env), session)
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -119,13 +129,15 @@ def _failed(problem: str, done: Spoken) -> AgentFailure:
     return failure("codex", problem, status=int(status[1]) if status else None, login=_LOGIN)
 
 
-def _reply(text: str, session: str | None, usage: Any, model: str) -> AgentReply:
+def _tokens(usage: Any) -> TokenCount:
     # cached is part of input, reasoning part of output
-    given, cached, out = (number(dig(usage, f"{name}_tokens")) for name in ("input", "cached_input", "output"))
-    return AgentReply(
-        text=text,
-        provider="openai",
-        cost_usd=cost(model, new=given - cached, cached=cached, out=out),
-        tokens=given + out,
-        session=session,
+    return TokenCount.of(*(dig(usage, f"{name}_tokens") for name in ("input", "cached_input", "output")))
+
+
+def _reply(text: str, session: str | None, counted: TokenCount, done: Spoken) -> AgentReply:
+    # a resumed session is counted from its beginning
+    used = counted.since(done.session_usage) if session and session == done.resumed else counted
+    reply = AgentReply(
+        text=text, provider="openai", tokens=used.total, session=session, session_usage=counted.as_json()
     )
+    return billed(reply, None, used.price(done.model))

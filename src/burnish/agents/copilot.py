@@ -7,9 +7,9 @@ from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import dig, json_lines, json_value, number, read_events, telling, words
+from burnish.agents.jsonlines import dig, json_lines, json_value, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.prices import cost
+from burnish.agents.usage import TokenCount, billed
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `copilot login`, or set COPILOT_GITHUB_TOKEN."
@@ -113,12 +113,14 @@ class CopilotAgent:
 
 
 def _reply(text: str, session: str | None, usage: Any) -> AgentReply:
-    tokens, costs, model = 0, 0.0, None
-    metrics = dig(usage, "modelMetrics") or {}
-    priced = bool(metrics)
-    for name, told in metrics.items():
-        given, cached, out = (number(dig(told, "usage", f"{kind}Tokens")) for kind in ("input", "cacheRead", "output"))
-        price = cost(name, new=max(0, given - cached), cached=cached, out=out)
-        priced, costs = priced and price is not None, costs + (price or 0.0)
-        tokens, model = tokens + given + out, name if out or model is None else model
-    return AgentReply(text, model, "github", costs if priced else None, tokens, session=session)
+    metrics = dig(usage, "modelMetrics")
+    counts = {str(name): _tokens(told) for name, told in (metrics.items() if isinstance(metrics, dict) else ())}
+    prices = [count.price(name) for name, count in counts.items()]
+    known = [price for price in prices if price is not None]
+    model = max(counts, key=lambda name: counts[name].out, default=None)
+    reply = AgentReply(text, model, "github", tokens=sum(c.total for c in counts.values()), session=session)
+    return billed(reply, None, sum(known) if known else None, partial=len(known) < len(prices))
+
+
+def _tokens(told: Any) -> TokenCount:
+    return TokenCount.of(*(dig(told, "usage", f"{kind}Tokens") for kind in ("input", "cacheRead", "output")))

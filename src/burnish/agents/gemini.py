@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
+from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.prices import cost
+from burnish.agents.usage import TokenCount, billed, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 _STATUSES = (400, 401, 403, 404, 429, 500, 502, 503, 504)
@@ -108,19 +109,29 @@ class GeminiAgent:
             return damage
         if not text.strip():
             return failure("gemini", problem or "the answer was empty", cut=True)
-        return _reply(text.strip(), session, result)
+        return _reply(text.strip(), session, list(stream.of_type("result").values()))
 
     def progress(self, piece: str) -> str:
         return telling(piece)
 
 
-def _reply(text: str, session: str | None, result: Json) -> AgentReply:
+def _reply(text: str, session: str | None, results: list[Json]) -> AgentReply:
+    """Of several result lines the one with most tokens: another process may have written the others."""
+    counts = max((_counts(result) for result in results), key=lambda told: sum(c.total for c in told.values()))
+    prices = [count.price(name) for name, count in counts.items()]
+    known = [price for price in prices if price is not None]
+    model = max(counts, key=lambda name: counts[name].total, default=None)
+    reply = AgentReply(text, model, "google", tokens=sum(c.total for c in counts.values()), session=session)
+    return billed(reply, None, sum(known) if known else None, partial=len(known) < len(prices))
+
+
+def _counts(result: Json) -> dict[str, TokenCount]:
     used = dig(result, "stats", "models")
-    costs, tokens, model = 0.0, 0, None
-    priced = bool(used)
-    for name, counts in (used or {}).items():
-        new, cached, out = (number(dig(counts, key)) for key in ("input", "cached", "output_tokens"))
-        price = cost(name, new=new, cached=cached, out=out)
-        priced, costs = priced and price is not None, costs + (price or 0.0)
-        tokens, model = tokens + number(dig(counts, "total_tokens")), name if new or model is None else model
-    return AgentReply(text, model, "google", costs if priced else None, tokens, session=session)
+    return {str(name): _tokens(told) for name, told in (used.items() if isinstance(used, dict) else ())}
+
+
+def _tokens(told: Any) -> TokenCount:
+    """`output_tokens` has no thoughts, and `total_tokens` has them: thoughts are billed as output."""
+    given, out, whole = (token_count(dig(told, f"{name}_tokens")) for name in ("input", "output", "total"))
+    given = given or token_count(dig(told, "input")) + token_count(dig(told, "cached"))
+    return TokenCount.of(given, dig(told, "cached"), max(out, whole - given))

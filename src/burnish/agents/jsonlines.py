@@ -14,7 +14,7 @@ _TELLING = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pat
 
 
 # What the output cap and `read_text` put where they left something out.
-_LEFT_OUT = re.compile(r"\[burnish: +\d+ bytes left out here\]")
+LEFT_OUT = re.compile(r"(?m:^)\[burnish: +\d+ bytes left out here\](?m:\r?$)")
 # A part of an object that was cut, or that another process wrote into: it begins or ends on this line.
 _DAMAGED = re.compile(r'^\s*\{|\{\s*"|\}\s*$')
 
@@ -45,7 +45,7 @@ def read_events(text: str) -> EventStream:
     gaps: list[int] = []
     after_cut = False
     for line in text.split("\n"):
-        if _LEFT_OUT.fullmatch(line.rstrip("\r")):
+        if LEFT_OUT.fullmatch(line):
             # A cut counts as an unreadable line, and the rest of the cut line is never an event.
             gaps.append(len(events))
             after_cut = True

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from burnish.agents.base import AgentSettings
-from burnish.agents.jsonlines import Json, dig, number, words
+from burnish.agents.jsonlines import Json, dig, words
 from burnish.agents.prices import cost
+from burnish.agents.usage import dollars, token_count
 from burnish.core.agent import Use
 
 # No line that counts is longer; one that is holds a file.
@@ -29,7 +30,7 @@ def _messages(event: Json) -> Count | None:
     if event.get("type") != "assistant" or not isinstance(usage, dict):
         return None
     given, written, cached, out = (
-        number(usage.get(name))
+        token_count(usage.get(name))
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
     )
     price = cost(words(dig(event, "message", "model")), new=given + written, cached=cached, out=out)
@@ -41,11 +42,11 @@ def _steps(event: Json) -> Count | None:
     part = event.get("part")
     if event.get("type") != "step_finish" or not isinstance(part, dict):
         return None
-    price, used = part.get("cost"), part.get("tokens")
-    tokens = sum(number(dig(used, name)) for name in ("input", "output", "reasoning"))
-    tokens += sum(number(dig(used, "cache", name)) for name in ("read", "write"))
+    used = part.get("tokens")
+    tokens = sum(token_count(dig(used, name)) for name in ("input", "output", "reasoning"))
+    tokens += sum(token_count(dig(used, "cache", name)) for name in ("read", "write"))
     # free of charge is what it says of models whose price it does not know
-    return words(part.get("id")), Use(float(price) if isinstance(price, int | float) and price else None, tokens)
+    return words(part.get("id")), Use(dollars(part.get("cost")) or None, tokens)
 
 
 def _sums(event: Json) -> Count | None:
@@ -53,8 +54,7 @@ def _sums(event: Json) -> Count | None:
     told = event.get("so_far")
     if not isinstance(told, dict):
         return None
-    price = told.get("cost")
-    return "all", Use(float(price) if isinstance(price, int | float) else None, number(told.get("tokens")))
+    return "all", Use(dollars(told.get("cost")), token_count(told.get("tokens")))
 
 
 METERS: dict[str, Callable[[Json], Count | None]] = {
@@ -84,11 +84,23 @@ class Meter:
                 self._count(event)
         return sum(self._calls.values(), Use())
 
+    def rest(self) -> Use:
+        """All that the finished output tells."""
+        before = -1
+        while self.counts and before != self._at:
+            before = self._at
+            self.look()
+        return sum(self._calls.values(), Use())
+
     def _count(self, event: Json) -> None:
         found = METERS[self.kind](event)
         if found:
-            # a call without a number is one of its own
-            self._calls[found[0] or str(len(self._calls))] = found[1]
+            # A call without a number is one of its own. A later line on the same call may only raise it: a child of
+            # the agent can write into its output.
+            name, use = found[0] or str(len(self._calls)), found[1]
+            before = self._calls.get(name, Use())
+            usd = max((value for value in (before.usd, use.usd) if value is not None), default=None)
+            self._calls[name] = Use(usd, max(before.tokens, use.tokens))
 
     def _new_lines(self) -> list[bytes]:
         """Whole lines only: the rest of the last one is on its way."""

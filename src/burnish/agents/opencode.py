@@ -12,6 +12,7 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
+from burnish.agents.usage import billed, dollars, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `opencode auth login`, or name the variable with the key under `env:` of the agent."
@@ -145,9 +146,9 @@ def _milliseconds(time: str) -> float:
 
 def _reply(text: str, session: str | None, steps: list[Any]) -> AgentReply:
     counted = ("input", "output", "reasoning")
-    tokens = sum(number(dig(step, "tokens", name)) for step in steps for name in counted)
-    tokens += sum(number(dig(step, "tokens", "cache", name)) for step in steps for name in ("read", "write"))
-    costs = [step.get("cost") for step in steps]
-    known = [float(value) for value in costs if isinstance(value, int | float)]
-    # a model whose price it does not know costs 0 there
-    return AgentReply(text, provider="opencode", cost_usd=sum(known) or None, tokens=tokens, session=session)
+    tokens = sum(token_count(dig(step, "tokens", name)) for step in steps for name in counted)
+    tokens += sum(token_count(dig(step, "tokens", "cache", name)) for step in steps for name in ("read", "write"))
+    known = [usd for step in steps if (usd := dollars(step.get("cost"))) is not None]
+    reply = AgentReply(text, provider="opencode", tokens=tokens, session=session)
+    # A model whose price it does not know costs 0 there. It does not report the call that finds a title.
+    return billed(reply, sum(known) or None, None, partial=True)

@@ -8,7 +8,10 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, Spoken
+from burnish.agents.jsonlines import LEFT_OUT
+from burnish.agents.meter import Meter
+from burnish.agents.usage import at_least
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.proc.run import Done, finished_call, read_text
 
@@ -38,12 +41,17 @@ class Question:
         # without links: a program that is told where not to trust the files knows the place by this name
         request = replace(self.request, call_dir=folder, cwd=self.request.cwd.resolve())
         call = self.agent.call(request, self.entry)
+        # not in the folder of the call, which the agent may write
+        write_private(self._model_file(folder), self.configured_model() or "")
         for name, text in {**call.files, "prompt.md": request.prompt, "agent": self._mark()}.items():
             write_private(folder / name, text)
         if call.stdin is not None and call.stdin != request.prompt:
             write_private(folder / "stdin", call.stdin)
         write_private(folder / "command", shlex.join(call.argv))
         return call
+
+    def _model_file(self, folder: Path) -> Path:
+        return self.request.call_dir / f"{folder.name}-model"
 
     def stdin(self, call: Call, folder: Path) -> Path | None:
         if call.stdin is None:
@@ -66,23 +74,39 @@ class Question:
                 return reply
         return None
 
+    def configured_model(self) -> str | None:
+        """The model that was asked for, or that the user's settings of the program name."""
+        if self.request.model or not isinstance(self.agent, KnowsModel):
+            return self.request.model
+        return self.agent.configured_model(os.environ)
+
     def read(self, folder: Path, done: Done) -> AgentReply | AgentFailure:
+        request = self.request
+        stdout = read_text(done.stdout)
         spoken = Spoken(
             exit_code=done.exit_code,
             signal=done.signal,
             ended=done.ended,
-            stdout=read_text(done.stdout),
+            stdout=stdout,
             stderr=read_text(done.stderr),
-            role=self.request.role,
+            role=request.role,
             seconds=done.seconds,
+            model=_text(self._model_file(folder)) or self.configured_model(),
+            resumed=request.session if self.entry.resume else None,
+            session_usage=request.session_usage if self.entry.resume else None,
             files={name: read_text(folder / name) for name in self.agent.keeps},
         )
         answer = self.agent.read(spoken)
         if isinstance(answer, AgentFailure):
             return answer
+        if not spoken.model and answer.session and isinstance(self.agent, KnowsModel):
+            spoken = replace(spoken, model=self.agent.session_model(os.environ, answer.session))
+            again = self.agent.read(spoken)
+            answer = again if isinstance(again, AgentReply) else answer
+        answer = at_least(answer, Meter(self.entry.kind, done.stdout).rest(), cut=bool(LEFT_OUT.search(stdout)))
         return replace(
             answer,
-            model=answer.model or self.request.model,
+            model=answer.model or spoken.model,
             seconds=done.seconds,
             command=answer.command or _text(folder / "command"),
             transcript=str(done.stdout),

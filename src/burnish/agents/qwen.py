@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
-from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
+from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.prices import cost
+from burnish.agents.usage import TokenCount, billed, largest
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `qwen` once and choose a login, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL)."
@@ -91,7 +91,7 @@ class QwenAgent:
             return failure("qwen", told, status=_status(told), login=_LOGIN)
         if not text:
             return failure("qwen", "the answer was empty", cut=True)
-        return _reply(text, model, result)
+        return _reply(text, model, list(results.values()), done)
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -102,15 +102,21 @@ def _status(told: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _reply(text: str, model: str | None, result: Json) -> AgentReply:
-    given, cached, out = (
-        number(dig(result, "usage", f"{name}_tokens")) for name in ("input", "cache_read_input", "output")
-    )
-    return AgentReply(
+def _reply(text: str, model: str | None, results: list[Json], done: Spoken) -> AgentReply:
+    counted = largest(_tokens(result) for result in results)
+    session = next((id_ for result in results if (id_ := words(result.get("session_id")))), None)
+    # a resumed session is counted from its beginning
+    used = counted.since(done.session_usage) if session and session == done.resumed else counted
+    reply = AgentReply(
         text=text,
         model=model,
         provider="qwen",
-        cost_usd=cost(model, new=max(0, given - cached), cached=cached, out=out),
-        tokens=given + out,
-        session=words(result.get("session_id")) or None,
+        tokens=used.total,
+        session=session,
+        session_usage=counted.as_json(),
     )
+    return billed(reply, None, used.price(model))
+
+
+def _tokens(result: Json) -> TokenCount:
+    return TokenCount.of(*(dig(result, "usage", f"{name}_tokens") for name in ("input", "cache_read_input", "output")))

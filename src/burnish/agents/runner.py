@@ -138,7 +138,8 @@ class Runner:
             if not answer.retryable or attempt >= self._retry.attempts:
                 raise PhaseFailed(
                     ErrorCode.AGENT_FAILED,
-                    f"{entry.name}: {answer.what}",
+                    # most name the program themselves
+                    answer.what if answer.what.startswith(f"{entry.name} ") else f"{entry.name}: {answer.what}",
                     hint=answer.hint,
                     retryable=answer.retryable,
                 )

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+
+
+class CostSource(StrEnum):
+    """Where a cost comes from."""
+
+    # the agent program's own figure
+    PROGRAM = "program"
+    # tokens times list price (`agents/prices.py`)
+    LIST = "list"
+    # several calls, some of them of each kind
+    MIXED = "mixed"
+    # a lower bound: a part of what was used has no known price
+    PARTIAL = "partial"
+    # something was used, and no price of it is known
+    UNKNOWN = "unknown"
+
+
+def joint_source(sources: Iterable[str | None]) -> CostSource | None:
+    """Of several calls together; None where nothing was used."""
+    known = {CostSource(source) for source in sources if source}
+    if len(known) <= 1:
+        return next(iter(known), None)
+    return CostSource.PARTIAL if known & {CostSource.PARTIAL, CostSource.UNKNOWN} else CostSource.MIXED
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,8 @@ class AgentRequest:
     schema: str = ""
     # an earlier call's session, to go on in where the settings want that
     session: str | None = None
+    # tokens that the program had counted in that session so far: some count a session as a whole
+    session_usage: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +106,10 @@ class AgentReply:
     tokens: int = 0
     seconds: float = 0.0
     session: str | None = None
+    # where `cost_usd` comes from
+    cost_source: CostSource = CostSource.UNKNOWN
+    # tokens of the whole session so far, from programs that count it as a whole
+    session_usage: Mapping[str, int] | None = None
     # the argv as a person would read it, without the prompt
     command: str = ""
     # where everything it printed lies in the burnish home

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from burnish.core.agent import CostSource
 from burnish.core.finding import Remark
 
 
@@ -79,6 +80,8 @@ class Voice:
     command: str = ""
     provider: str = ""
     cost_usd: float | None = None
+    # None: it costs nothing, as a person or the static reviewer
+    cost_source: CostSource | None = None
     tokens: int = 0
 
 

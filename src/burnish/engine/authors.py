@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from burnish.core.agent import AgentReply
 from burnish.core.event import Event
 from burnish.core.flow import Work
@@ -17,12 +20,23 @@ def author_of(site: Site, step: Work) -> tuple[str, str | None]:
     return site.policy.agent, site.policy.model
 
 
-def session_of(site: Site, history: History, step: Work) -> str | None:
+@dataclass(frozen=True, slots=True)
+class AuthorSession:
+    """A session of an agent on this task, and the tokens that its program had counted in it so far."""
+
+    id: str
+    usage: Mapping[str, int] | None
+
+
+def session_of(site: Site, history: History, step: Work) -> AuthorSession | None:
     """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
     agent = author_of(site, step)[0]
     worked = [p.result for p in history.phases if p.phase in ("implement", "improve") and p.state == "finished"]
-    mine = [str(result["session"]) for result in worked if result.get("session") and result.get("agent") == agent]
-    return mine[-1] if mine and step.phase == "improve" else None
+    mine = [result for result in worked if result.get("session") and result.get("agent") == agent]
+    if not mine or step.phase != "improve":
+        return None
+    usage = mine[-1].get("session_usage")
+    return AuthorSession(str(mine[-1]["session"]), usage if isinstance(usage, dict) else None)
 
 
 def who_did(site: Site, step: Work, reply: AgentReply) -> dict[str, str | None]:

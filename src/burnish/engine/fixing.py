@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from burnish.core.agent import joint_source
 from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.flow import DoReview
@@ -121,6 +122,7 @@ def _said(heard: tuple[Heard, ...]) -> dict[str, Any]:
     return {
         "mended_by": [voice_data(voice) for voice in voices],
         "cost_usd": sum(costs) if costs else None,
+        "cost_source": joint_source(v.cost_source for v in voices),
         "tokens": sum(v.tokens for v in voices),
     }
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
 from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Panel, Review, Unreadable, UnseenFile, Verdict, Voice
 from burnish.core.stored import not_allowed
 from burnish.engine.joining import added, joined
+from burnish.engine.metering import cost_of_failure
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
 from burnish.errors import OverBudget, PhaseFailed
@@ -110,7 +111,8 @@ def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
 def _unheard(hearing: Hearing, seat: Seat, failure: PhaseFailed) -> Heard:
     """One that could not be asked stays at the table: it never counts for an approval, and everybody sees it."""
     silence = Unreadable(f"it could not be asked: {failure.what}", "")
-    return Heard(Voice(seat.name, seat.spec.model, silence, hearing.now(), raw_sha256=""))
+    spent = cost_of_failure(failure, Use())
+    return Heard(Voice(seat.name, seat.spec.model, silence, hearing.now(), raw_sha256="", cost_source=spent))
 
 
 def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
@@ -148,7 +150,8 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
     if said is not None:
         reply = AgentReply(text=said.summary, command=seat.name)
         unseen = _unseen(hearing, said)
-        return Heard(_voice(hearing, seat, _Said(reply, said)), unseen, unseen, mechanical=True)
+        voice = replace(_voice(hearing, seat, _Said(reply, said)), cost_source=None)
+        return Heard(voice, unseen, unseen, mechanical=True)
     parts = parts_of(hearing.subject, hearing.policy, seat.spec)
     answers, prompts = [], []
     for number, part in enumerate(parts, 1):
@@ -303,5 +306,6 @@ def _voice(hearing: Hearing, seat: Seat, said: _Said) -> Voice:
         command=reply.command,
         provider=reply.provider,
         cost_usd=reply.cost_usd,
+        cost_source=reply.cost_source,
         tokens=reply.tokens,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from burnish.core.agent import AgentReply
+from burnish.core.agent import AgentReply, CostSource, joint_source
 from burnish.core.review import Compliance, Review, Verdict
 
 _WORSE = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
@@ -43,6 +43,7 @@ def added(first: AgentReply, second: AgentReply) -> AgentReply:
         second,
         text=f"{first.text}\n\n{second.text}",
         cost_usd=sum(known) if known else None,
+        cost_source=joint_source((first.cost_source, second.cost_source)) or CostSource.UNKNOWN,
         tokens=first.tokens + second.tokens,
         transcript=first.transcript,
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
+from burnish.core.agent import AgentReply, AgentRequest, CostSource, Setback, Use
 from burnish.core.budget import Limit, overspent, task_limits
 from burnish.core.codec import encode
 from burnish.core.event import Event
 from burnish.core.policy import Policy
+from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.ports import Deps
+from burnish.errors import PhaseFailed
 
 Ask = Callable[[AgentRequest], AgentReply]
 
@@ -36,6 +38,13 @@ def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
         )
 
     return ask
+
+
+def cost_of_failure(error: PhaseFailed, used: Use) -> CostSource | None:
+    """None where no agent was started."""
+    if used.usd is not None:
+        return CostSource.PARTIAL
+    return None if error.code is ErrorCode.AGENT_MISSING else CostSource.UNKNOWN
 
 
 def _told(deps: Deps, task: Task, request: AgentRequest, setback: Setback) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from burnish.core.agent import joint_source
 from burnish.core.approval import asked_for
 from burnish.core.codec import encode
 from burnish.core.decision import weigh
@@ -181,6 +182,7 @@ def _write_down(
         "notes": [*panel.notes, *update.notes],
         "reviewers": [voice_data(v) for v in panel.voices],
         "cost_usd": _sum(panel, lambda v: v.cost_usd),
+        "cost_source": joint_source(v.cost_source for v in panel.voices),
         "tokens": sum(v.tokens for v in panel.voices),
         **kept,
     }
@@ -222,6 +224,7 @@ def voice_data(voice: Voice) -> dict[str, Any]:
         "raw_sha256": voice.raw_sha256,
         "raw_path": voice.raw_path,
         "cost_usd": voice.cost_usd,
+        "cost_source": voice.cost_source,
         "tokens": voice.tokens,
     }
 

@@ -11,9 +11,9 @@ from burnish.core.flow import DoReview, Work
 from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
-from burnish.engine.authors import author_of, session_of, taken_over, who_did
+from burnish.engine.authors import AuthorSession, author_of, session_of, taken_over, who_did
 from burnish.engine.guarding import touched_event, watched
-from burnish.engine.metering import asking
+from burnish.engine.metering import asking, cost_of_failure
 from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
@@ -111,7 +111,7 @@ def _started(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> Ev
 
 
 def _ask(
-    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, *, session: str | None
+    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, *, session: AuthorSession | None
 ) -> AgentReply:
     improving = step.phase == "improve"
     agent, model = author_of(site, step)
@@ -127,7 +127,8 @@ def _ask(
         model=model,
         timeout_seconds=site.policy.improve_timeout if improving else site.policy.implement_timeout,
         env=isolation_env(site.policy, task, agent),
-        session=session,
+        session=session.id if session else None,
+        session_usage=session.usage if session else None,
     )
     return asking(deps, site.policy, task)(request)
 
@@ -219,8 +220,10 @@ def _finish(
         "seconds": round(reply.seconds, 3),
         "call_dir": str(call.path),
         "cost_usd": reply.cost_usd,
+        "cost_source": reply.cost_source,
         "tokens": reply.tokens,
         "session": reply.session,
+        "session_usage": dict(reply.session_usage) if reply.session_usage else None,
         "disputes": [d.finding.id for d in disputes],
         "left_out": left_out(deps, site, task),
         "touched": touched[:50],
@@ -260,6 +263,8 @@ def record_failure(
         "phase": phase,
         "attempt": attempt,
         "cost_usd": used.usd,
+        # what it had used after the last count is not known
+        "cost_source": cost_of_failure(error, used),
         "tokens": used.tokens,
         "error": str(error.code),
         "what": error.what,

@@ -1,0 +1,230 @@
+"""Promise 25: what an agent says it cost cannot lower the bill."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.agents.base import AgentSettings, Spoken
+from burnish.agents.codex import CodexAgent
+from burnish.agents.codex_model import configured_model, session_model
+from burnish.agents.meter import Meter
+from burnish.agents.question import Question
+from burnish.agents.registry import AGENTS
+from burnish.agents.usage import MOST_TOKENS, MOST_USD, TokenCount, at_least, dollars, token_count
+from burnish.core.agent import AgentReply, CostSource, Use, joint_source
+from burnish.proc.ending import Done
+from testing.agent_samples import request
+
+ABSURD = [-1000, -0.01, math.nan, math.inf, -math.inf, 10**400, 1e300, MOST_USD * 1.01, "5", True, None, [], {}]
+USAGE = {"input_tokens": 100_000, "cache_read_input_tokens": 0, "output_tokens": 10_000}
+HONEST = 0.30
+
+
+def said(kind: str, *events: dict[str, Any], **changes: Any) -> AgentReply:
+    stdout = "".join(json.dumps(event) + "\n" for event in events)
+    reply = AGENTS[kind].read(Spoken(0, None, "exit", stdout, "", "implement", **changes))
+    assert isinstance(reply, AgentReply), reply
+    return reply
+
+
+def claude(cost: Any, usage: dict[str, Any] = USAGE) -> dict[str, Any]:
+    models = {"claude-sonnet-5": {"outputTokens": 10_000}}
+    return {"type": "result", "result": "Done.", "total_cost_usd": cost, "usage": usage, "modelUsage": models}
+
+
+@pytest.mark.parametrize("value", ABSURD, ids=lambda value: str(value)[:12])
+def test_an_amount_that_cannot_be_is_refused_and_the_list_price_counts(value: Any) -> None:
+    reply = said("claude", claude(value))
+
+    assert dollars(value) is None
+    # 100,000 tokens at $2 and 10,000 at $10 per million
+    assert (reply.cost_usd, reply.cost_source) == (pytest.approx(0.30), CostSource.LIST)
+
+
+@pytest.mark.parametrize("value", [*ABSURD, 1.5, MOST_TOKENS + 1], ids=lambda value: str(value)[:12])
+def test_a_token_count_that_cannot_be_is_not_counted(value: Any) -> None:
+    assert token_count(value) == 0
+    broken = dict.fromkeys(USAGE, value)
+    assert said("claude", claude(HONEST, broken)).tokens == 0
+    assert said("opencode", {"type": "text", "part": {"text": "Done."}}, step(cost=value, tokens={"input": value}))
+
+
+def step(**part: Any) -> dict[str, Any]:
+    return {"type": "step_finish", "part": {"reason": "stop", **part}}
+
+
+def test_without_any_figure_the_cost_is_unknown_and_not_zero() -> None:
+    for event in (claude(-1, {}), claude(math.nan, {})):
+        event["modelUsage"] = {}
+        reply = said("claude", event)
+        assert (reply.cost_usd, reply.cost_source) == (None, CostSource.UNKNOWN)
+
+
+@pytest.mark.parametrize("forged", [-1000, 0, 0.0001, math.nan, "0", None])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_forged_result_line_does_not_lower_the_bill(forged: Any, first: bool) -> None:
+    lines = [claude(HONEST), {**claude(forged, {}), "modelUsage": {}}]
+    reply = said("claude", *(reversed(lines) if first else lines))
+
+    assert (reply.cost_usd, reply.tokens) == (HONEST, 110_000)
+
+
+def test_forged_usage_of_other_programs_does_not_lower_the_bill() -> None:
+    gemini = {"type": "result", "status": "success", "stats": {"models": {"gemini-2.5-pro": gemini_stats(1000, 100)}}}
+    empty: dict[str, Any] = {**gemini, "stats": {"models": {"gemini-2.5-pro": gemini_stats(1, 1)}}}
+    text = {"type": "message", "role": "assistant", "content": "Done."}
+    one, two = said("gemini", text, gemini), said("gemini", text, gemini, empty)
+    assert one.cost_usd == two.cost_usd and one.tokens == two.tokens == 1100
+    usage = {"input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 50}
+    message = {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}}
+    turns = [{"type": "turn.completed", "usage": told} for told in (usage, {}, {"input_tokens": -5})]
+    assert said("codex", message, *turns, model="gpt-5").tokens == 1050
+
+
+def gemini_stats(given: int, out: int, thoughts: int = 0) -> dict[str, int]:
+    return {
+        "total_tokens": given + out + thoughts,
+        "input_tokens": given,
+        "output_tokens": out,
+        "cached": 0,
+        "input": given,
+    }
+
+
+def test_geminis_thoughts_are_output() -> None:
+    stats = {"models": {"gemini-2.5-pro": gemini_stats(1000, 100, thoughts=5000)}}
+    text = {"type": "message", "role": "assistant", "content": "Done."}
+    reply = said("gemini", text, {"type": "result", "status": "success", "stats": stats})
+
+    assert reply.tokens == 6100 and reply.cost_source == CostSource.LIST
+    assert reply.cost_usd == pytest.approx((1000 * 1.25 + 5100 * 10) / 1e6)
+
+
+MESSAGE = {"type": "assistant", "message": {"id": "m1", "model": "claude-sonnet-5", "usage": USAGE}}
+
+
+def finished(folder: Path, kind: str, *events: dict[str, Any]) -> AgentReply:
+    """Read as the runner reads it, with the output on disk."""
+    folder.mkdir()
+    (folder / "stdout").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (folder / "stderr").write_text("")
+    question = Question(request(call_dir=folder.parent), AgentSettings(kind, kind), AGENTS[kind])
+    done = Done(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0)
+    reply = question.read(folder, done)
+    assert isinstance(reply, AgentReply), reply
+    return reply
+
+
+def test_the_higher_of_meter_and_result_counts(tmp_path: Path) -> None:
+    low = {**claude(0.0001, {"input_tokens": 1}), "modelUsage": {}}
+    cheap = {"type": "assistant", "message": {"id": "m1", "model": "claude-haiku-5-5", "usage": {"input_tokens": 1}}}
+    reply = finished(tmp_path / "try-1", "claude", MESSAGE, cheap, low)
+    assert (reply.cost_usd, reply.tokens, reply.cost_source) == (pytest.approx(0.30), 110_000, CostSource.LIST)
+
+    reply = finished(tmp_path / "try-2", "claude", MESSAGE, claude(0.50))
+    assert (reply.cost_usd, reply.cost_source) == (0.50, CostSource.PROGRAM)
+
+
+def test_a_later_line_on_the_same_call_only_raises_what_is_metered(tmp_path: Path) -> None:
+    output = tmp_path / "stdout"
+    bad = [{**USAGE, "input_tokens": value} for value in (-(10**9), 0, 10**400)]
+    lines = [MESSAGE, *({"type": "assistant", "message": {"id": "m1", "model": "x", "usage": one}} for one in bad)]
+    output.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert Meter("claude", output).rest() == Use(pytest.approx(0.30), 110_000)
+
+
+def test_a_cut_output_makes_the_cost_partial() -> None:
+    reply = AgentReply("Done.", cost_usd=1.0, cost_source=CostSource.PROGRAM)
+
+    assert at_least(reply, Use(), cut=True).cost_source == CostSource.PARTIAL
+
+
+def codex(usage: dict[str, int], **changes: Any) -> AgentReply:
+    message = {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}}
+    started = {"type": "thread.started", "thread_id": "01a1e10c-7c25"}
+    return said("codex", started, message, {"type": "turn.completed", "usage": usage}, model="gpt-6-sol", **changes)
+
+
+def test_a_resumed_codex_session_is_billed_without_what_it_used_before() -> None:
+    first = codex({"input_tokens": 13_510, "cached_input_tokens": 10_000, "output_tokens": 17})
+    second = codex(
+        {"input_tokens": 27_095, "cached_input_tokens": 22_000, "output_tokens": 34},
+        resumed=first.session,
+        session_usage=first.session_usage,
+    )
+
+    assert (first.tokens, second.tokens) == (13_527, 13_602)
+    assert second.cost_usd == pytest.approx((1585 * 2 + 12_000 * 0.2 + 17 * 10) / 1e6)
+    assert second.session_usage == {"new": 5095, "cached": 22_000, "out": 34}
+
+
+def test_nothing_is_subtracted_from_another_session_or_from_a_count_that_began_again() -> None:
+    usage = {"input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 50}
+    earlier = {"new": 5000, "cached": 0, "out": 10}
+    assert codex(usage, resumed="another", session_usage={"new": 10, "cached": 0, "out": 1}).tokens == 1050
+    assert codex(usage, resumed="01a1e10c-7c25", session_usage=earlier).tokens == 1050
+    assert TokenCount(10, 0, 5).since(None) == TokenCount(10, 0, 5)
+    assert TokenCount(10, 0, 5).since({"new": -7, "cached": "x", "out": math.nan}) == TokenCount(10, 0, 5)  # type: ignore[dict-item]
+
+
+def test_a_resumed_qwen_session_is_billed_without_what_it_used_before() -> None:
+    def result(given: int, out: int) -> dict[str, Any]:
+        return {
+            "type": "result",
+            "result": "Done.",
+            "session_id": "s",
+            "usage": {"input_tokens": given, "output_tokens": out},
+        }
+
+    first = said("qwen", result(32_855, 34))
+    second = said("qwen", result(65_974, 68), resumed="s", session_usage=first.session_usage)
+    assert (first.tokens, second.tokens) == (32_889, 33_153)
+
+
+@pytest.mark.parametrize(
+    ("files", "model"),
+    [
+        ({"config.toml": 'model = "gpt-6-sol"\n'}, "gpt-6-sol"),
+        ({"config.toml": 'model = "gpt-5"\nprofile = "deep"\n[profiles.deep]\nmodel = "gpt-6-sol"\n'}, "gpt-6-sol"),
+        ({"config.toml": 'profile = "deep"\n', "deep.config.toml": 'model = "gpt-6-sol"\n'}, "gpt-6-sol"),
+        ({"config.toml": 'model = "gpt-5"\nprofile = "deep"\n[profiles.deep]\nx = 1\n'}, "gpt-5"),
+        ({"config.toml": 'profile = "../x"\nmodel = "gpt-5"\n'}, "gpt-5"),
+        ({"config.toml": "model = 7\n"}, None),
+        ({"config.toml": "not toml ["}, None),
+        ({}, None),
+    ],
+)
+def test_codexs_model_is_found_where_the_user_set_it(
+    files: dict[str, str], model: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("burnish.agents.codex_model.SYSTEM_CONFIG", tmp_path / "none")
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    assert configured_model(tmp_path) == model
+    assert CodexAgent().configured_model({"CODEX_HOME": str(tmp_path), "HOME": "/nowhere"}) == model
+
+
+def test_codexs_model_is_else_found_in_its_session_file(tmp_path: Path) -> None:
+    place = tmp_path / "sessions" / "2026" / "11" / "16"
+    place.mkdir(parents=True)
+    turns = [{"type": "turn_context", "payload": {"model": name}} for name in ("gpt-5", "gpt-6-sol")]
+    text = "".join(json.dumps(turn) + "\n" for turn in turns)
+    (place / "rollout-2026-11-16T05-18-25-01a1e2ca-d2c3.jsonl").write_text("{broken turn_context\n" + text)
+
+    assert session_model(tmp_path, "01a1e2ca-d2c3") == "gpt-6-sol"
+    assert session_model(tmp_path, "01a1e2ca-ffff") is None and session_model(tmp_path, "*") is None
+
+
+def test_the_source_of_several_costs_is_the_weakest_of_theirs() -> None:
+    assert joint_source([]) is None and joint_source([None, ""]) is None
+    assert joint_source(["program", "program"]) == CostSource.PROGRAM
+    assert joint_source(["program", "list"]) == CostSource.MIXED
+    assert joint_source(["program", "unknown"]) == joint_source(["list", "partial"]) == CostSource.PARTIAL
+    assert joint_source(["unknown"]) == CostSource.UNKNOWN
