@@ -106,4 +106,5 @@ def ground(files: int = 1) -> Iterator[Ground]:
         place.git("init", "-q", "-b", "main")
         place.git("add", "-A")
         place.git("commit", "-qm", "start")
+        place.burnish("trust")
         yield place

@@ -122,7 +122,22 @@ class Lab:
     def settle(self, extra: str) -> None:
         """New settings, committed by the user."""
         self.extra = extra
-        self.repo.commit({"burnish.yaml": self.settings(extra)}, "settings")
+        self.commit_settings(self.settings(extra))
+
+    def commit_settings(self, text: str) -> None:
+        """A burnish.yaml in the words of the test, committed and accepted by the user."""
+        self.repo.commit({"burnish.yaml": text}, "settings")
+        self.trust()
+
+    def user_settings(self, text: str) -> None:
+        """The user's own config.yaml: for what no repository may set."""
+        own = Path(self.env["HOME"]) / ".config" / "burnish" / "config.yaml"
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(text)
+
+    def trust(self) -> None:
+        """The user accepts the settings as they are; those that are wrong are refused, which the test is about."""
+        self.burnish("trust", code=None)
 
     # what a person types
 

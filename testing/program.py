@@ -59,4 +59,4 @@ def put_on_path(lab: Lab, settings: str, text: str = PROGRAM) -> None:
     program.write_text(f"#!{sys.executable} -IS\n{text}")
     program.chmod(0o755)
     lab.env["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    lab.repo.commit({"burnish.yaml": f"{settings}\nchecks: {{test: null, lint: null}}\n"}, "settings")
+    lab.commit_settings(f"{settings}\nchecks: {{test: null, lint: null}}\n")

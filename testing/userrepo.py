@@ -8,6 +8,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.git.project import discover
+from burnish.wiring.trust import BY_COMMAND, grant
+
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 
 
@@ -61,6 +64,10 @@ class UserRepo:
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
+
+    def trust(self) -> None:
+        """As `burnish trust` does: the user accepts the checkout as it is, in the burnish home of the environment."""
+        grant(discover(self.path), how=BY_COMMAND)
 
     def fingerprint(self) -> str:
         """The user's files, index, HEAD, config, hooks and refs, byte for byte; burnish's own refs aside."""

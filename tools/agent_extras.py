@@ -30,6 +30,7 @@ def holds_up(program: Program) -> str:
         it.server.brain = hasty(new)
         env = {**it.env, "BURNISH_HOME": str(it.home / "burnish"), "BURNISH__SANDBOX__MODE": "off"}
         lab = Lab(it.root, it.repo, env)
+        lab.trust()
         lab.apart("hook", "install", program.name)
         # a hook for all projects reviews in those that burnish knows
         lab.apart("add", "Known to burnish")

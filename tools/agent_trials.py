@@ -104,8 +104,8 @@ def loops(program: Program, *, confined: bool = False) -> str:
         again = confined and program.resumes
         entry = f"{{model: {program.model}, resume: {str(again).lower()}}}"
         roles = f"agent: {program.name}\nagents: {{{program.name}: {entry}}}\nreview: {{agents: [{program.name}]}}\n"
-        rest = f"checks: {{test: null, lint: null}}\nsandbox: {{mode: {'require' if confined else 'off'}}}\n"
-        lab.repo.commit({"burnish.yaml": roles + rest}, "settings")
+        lab.env["BURNISH__SANDBOX__MODE"] = "require" if confined else "off"
+        lab.commit_settings(f"{roles}checks: {{test: null, lint: null}}\n")
         it.server.brain = whole_story(program)
         lab.add("Add a division to app.py")
         said = lab.burnish("run", "1", code=None)

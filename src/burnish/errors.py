@@ -28,6 +28,14 @@ class Refused(BurnishError):
     exit_code = 4
 
 
+class Untrusted(Refused):
+    """A checkout would have to be trusted first: nothing of it was run. `root` is its path."""
+
+    def __init__(self, what: str, *, hint: str, root: str) -> None:
+        super().__init__(what, hint=hint)
+        self.root = root
+
+
 class PhaseFailed(BurnishError):
     """A phase could not be carried out; `code` is one of `core.status.ErrorCode`."""
 

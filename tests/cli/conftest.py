@@ -71,4 +71,5 @@ def person(tmp_path: Path, user_repo: UserRepo, capsys: pytest.CaptureFixture[st
         "agent: robot\nagents:\n" + "".join(lines) + "review:\n  agents: [judge]\nchecks: {test: null, lint: null}\n"
     )
     user_repo.commit({"burnish.yaml": settings}, "settings")
+    user_repo.trust()
     return someone

@@ -20,6 +20,7 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture
 def repo(user_repo: UserRepo) -> UserRepo:
     user_repo.write({"burnish.yaml": "# mine\nreview:\n  max_cycles: 5\n"})
+    user_repo.trust()
     return user_repo
 
 
@@ -92,6 +93,7 @@ def test_wrong_settings_are_an_error_of_the_settings(repo: UserRepo, capsys: Cap
 @pytest.mark.parametrize("room", [60, 80, 200])
 def test_the_table_keeps_to_its_room(room: int, repo: UserRepo) -> None:
     repo.write({"burnish.yaml": "checks:\n  test: " + "long " * 60 + "\ntask_types: {implement: {max_cycles: 9}}\n"})
+    repo.trust()
     lines = list(table(values(repo.path, None), room=room, colour=False))
     assert max(map(width, lines)) <= room
     assert sum("burnish.yaml:" in line for line in lines) == 2

@@ -118,6 +118,7 @@ def test_a_session_is_held_up_three_times_at_most_and_another_has_its_own_count(
 def test_the_settings_say_how_often(agent: Agent) -> None:
     path = agent.person.repo.path / "burnish.yaml"
     path.write_text(path.read_text() + "hook: {max_rounds: 1}\n")
+    agent.person.repo.trust()
     agent.works()
     assert "round 1 of 1" in agent.stops()["reason"]
     agent.works("y = 2\n")

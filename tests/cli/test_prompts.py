@@ -24,6 +24,7 @@ def own(lab: Lab, name: str, text: str, *, everywhere: bool = False) -> Path:
     file = folder / "prompts" / f"{name}.md"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
+    lab.trust()
     return file
 
 

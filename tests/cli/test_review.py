@@ -63,11 +63,13 @@ def test_the_repository_and_the_home_are_left_as_they_were(
     monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
     change.agent("judge", REJECTS + "pathlib.Path('app.py').write_text('spoiled')\n")
     before, files = change.repo.fingerprint(), objects(change)
+    home = hermetic / "burnish"
+    known = {str(p.relative_to(home)) for p in home.rglob("*") if p.is_file()}
     out = change.types("review", code=1)
     assert "wrote to its snapshot: app.py" in out
     assert (change.repo.fingerprint(), objects(change)) == (before, files)
-    left = [str(p.relative_to(hermetic)) for p in (hermetic / "burnish").rglob("*") if p.is_file()]
-    assert all(name.startswith("burnish/locks/") for name in left), left
+    left = {str(p.relative_to(home)) for p in home.rglob("*") if p.is_file()} - known
+    assert all(name.startswith(("locks/", "burnish.db-")) for name in left), left
 
 
 def test_exit_zero_turns_only_a_rejection_into_success(change: Person) -> None:
@@ -234,6 +236,7 @@ def test_plain_mode_uses_words_instead_of_marks(change: Person, monkeypatch: pyt
 
 def test_without_an_agent_the_static_reviewer_does_it(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     person.repo.commit({"burnish.yaml": "checks: {test: null}\n"}, "no agents")
+    person.repo.trust()
     person.repo.write({"app.py": "KEY = 'AKIA" + "IOSFODNN7EXAMPLQ'\nprint(missing)\n"})
     monkeypatch.setenv("PATH", os.defpath)
     out = person.types("review", code=1)

@@ -54,7 +54,7 @@ def test_json_has_the_promised_keys_everywhere(person: Person) -> None:
     shown = person.asks("show", "1")
     assert shown["criteria"] == ["no crash"] and set(KEYS) | {"cycles", "findings", "events"} <= set(shown)
     events = person.asks("events")["events"]
-    assert [event["type"] for event in events] == ["task.created"]
+    assert [event["type"] for event in events] == ["trust.granted", "task.created"]
     assert set(events[0]) == {"id", "ts", "project", "task", "run", "cycle", "type", "data"}
     assert person.asks("events", "--since", str(events[-1]["id"])) == {"events": []}
 
@@ -74,7 +74,7 @@ def test_the_description_comes_from_words_a_file_or_stdin(
 def test_an_empty_project_says_what_to_do(person: Person) -> None:
     assert person.types("status") == 'No tasks yet. Add one: burnish add "What is to be done"\n'
     assert person.asks("status") == person.asks("list") == {"tasks": []}
-    assert person.asks("events") == {"events": []}
+    assert [event["type"] for event in person.asks("events")["events"]] == ["trust.granted"]
     person.types("show", "1", code=2)
     assert person.err.count("\n") == 2
 
@@ -170,6 +170,7 @@ def test_whoever_follows_the_events_sees_the_next_one(person: Person) -> None:
     argv = [sys.executable, "-m", "burnish.cli", "-C", str(person.repo.path), "events", "-f", "--json"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout
+        assert json.loads(watching.stdout.readline())["type"] == "trust.granted"
         assert json.loads(watching.stdout.readline())["task"] == "1"
         person.types("add", "Second")
         assert json.loads(watching.stdout.readline())["task"] == "2"

@@ -83,8 +83,6 @@ def test_an_unknown_key_is_named_with_its_line_and_a_better_one(
         ("checks: {extra: {types: {blocking: false}}}", "checks.extra.types.command is missing", ""),
         ("checks: {extra: {types: auto}}", "only test and lint can be auto", ""),
         ("pipeline: [{agents: [claude]}]", "pipeline.0.name is missing", ""),
-        ("notify: {quiet_hours: late}", "22:00-07:00", ""),
-        ("database: mysql://x", "postgresql://", ""),
         ("budget: {task_usd: .nan}", "budget.task_usd cannot be nan", ""),
         ("isolation: {env: {A: true}}", "isolation.env.A cannot be True", "quotes"),
     ],
@@ -96,6 +94,17 @@ def test_a_wrong_value_is_one_line_what_and_one_line_what_to_do(
     assert what in error.what
     assert hint in error.hint
     assert error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("notify: {quiet_hours: late}", "22:00-07:00"), ("database: mysql://x", "postgresql://")],
+)
+def test_a_wrong_value_of_what_only_a_user_may_set(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "burnish").mkdir()
+    (tmp_path / "burnish" / "config.yaml").write_text(text)
+    with pytest.raises(BadInput, match=what):
+        load(None, env={"XDG_CONFIG_HOME": str(tmp_path)})
 
 
 @pytest.mark.parametrize(

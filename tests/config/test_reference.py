@@ -19,8 +19,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def loaded(root: Path, text: str) -> Config:
-    (root / "burnish.yaml").write_text(text)
-    return load(root, env={"XDG_CONFIG_HOME": str(root / "none")})
+    """As the user's own file: a repository may not have all of it."""
+    own = root / "xdg" / "burnish" / "config.yaml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(text)
+    return load(root, env={"XDG_CONFIG_HOME": str(root / "xdg")})
 
 
 def test_the_reference_is_what_there_is_without_any_file(tmp_path: Path) -> None:

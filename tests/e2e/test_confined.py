@@ -77,7 +77,8 @@ here["git"], here["ours"] = said.stdout + said.stderr, sorted(os.listdir(os.path
 
 
 def test_off_means_off_and_is_said(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, confined=True, extra="sandbox: {mode: off}")
+    lab = Lab.make(tmp_path, confined=True)
+    lab.user_settings("sandbox: {mode: off}\n")
     lab.add()
     said = lab.burnish("run", "1")
     assert "run with your own rights: sandbox.mode is off" in said.err
@@ -86,7 +87,8 @@ def test_off_means_off_and_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mode", "code"), [("require", 3), ("auto", 0)])
 def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mode: str, code: int) -> None:
-    lab = Lab.make(tmp_path, confined=True, extra=f"sandbox: {{mode: {mode}}}")
+    lab = Lab.make(tmp_path, confined=True)
+    lab.user_settings(f"sandbox: {{mode: {mode}}}\n")
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "bwrap").write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
@@ -98,11 +100,12 @@ def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mod
     if mode == "require":
         assert "Install bubblewrap" in said.err and "your own rights" not in said.err
         assert lab.task()["status"] == "backlog" and not lab.calls()
-        assert [event["type"] for event in lab.events()] == ["task.created"]
+        assert [event["type"] for event in lab.events(task=1)] == ["task.created"]
 
 
 def test_a_judge_that_writes_is_an_event_and_a_warning_and_blocks_nothing(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, confined=True, judge=SPOIL + APPROVE, extra="sandbox: {mode: off}")
+    lab = Lab.make(tmp_path, confined=True, judge=SPOIL + APPROVE)
+    lab.user_settings("sandbox: {mode: off}\n")
     lab.add()
     lab.burnish("run", "1")
     assert lab.task()["status"] == "verified"

@@ -44,7 +44,7 @@ def with_fallback(tmp_path: Path, *, author: str, judge: str) -> Lab:
     text = lab.settings("")
     for name, other in (("robot", "second"), ("judge", "third")):
         text = text.replace(f"{name}.py']", f"{name}.py'], fallback: {other}, model: mine")
-    lab.repo.commit({"burnish.yaml": text}, "settings")
+    lab.commit_settings(text)
     return lab
 
 
@@ -95,7 +95,7 @@ def test_a_script_can_play_the_same(tmp_path: Path) -> None:
     text = lab.settings("").replace(
         "agents:\n", "agents:\n  played: {kind: scripted, script: play.json, fallback: robot}\n"
     )
-    lab.repo.commit({"burnish.yaml": text.replace("agent: robot", "agent: played")}, "settings")
+    lab.commit_settings(text.replace("agent: robot", "agent: played"))
     lab.add()
     lab.burnish("run", "1")
     assert lab.task()["status"] == "verified"

@@ -33,6 +33,9 @@ WAYS = [
     ["run", "3"],
     ["retry", "3", "--later"],
     ["review", "3"],
+    # who trusts a checkout decides what runs
+    ["trust"],
+    ["untrust"],
 ]
 # An agent that tries them all: without the variable that names its task and in a session of its own; the first in
 # every other way, too.
@@ -54,7 +57,7 @@ pathlib.Path(OUT).write_text(json.dumps(came))
 def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_path: Path) -> None:
     author = 'app.write_text(app.read_text() + f"# {task} {phase} {cycle}\\n")'
     # without a sandbox, which would hide the store from it altogether
-    lab = Lab.make(tmp_path, judge=APPROVE, author=author, extra="sandbox: {mode: 'off'}\n")
+    lab = Lab.make(tmp_path, judge=APPROVE, author=author)
     lab.add("Waits")
     lab.burnish("run", "--hitl-review", code=1)
     lab.add("Verified")

@@ -17,6 +17,7 @@ from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.refs import read_ref
 from burnish.wiring.app import App
 from burnish.wiring.merging import MergeRequest, merge
+from burnish.wiring.trust import BY_COMMAND, grant
 from testing.approved import Silent, app_of, approved, digest, put_commit
 from testing.lab import Lab
 from testing.userrepo import UserRepo
@@ -94,6 +95,7 @@ def other_judge(app: App, task: Task, chance: random.Random) -> str:
     place.write_text(text.replace("review: {agents: [judge]", f"review: {{agents: [judge], {more}")) if (
         "agents: [j" not in more
     ) else place.write_text(text.replace("agents: [judge]", "agents: [judge, judge]"))
+    grant(app.trust.found, how=BY_COMMAND)
     return "judge"
 
 

@@ -48,7 +48,7 @@ def test_rejected_improved_and_approved(tmp_path: Path, monkeypatch: pytest.Monk
         "  model: {kind: llm, model: some-model}\n"
         "agent: zed\nreview: {agents: [model]}\nchecks: {test: null, lint: null}\n"
     )
-    lab.repo.commit({"burnish.yaml": settings})
+    lab.commit_settings(settings)
     lab.add("Write it", "--description", ORDERS)
     judge = Judge()
     with ModelServer(judge) as server:

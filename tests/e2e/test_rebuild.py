@@ -56,7 +56,8 @@ def lab(tmp_path: Path) -> Lab:
 def test_everything_that_was_archived_comes_back_as_it_was(lab: Lab, from_ref: bool) -> None:
     lab.add("Second")
     lab.burnish("run", "2", code=None)
-    before = lab.show(1), lab.show(2)["status"], lab.events()
+    # what belongs to no task is not archived with one
+    before = lab.show(1), lab.show(2)["status"], [event for event in lab.events() if event["task"]]
     lose_database(lab)
     if from_ref:
         story_file(lab).write_text("not this one\n")

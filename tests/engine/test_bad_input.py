@@ -57,6 +57,7 @@ def test_unknown_ids_and_words_are_usage_errors(lab: Lab, words: list[str], hear
 def test_settings_that_cannot_be_meant_are_told_and_nothing_is_run(lab: Lab, settings: str, hears: str) -> None:
     lab.add()
     (lab.repo.path / "burnish.yaml").write_text(settings)
+    lab.trust()
     said = lab.burnish("run", code=None)
     assert said.code in (2, 3) and hears in said.out + said.err, said
     assert lab.calls() == []
@@ -73,6 +74,7 @@ def test_a_repository_without_commits_is_told_so_and_works_after_the_first(tmp_p
     lab.repo = type(lab.repo)(empty)
     lab.repo.git("init", "-q", "-b", "main")
     (empty / "burnish.yaml").write_text(text)
+    lab.trust()
     said = lab.burnish("add", "Task", code=None)
     if said.code == 0:
         said = lab.burnish("run", code=None)
@@ -87,11 +89,11 @@ def test_a_repository_without_commits_is_told_so_and_works_after_the_first(tmp_p
 def test_a_missing_agent_program_is_named_and_retry_works_once_it_is_there(lab: Lab) -> None:
     lab.add()
     text = lab.settings("")
-    lab.repo.commit({"burnish.yaml": text.replace(f"'{os.sys.executable}'", "no-such-agent", 1)})  # type: ignore[attr-defined]
+    lab.commit_settings(text.replace(f"'{os.sys.executable}'", "no-such-agent", 1))  # type: ignore[attr-defined]
     said = lab.burnish("run", code=3)
     assert (lab.task()["status"], lab.task()["error"]) == ("failed", "AGENT_MISSING")
     assert "no-such-agent" in said.out + said.err
-    lab.repo.commit({"burnish.yaml": text})
+    lab.commit_settings(text)
     lab.burnish("retry", "1")
     assert lab.task()["status"] == "verified"
 
@@ -127,7 +129,7 @@ def test_two_hundred_megabytes_of_output_are_capped(tmp_path: Path) -> None:
     lab = Lab.make(
         tmp_path, author=f"if phase == 'implement':\n    {flood.replace(chr(10), chr(10) + '    ')}pass\n{AUTHOR}"
     )
-    lab.repo.commit({"burnish.yaml": lab.settings("output_cap_mb: 2\n")})
+    lab.commit_settings(lab.settings("output_cap_mb: 2\n"))
     lab.add()
     said = lab.apart("run", timeout=120)
     assert "verified" in said.out
@@ -184,6 +186,7 @@ def test_a_full_disk_fails_the_phase_cleanly_and_retry_works_after(
 ) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.env["BURNISH_HOME"] = str(small_disk / "burnish")
+    lab.trust()
     lab.add()
     ballast = small_disk / "ballast"
     fd = os.open(ballast, os.O_WRONLY | os.O_CREAT)
@@ -193,7 +196,7 @@ def test_a_full_disk_fails_the_phase_cleanly_and_retry_works_after(
     os.close(fd)
     os.truncate(ballast, max(0, ballast.stat().st_size - left_kb * 1024))
     if left_kb == 0:
-        assert "full" in told(lab.burnish("add", "Another", code=3))
+        assert "full" in told(lab.burnish("add", "Another", "-d", "x" * 100_000, code=3))
     flood = f"sys.stdout.write('x' * {max(left_kb, 1) * 1024 + 4096})\nsys.stdout.flush()\n"
     lab.agent("robot", flood + AUTHOR)
     said = lab.burnish("run", code=3)

@@ -98,7 +98,7 @@ def test_the_checks_run_on_what_was_committed_by_hand(tmp_path: Path) -> None:
 
 def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: Lab) -> None:
     verified(lab)
-    lab.settle("notify: {bell: false}\n")
+    lab.settle("hook: {max_rounds: 2}\n")
     assert "Nothing is ready" in lab.burnish("run").err
     lab.settle("checks: {test: 'true', lint: null}\n")
     lab.burnish("run")
@@ -115,6 +115,7 @@ def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: 
 def test_own_prompts_are_part_of_the_judge(lab: Lab) -> None:
     verified(lab)
     lab.repo.commit({".burnish/prompts/review.system.md": "Be kind.\n"})
+    lab.trust()
     lab.burnish("run")
     assert lab.events("approval.voided")
 

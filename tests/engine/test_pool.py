@@ -117,7 +117,7 @@ def test_without_ids_one_task_is_run_the_next_ready_one(tmp_path: Path) -> None:
 def test_an_agent_with_a_limit_is_never_called_more_often_at_once(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=OWN_FILE.replace("0.05", "0.2"), judge=OWN_JUDGE)
     text = lab.settings("").replace("robot.py']}", "robot.py'], max_parallel: 2}")
-    lab.repo.commit({"burnish.yaml": text})
+    lab.commit_settings(text)
     for _ in range(5):
         lab.add("Task")
     lab.burnish("run", "--all", "-j", "5")

@@ -35,7 +35,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str = "") ->
 
 
 def lab_for(tmp_path: Path, judge: str, notify: str = "{}") -> Lab:
-    lab = Lab.make(tmp_path, judge=judge, extra=f"notify: {notify}\n")
+    lab = Lab.make(tmp_path, judge=judge)
+    lab.user_settings(f"notify: {notify}\n")
     lab.env.pop("BURNISH__NOTIFY__DESKTOP")
     lab.add("Add <division>", "--max-cycles", "1")
     return lab
@@ -74,7 +75,7 @@ def test_what_is_not_wanted_and_what_falls_into_quiet_hours_is_not_told(
     log = stand_in(tmp_path, monkeypatch)
     lab = lab_for(tmp_path, REJECT, "{quiet_hours: '00:00-00:00', urls: ['json://127.0.0.1:9']}")
     lab.burnish("run", code=1)
-    lab.settle("notify: {desktop: false}\n")
+    lab.user_settings("notify: {desktop: false}\n")
     lab.add("Second", "--max-cycles", "1")
     lab.burnish("run", "2", code=1)
     assert told(log) == [] and lab.events("notify.failed") == []
@@ -104,7 +105,8 @@ def test_a_notifier_that_hangs_holds_up_no_task_and_the_run_ends(
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_bell_rings_on_a_terminal_and_only_if_wanted(tmp_path: Path, wanted: bool) -> None:
-    lab = Lab.make(tmp_path, judge=REJECT, extra=f"notify: {{bell: {str(wanted).lower()}}}\n")
+    lab = Lab.make(tmp_path, judge=REJECT)
+    lab.user_settings(f"notify: {{bell: {str(wanted).lower()}}}\n")
     lab.add("Add division", "--max-cycles", "1")
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "burnish.cli", "-C", str(lab.repo.path), "--plain", "run"]

@@ -59,6 +59,8 @@ ROUTES = {
 # verbs that belong to the machine they are typed on
 EXCEPTIONS = {
     "init": "writes settings into a checkout that the server does not know yet: paths are not taken over HTTP",
+    "trust": "lets programs of a checkout run, which a person decides in a terminal and never through a page",
+    "untrust": "belongs to trust, and is typed where that was",
     "demo": "makes a repository to look at, in the terminal",
     "hook": "installs itself into a program's settings on this machine",
     "open": "starts an editor on the person's screen",

@@ -43,6 +43,7 @@ def reviewed(repo: UserRepo, wish: Wish | None = None, *, tests: bool | None = N
 
 
 def test_a_new_test_failure_is_found_and_an_old_one_is_not_blamed_on_the_change(tested_repo: UserRepo) -> None:
+    tested_repo.trust()
     tested_repo.write({"app.py": "def add(a, b):\n    return a - b\n"})
     before = tested_repo.fingerprint()
     done = reviewed(tested_repo)
@@ -53,6 +54,7 @@ def test_a_new_test_failure_is_found_and_an_old_one_is_not_blamed_on_the_change(
 
 
 def test_what_is_not_checked_out_is_not_run_unless_asked_for(tested_repo: UserRepo, tmp_path: Path) -> None:
+    tested_repo.trust()
     tested_repo.git("checkout", "-q", "-b", "from-a-stranger")
     tested_repo.commit({"app.py": "def add(a, b):\n    return b + a\n"})
     tested_repo.git("checkout", "-q", "main")
@@ -70,6 +72,7 @@ def test_no_tests_means_none(tested_repo: UserRepo, tmp_path: Path) -> None:
 
 def test_tests_that_cannot_be_run_are_a_note_and_no_finding(user_repo: UserRepo) -> None:
     user_repo.commit({"burnish.yaml": "checks: {test: [no-such-program-here]}\n"})
+    user_repo.trust()
     user_repo.write({"app.py": "def add(a, b):\n    return b + a\n"})
     done = reviewed(user_repo)
     assert done.passed and not done.findings
@@ -109,6 +112,7 @@ def test_ctrl_c_ends_the_agents_and_is_130(
     argv = f"[{sys.executable}, {script}]"
     entries = "".join(f"  {name}: {{kind: command, argv: {argv}}}\n" for name in panel)
     user_repo.commit({"burnish.yaml": f"agents:\n{entries}review: {{agents: [{', '.join(panel)}]}}\n"})
+    user_repo.trust()
     command = [sys.executable, "-m", "burnish.cli", "-C", str(user_repo.path), "review"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     try:

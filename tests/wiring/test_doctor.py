@@ -89,7 +89,7 @@ def test_bubblewrap_must_be_there_and_work(bin_folder: Path, monkeypatch: Patch)
 
 def test_a_sandbox_that_is_required_must_work(user_repo: UserRepo, bin_folder: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Linux")
-    user_repo.write({"burnish.yaml": "sandbox: {mode: require}\n"})
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "require")
     program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")
     assert look(user_repo.path)["repository.sandbox"].state == "missing"
     program(bin_folder, "bwrap", "#!/bin/sh\nexit 0\n")
@@ -188,9 +188,11 @@ def test_who_works_and_who_reviews_is_told(user_repo: UserRepo, bin_folder: Path
     program(bin_folder, "robot")
     entry = "agents: {robot: {kind: command, argv: [robot]}}\n"
     user_repo.write({"burnish.yaml": f"agent: robot\nreview: {{agents: [robot]}}\n{entry}"})
+    user_repo.trust()
     found = look(user_repo.path)
     assert found["repository.agent"].what == found["repository.reviewer"].what == "robot"
     user_repo.write({"burnish.yaml": f"agent: robbot\n{entry}"})
+    user_repo.trust()
     found = look(user_repo.path)
     assert found["repository.agent"].state == "missing" and "robot" in found["repository.agent"].remedy
     (bin_folder / "robot").unlink()
@@ -202,11 +204,13 @@ def test_who_works_and_who_reviews_is_told(user_repo: UserRepo, bin_folder: Path
 def test_checks_are_looked_up_with_their_programs(user_repo: UserRepo) -> None:
     assert "not tested" in look(user_repo.path)["repository.test"].what
     user_repo.write({"burnish.yaml": "checks: {test: no-such-tool --all, lint: [no-such-lint]}\n"})
+    user_repo.trust()
     found = look(user_repo.path)
     assert "no-such-tool is not installed" in found["repository.test"].what
     assert "no-such-lint is not installed" in found["repository.lint"].what
     # what setup brings cannot be known beforehand
     user_repo.write({"burnish.yaml": "checks: {test: no-such-tool}\nworkspace: {setup: make tools}\n"})
+    user_repo.trust()
     assert look(user_repo.path)["repository.test"].state == "ok"
 
 

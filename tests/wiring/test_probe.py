@@ -75,6 +75,7 @@ def test_models_protocols_and_commands_of_the_settings_are_asked_too(
     user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user_repo.write({"burnish.yaml": SETTINGS})
+    user_repo.trust()
     with ModelServer(lambda turn: Say("ready")) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         said = by_name(probe_signs(user_repo.path))
@@ -95,6 +96,7 @@ def test_agents_are_asked_inside_of_bubblewrap(user_repo: UserRepo, hermetic: Pa
     text = "import os; print(os.listdir(os.environ['HOME']), os.access('.', os.W_OK))"
     entry = f"robot: {{kind: command, argv: ['{sys.executable}', -IS, -c, \"{text}\"]}}"
     user_repo.write({"burnish.yaml": f"agents: {{{entry}}}\nagent: robot\n"})
+    user_repo.trust()
     assert "private" not in by_name(probe_signs(user_repo.path))["robot"].what
 
 
@@ -107,7 +109,9 @@ def test_where_a_sandbox_is_required_and_missing_nobody_is_asked(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     marker = tmp_path / "asked"
     entry = f"robot: {{kind: command, argv: [touch, '{marker}']}}"
-    user_repo.write({"burnish.yaml": f"agents: {{{entry}}}\nsandbox: {{mode: require}}\n"})
+    user_repo.write({"burnish.yaml": f"agents: {{{entry}}}\n"})
+    user_repo.trust()
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "require")
     sign = by_name(probe_signs(user_repo.path))["robot"]
     assert (sign.state, "Install bubblewrap" in sign.remedy, marker.exists()) == ("weak", True, False)
 
@@ -123,6 +127,7 @@ def test_what_each_needs_is_told_without_asking(user_repo: UserRepo, monkeypatch
 review: {agents: [{agent: bare, model: "google:gemini-4-argon"}, {agent: llm, model: "openai:gpt-6.1-sol"}]}
 """
     user_repo.write({"burnish.yaml": SETTINGS + more.removeprefix("\n"), "tools/robot": "#!/bin/sh\n"})
+    user_repo.trust()
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     found = by_name(configured_signs(user_repo.path, {"OPENAI_API_KEY": "k"}))
     weak = {name: sign.what.rpartition(": ")[2] for name, sign in found.items() if sign.state == "weak"}

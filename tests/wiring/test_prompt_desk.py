@@ -21,6 +21,7 @@ SYSTEM = "review.system"
 @pytest.fixture
 def app(user_repo: UserRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    user_repo.trust()
     return open_app(user_repo.path)
 
 
@@ -52,6 +53,7 @@ def test_switched_off_the_text_is_kept_and_the_settings_keep_their_comments(app:
     save(app, SYSTEM, "Mine.\n", Where.PROJECT)
     yaml = app.repo.root / "burnish.yaml"
     yaml.write_text("# ours\nagent: auto   # any\n")
+    UserRepo(app.repo.root).trust()
     assert switch(app, SYSTEM, False, Where.PROJECT) == yaml
     found = kept(again(app), SYSTEM)
     assert (found.origin, found.enabled, found.project.text) == ("shipped", False, "Mine.\n")

@@ -16,6 +16,7 @@ from burnish.cli.text import clean, cut, one_line, pad, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.config.reserved import IgnoredKey
     from burnish.wiring.explain import Value
 
 ACTIONS = ("show", "path", "reference")
@@ -49,16 +50,24 @@ def config(
     elif action == "path":
         _paths(as_json)
     else:
-        _show(explain.values(start_dir(), key), as_json)
+        _show(explain.values(start_dir(), key), explain.ignored(start_dir(), key), as_json)
 
 
-def _show(values: list[Value], as_json: bool) -> None:
+def _show(values: list[Value], ignored: list[IgnoredKey], as_json: bool) -> None:
+    from burnish.wiring.explain import plain
+
     if as_json:
-        say_json({"settings": [one.as_json() for one in values]})
+        unused = [plain(one.as_json()) for one in ignored]
+        say_json({"settings": [one.as_json() for one in values], "ignored": unused})
         return
     with paged():
         for line in table(values, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
+        if ignored:
+            say("")
+            say("Not used from this repository:")
+        for one in ignored:
+            say(one_line(f"  {one.key}: {written(one.value)}  ({one.place}; {one.reason})"))
 
 
 def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:

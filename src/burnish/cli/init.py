@@ -88,6 +88,10 @@ def _written(outcome: Outcome, room: int, colour: bool) -> list[str]:
         lines += wrap(one_line(f"{one.key} is {_words(one.now)} ({one.origin}); found: {_words(one.found)}"), room)
     if outcome.files[0].state == "kept" and not outcome.differences:
         lines.append("Nothing would change: what it says is what was found.")
+    if outcome.trusted:
+        lines += wrap("This checkout is trusted: its checks may run. `burnish untrust` takes that back.", room)
+    elif outcome.files[0].state != "planned":
+        lines += wrap("This checkout is not trusted, so nothing of it runs yet: burnish trust --show", room)
     steps = (
         ("burnish doctor", "what is missing or weak"),
         ('burnish add "What is to be done"', "the first task"),
@@ -118,4 +122,5 @@ def _json(outcome: Outcome) -> dict[str, Any]:
         "projects": [{"folder": one.folder, "language": one.language} for one in outcome.tools],
         "agents": [{"name": one.kind, "path": one.path, "verified": one.verified} for one in outcome.agents],
         "notes": outcome.notes,
+        "trusted": outcome.trusted,
     }

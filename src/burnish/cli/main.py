@@ -16,7 +16,7 @@ from burnish.cli.interrupts import install_handlers
 from burnish.cli.lighten import lighten
 from burnish.cli.paint import complain, tell
 from burnish.cli.session import SESSION, SHARED, options
-from burnish.errors import BurnishError
+from burnish.errors import BurnishError, Untrusted
 
 # verb → where it is; only the one that was typed is loaded
 VERBS = {
@@ -25,6 +25,8 @@ VERBS = {
     "demo": "burnish.cli.demo:demo",
     "projects": "burnish.cli.projects:projects",
     "config": "burnish.cli.config:config",
+    "trust": "burnish.cli.trust:trust",
+    "untrust": "burnish.cli.trust:untrust",
     "add": "burnish.cli.add:add",
     "list": "burnish.cli.listing:list_tasks",
     "status": "burnish.cli.listing:status",
@@ -78,13 +80,14 @@ def run() -> NoReturn:
 def main(argv: Sequence[str]) -> int:
     """Run one command line; the exit code of SPEC §16."""
     SESSION.reset()
+    _drop_relative_path()
     if not _streams():
         return 3
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a ✓ must not be the death of a Latin-1 terminal
     try:
-        code = _call(argv)
+        code = _call_or_ask(argv)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -103,6 +106,14 @@ def main(argv: Sequence[str]) -> int:
         return _bug(error)
 
 
+def _drop_relative_path() -> None:
+    """With `.` on PATH, a program of the repository would be taken for git, ruff or an agent."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117
+    if kept != entries:
+        os.environ["PATH"] = os.pathsep.join(kept) or os.defpath
+
+
 def _streams() -> bool:
     """Each of the three is open, so that no file of ours takes its number; False: there is nowhere to write to."""
     if sys.stdin is None:
@@ -115,6 +126,19 @@ def _streams() -> bool:
     if closed:
         complain("Standard output is closed, so nothing can be shown.", "Send it somewhere, e.g. > /dev/null.")
     return not closed
+
+
+def _call_or_ask(argv: Sequence[str]) -> int:
+    """Run the command; if it needs a trusted checkout and the person trusts it now, run it once more."""
+    try:
+        return _call(argv)
+    except Untrusted as error:
+        from burnish.cli.trust import offer
+
+        if not offer(error):
+            raise
+    SESSION.reset()
+    return _call(argv)
 
 
 def _call(argv: Sequence[str]) -> int:

@@ -68,7 +68,9 @@ def _list(as_json: bool) -> None:
     from burnish.wiring.prompts import NAMES, reviewers_own
 
     app = open_app()
-    found = [_in_force(app, name) for name in NAMES] + reviewers_own(app.config, app.repo.root)
+    found = [_in_force(app, name) for name in NAMES] + reviewers_own(
+        app.config, app.repo.root, trusted=app.trust.is_trusted
+    )
     if as_json:
         say_json({"prompts": [_plain(one) for one in found]})
         return
@@ -95,13 +97,28 @@ def _show(name: str, as_json: bool) -> None:
 
 
 def _edit(name: str, everywhere: bool, as_json: bool) -> None:
-    from burnish.review.templates import shipped
-    from burnish.wiring.editor import editor, open_in
+    from burnish.wiring import refuse_inside_phase
+    from burnish.wiring.prompt_desk import recording_trust
     from burnish.wiring.prompts import refuse_unknown
 
+    refuse_inside_phase()
     app = open_app()
     file = _file(app, name, everywhere)
     new = not file.exists()
+    with recording_trust(app, file, "prompts edit"):
+        changed = _edited(file, name, new=new)
+    if not changed:
+        say(f"Nothing was changed: {name} stays as it came with burnish.")
+        return
+    say_json({"name": name, "path": str(file), "created": new}) if as_json else say(str(file))
+    refuse_unknown(_in_force(app, name))
+
+
+def _edited(file: Path, name: str, *, new: bool) -> bool:
+    """Open the file in the user's editor, a new one with the shipped text; False where that was left as it is."""
+    from burnish.review.templates import shipped
+    from burnish.wiring.editor import editor, open_in
+
     if new:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(shipped(name), "utf-8")
@@ -110,10 +127,8 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
         open_in(words, file)
         if new and file.read_text("utf-8", "replace") == shipped(name):
             file.unlink()
-            say(f"Nothing was changed: {name} stays as it came with burnish.")
-            return
-    say_json({"name": name, "path": str(file), "created": new}) if as_json else say(str(file))
-    refuse_unknown(_in_force(app, name))
+            return False
+    return True
 
 
 def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
@@ -172,7 +187,7 @@ def _in_force(app: App, name: str) -> Prompt:
     from burnish import config
     from burnish.wiring.prompts import in_force
 
-    return in_force(name, app.config, app.repo.root, config.user_folder())
+    return in_force(name, app.config, app.repo.root, config.user_folder(), trusted=app.trust.is_trusted)
 
 
 def _plain(one: Prompt) -> dict[str, Any]:

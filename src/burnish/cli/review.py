@@ -119,6 +119,8 @@ def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exi
             if stops.asked:
                 raise KeyboardInterrupt from None
             raise
+    if done.unused and not SESSION.quiet:
+        tell(clean(done.unused))
     if as_json:
         for note in done.notes:
             tell(clean(note))

@@ -77,6 +77,8 @@ def retry(
 
     wiring.refuse_inside_phase()
     app = open_app()
+    if not later:
+        app.trust.require()
     moved = app.retry(task_id(task), restart=restart)
     if restart:
         _tell_kept(app, moved)

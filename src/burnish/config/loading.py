@@ -1,4 +1,4 @@
-"""Defaults < user's config.yaml < the project's file < environment < flags."""
+"""Defaults < user's config.yaml < the repository's file < the user's `projects` < environment < flags."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.config.environment import env_layer
-from burnish.config.sources import Layer, flag_layer, pyproject_layer, yaml_layer
+from burnish.config.repository import repository_layer
+from burnish.config.sources import Layer, flag_layer, yaml_layer
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -34,20 +35,32 @@ BASE: Mapping[str, Any] = {
 WHOLE = (("checks", "test"), ("checks", "lint"), ("checks", "extra", "*"), ("roles", "*"))
 
 
-def load(root: Path | None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Config:
-    """All settings for the project whose checkout is `root` (None: those of the user alone)."""
+def load(
+    root: Path | None,
+    *,
+    env: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+    repository: bool = True,
+) -> Config:
+    """All settings for the project whose checkout is `root` (None: those of the user alone).
+
+    `repository=False` leaves out what the repository's own file says: it is not trusted. Only `wiring.trust` may
+    decide that, so nothing else calls this for a checkout.
+    """
     from burnish.config.problems import validate
 
     env = os.environ if env is None else env
     merged = _copy(BASE)
     origins: dict[str, str] = {}
-    layers = [layer for layer in (user_layer(env), project_layer(root)) if layer]
+    user = user_layer(env)
+    own, ignored = repository_layer(root) if root and repository else (None, ())
+    layers = [layer for layer in (user, own, project_layer(user, root)) if layer]
     for layer in layers:
         merge(merged, layer, origins)
     for layer in (env_layer(env, merged), flag_layer(flags or {})):
         merge(merged, layer, origins)
         layers.append(layer)
-    return validate(merged, layers).with_origins(origins)
+    return validate(merged, layers).with_origins(origins, ignored)
 
 
 def user_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -65,18 +78,29 @@ def user_layer(env: Mapping[str, str]) -> Layer | None:
     return yaml_layer(path, str(path))
 
 
-def project_layer(root: Path | None) -> Layer | None:
-    if root is None:
+def project_layer(user: Layer | None, root: Path | None) -> Layer | None:
+    """What the user's own file says for this checkout alone: `projects: {<path>: {…}}`."""
+    projects = user.data.get("projects") if user else None
+    if user is None or root is None or not isinstance(projects, Mapping):
         return None
-    if (root / "burnish.yml").exists():
-        raise BadInput("burnish.yml is not read.", hint="Rename it to burnish.yaml.")
-    own, table = yaml_layer(root / "burnish.yaml", "burnish.yaml"), pyproject_layer(root / "pyproject.toml")
-    if own and table:
-        raise BadInput(
-            "Settings stand in burnish.yaml and in [tool.burnish] of pyproject.toml.",
-            hint="Keep one of the two.",
-        )
-    return own or table
+    for name, data in projects.items():
+        if not _is_checkout(name, root):
+            continue
+        if isinstance(data, Mapping) and "projects" in data:
+            raise BadInput(
+                f"{user.place(('projects', name, 'projects'))}: projects cannot be nested.",
+                hint="Write each path directly under `projects`.",
+            )
+        if not isinstance(data, Mapping):
+            return None  # an entry with nothing below it; anything else is refused with the other settings
+        places = {key[2:]: place for key, place in user.places.items() if key[:2] == ("projects", name) and key[2:]}
+        return Layer(f"{user.name} projects.{name}", data, places)
+    return None
+
+
+def _is_checkout(name: str, root: Path) -> bool:
+    path = Path(name).expanduser()
+    return path.is_absolute() and path.resolve() == root.resolve()
 
 
 def merge(merged: dict[str, Any], layer: Layer, origins: dict[str, str]) -> None:

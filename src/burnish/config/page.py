@@ -23,13 +23,19 @@ Each layer wins over the one before it:
 
 1. the defaults below
 2. `config.yaml` in your config folder (`~/.config/burnish`, or `$XDG_CONFIG_HOME/burnish`)
-3. `burnish.yaml` in the project's checkout, or `[tool.burnish]` in its `pyproject.toml` (both is an error)
-4. variables such as `BURNISH__REVIEW__MAX_CYCLES=5`: two underscores between names, the value as in YAML
-5. flags
+3. `burnish.yaml` in the project's checkout, or `[tool.burnish]` in its `pyproject.toml` (both is an error), if you
+   have [trusted](trust.md) that checkout
+4. what your `config.yaml` says for this checkout alone, under `projects: {<path>: {…}}`
+5. variables such as `BURNISH__REVIEW__MAX_CYCLES=5`: two underscores between names, the value as in YAML
+6. flags
 
 Mappings are joined across layers; lists and single values are replaced, as is a check or a role as a whole.
 `burnish config show` tells each value and where it came from. A key that nobody knows is an error.
 Settings are read from the project's checkout, never from a task's workspace. `BURNISH_HOME` moves all state.
+
+Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `notify`, `database`, `merge.auto`,
+`review.unseen`, `checks.where: workspace`, `checks.uncountable: accept` and `projects`. Write them in your own
+`config.yaml`, for one project under `projects`. `burnish config show` lists what was ignored, and why.
 """
 
 # Types that stand in several places, or under names of the user's own.

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
 from burnish.config import sections as s
 from burnish.config import values as v
 from burnish.config.kinds import KINDS
+from burnish.config.reserved import IgnoredKey
 
 DEFAULT = "default"
 
@@ -66,8 +67,12 @@ class Config(v.Section):
         default=None, description="`postgresql://…` for many machines; empty = SQLite in the burnish home"
     )
     output_cap_mb: v.Amount = Field(default=64, description="most output that is kept of one call")
+    projects: v.Projects = Field(
+        default={}, description="settings for one checkout by its path, e.g. `{~/src/app: {sandbox: {network: false}}}`"
+    )
 
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _ignored: tuple[IgnoredKey, ...] = PrivateAttr(default=())
 
     def origin(self, key: str) -> str:
         """Where the value of a dotted key came from, e.g. `burnish.yaml:12`."""
@@ -82,8 +87,14 @@ class Config(v.Section):
         """Every dotted key with its value and where it came from."""
         return [(key, value, self.origin(key)) for key, value in _leaves("", self)]
 
-    def with_origins(self, origins: Mapping[str, str]) -> Config:
+    @property
+    def ignored(self) -> tuple[IgnoredKey, ...]:
+        """What stands in the repository's file and only a user may set."""
+        return self._ignored
+
+    def with_origins(self, origins: Mapping[str, str], ignored: tuple[IgnoredKey, ...] = ()) -> Config:
         self._origins = dict(origins)
+        self._ignored = ignored
         return self
 
 

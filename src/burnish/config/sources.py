@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ def yaml_layer(path: Path, name: str) -> Layer | None:
     text = read_text(path)
     if text is None:
         return None
+    return _parsed_layer(text, name)
+
+
+@lru_cache(maxsize=32)
+def _parsed_layer(text: str, name: str) -> Layer:
+    """Parsed once: one command reads the same file to see whether it is trusted and to use it, a server all day."""
     data, lines = parse_yaml(text, name)
     return Layer(name, data, {key: f"{name}:{line}" for key, line in lines.items()})
 

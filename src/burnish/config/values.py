@@ -95,6 +95,17 @@ def _quiet(value: Any) -> Any:
     raise ValueError('quiet hours are written like "22:00-07:00"')
 
 
+def _projects(value: Any) -> Any:
+    """A path with nothing below it says nothing."""
+    if not isinstance(value, dict):
+        return value
+    for path in value:
+        if isinstance(path, str) and not path.startswith(("/", "~")):
+            raise ValueError(f"{path!r} is not an absolute path of a checkout")
+    return {path: {} if settings is None else settings for path, settings in value.items()}
+
+
+Projects = Annotated[dict[Text, dict[str, Any]], BeforeValidator(_projects)]
 Database = Annotated[StrictStr | None, BeforeValidator(_database)]
 Command = Annotated[StrictStr | tuple[StrictStr, ...], BeforeValidator(_command)]
 Guard = Annotated[Literal["error", "warning", "off"], BeforeValidator(_off)]

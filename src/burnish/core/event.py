@@ -16,6 +16,7 @@ TYPES = frozenset(
     finding.opened finding.resolved finding.reopened finding.waived finding.disputed finding.reanchored
     gate.opened decision.made override.recorded approval.voided
     budget.warned budget.reached lock.taken_over guard.breach notify.failed
+    trust.granted trust.revoked
     """.split()
 )
 

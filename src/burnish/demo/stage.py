@@ -13,8 +13,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from burnish.demo.tasks import TASKS
+from burnish.git.project import discover
 from burnish.git.run import bare_env, git
 from burnish.wiring import open_app
+from burnish.wiring.trust import BY_DEMO, grant
 
 _NAMES = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")
 _MAILS = ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
@@ -65,6 +67,7 @@ def lay(folder: Path) -> Stage:
     settings.write_text(text, "utf-8")
     _commit(stage.repo)
     with stage.entered():
+        grant(discover(stage.repo), how=BY_DEMO)
         app = open_app(stage.repo)
         for plan in TASKS:
             app.add(plan.spec)

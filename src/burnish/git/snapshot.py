@@ -49,9 +49,12 @@ class Snapshot:
 
 @contextmanager
 def snapshot(
-    workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str]
+    workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str], trusted: bool = True
 ) -> Iterator[Snapshot]:
-    """Lay `commit` at `path`, with what `from_base` names as the base has it: files that instruct agents."""
+    """Lay `commit` at `path`, with what `from_base` names as the base has it: files that instruct agents.
+
+    Of a repository that is not trusted, without those files, and without links that lead out of it.
+    """
     project, commit = workspace.project, workspace.plain(commit)
     path = path.absolute()
     place = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
@@ -63,7 +66,10 @@ def snapshot(
             path.mkdir(mode=0o700)
         here = path.lstat()
     lay_files(project, index, path, commit, everything=True)
-    _from_base(workspace, index, path, base, commit, from_base)
+    if trusted:
+        _from_base(workspace, index, path, base, commit, from_base)
+    else:
+        _leave_out(project, index, path, from_base)
     laid = agentgit.Laid(workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author)
     agentgit.lay(project, path, index, laid)
     yield Snapshot(path, project, index, here.st_dev, here.st_ino)
@@ -87,6 +93,31 @@ def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit
     if restored:
         args = ("checkout-index", "-f", "-u", "-z", "--stdin")
         project.git(*args, index=index, work_tree=path, stdin=restored)
+
+
+def _leave_out(project: Project, index: Path, path: Path, names: Sequence[str]) -> None:
+    """Remove the agents' settings and every link out of the tree, from the files and from the index."""
+    listed = project.git("ls-files", "-z", "--stage", index=index, work_tree=path).stdout
+    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry]
+    removed = []
+    for head, _, raw in entries:
+        name = os.fsdecode(raw)
+        is_link = head.startswith(b"120000")
+        if is_named(name, names) or (is_link and _leads_out(path, path / name)):
+            removed.append(name)
+    if not removed:
+        return
+    stdin = b"".join(f"0 {project.zero}\t".encode() + os.fsencode(name) + b"\0" for name in removed)
+    project.git("update-index", "-z", "--index-info", index=index, work_tree=path, stdin=stdin)
+    for name in removed:
+        _remove_inside(path, name)
+
+
+def _leads_out(root: Path, link: Path) -> bool:
+    try:
+        return not link.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):
+        return True
 
 
 def _named(file: ChangedFile, patterns: Sequence[str]) -> bool:

@@ -18,6 +18,14 @@ _LOCALE = re.compile(r"[A-Za-z]{1,8}(?:[_-][A-Za-z0-9]{1,8}){0,3}(?:\.[A-Za-z0-9
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
+def path_outside(path: str, *places: Path) -> str:
+    """A PATH without relative entries and without those inside `places`: a program there is the repository's."""
+    entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
+    shut = [place.resolve() for place in places]
+    kept = [entry for entry in entries if not any(Path(entry).resolve().is_relative_to(place) for place in shut)]
+    return os.pathsep.join(kept) or os.defpath
+
+
 def listed_environment(
     source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Iterable[str] = ()
 ) -> dict[str, str]:

@@ -47,6 +47,7 @@ from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of
 from burnish.wiring.roster import agent_settings, can_start
+from burnish.wiring.trust import CheckoutTrust, examine, load_settings
 
 __all__ = ["Reviewed", "Wish", "review_change"]
 
@@ -74,6 +75,8 @@ class Reviewed:
     texts: Mapping[str, str] = field(default_factory=dict)
     # where the reviewers' own words are, if they are worth a look
     kept: Path | None = None
+    # a line on the repository's settings, where they were left aside
+    unused: str = ""
 
     @property
     def passed(self) -> bool:
@@ -95,7 +98,10 @@ def review_change(
 ) -> Reviewed:
     """Choose two trees, hear the reviewers, put it together. `say` tells what goes on, `hear` what agents print."""
     found, home, secrets = discover(start), home_of(), from_here()
-    config = settings.load(found.root, flags=flags)
+    trust = examine(found, home)
+    if tests is not False or (trust.problem and trust.accepted):
+        trust.require()
+    config = load_settings(trust, flags)
     with _place(home) as place:
         project = private_project(found, place / "git")
         pair = choose(project, wish)
@@ -103,15 +109,24 @@ def review_change(
         if not change.files:
             nothing = Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
             return _discreet(secrets, nothing)
-        policy = _policy(config, found)
+        policy = _policy(config, found, trusted=trust.is_trusted)
         lent = (found.common_dir, project.objects)
         others = bystanders(found.common_dir, registered(home))
         shut = confinement(config, checkout=found.root, burnish_home=home, readable=lent, untouched=others)
         ground = Ground(project, place, home, config, policy, stop, tests, discreet(secrets, say), hear, shut)
+        ground = replace(ground, trusted=trust.is_trusted)
         try:
-            return _discreet(secrets, _review(ground, pair, change))
+            done = replace(_review(ground, pair, change), unused=_unused(trust))
+            return _discreet(secrets, done)
         except PhaseFailed as failed:
             raise _in_words(failed, place) from failed
+
+
+def _unused(trust: CheckoutTrust) -> str:
+    """What to say of settings that were left aside; "" where there are none or they are in force."""
+    if trust.is_trusted or (trust.content.is_empty and not trust.problem):
+        return ""
+    return f"The settings of this repository are not used, because it is not trusted: {trust.command('--show')}"
 
 
 def _discreet(secrets: Secrets, done: Reviewed) -> Reviewed:
@@ -157,9 +172,9 @@ def _place(home: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def _policy(config: Config, found: Found) -> Policy:
+def _policy(config: Config, found: Found, *, trusted: bool) -> Policy:
     spec = Spec("Review", type=TaskType.REVIEW)
-    prompts = own_prompts(config, found.root, settings.user_folder())
+    prompts = own_prompts(config, found.root, settings.user_folder(), trusted=trusted)
     return policy_for(config, spec, installed=lambda name: can_start(config, name), detected=(), prompts=prompts)
 
 
@@ -170,7 +185,9 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
     base = Base(pair.old.sha, pair.old.tree, None)
     tested = run_tests(ground, pair)
     subject = _subject(ground, pair, change, tested.comparisons)
-    with snapshot(workspace, pair.new.sha, base=base, path=ground.place / "files", from_base=PROJECT_FILES) as files:
+    place = ground.place / "files"
+    laid = snapshot(workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted)
+    with laid as files:
         hearing = _hearing(ground, pair, subject, files.path)
         heard = hear_all(hearing)
         breaches = files.breaches()
@@ -182,7 +199,7 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
 def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comparison, ...]) -> Subject:
     project, policy = ground.project, ground.policy
     names = []
-    if "project_context" in policy.context:
+    if "project_context" in policy.context and ground.trusted:
         files = list_files(project, pair.old.sha)
         names = [path for path in files if path in CONTEXT_FILES or path.startswith(CONTEXT_FOLDER)]
     context = read_files(project, pair.old.sha, names) if names else {}
@@ -200,7 +217,7 @@ def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comp
         previous_error="",
         session_log="",
         read=Contents(project, pair.new.sha, change.paths).get,
-        prompts=own_prompts(ground.config, project.root, settings.user_folder()),
+        prompts=own_prompts(ground.config, project.root, settings.user_folder(), trusted=ground.trusted),
     )
 
 

@@ -25,6 +25,7 @@ from burnish.git.adhoc import Pair
 from burnish.git.checkout import throwaway
 from burnish.git.project import Project
 from burnish.git.reading import Contents, list_files, read_files
+from burnish.proc.environment import path_outside
 from burnish.proc.run import Stop
 from burnish.wiring.confining import OPEN, Confinement
 from burnish.wiring.helpers import wrapping
@@ -50,6 +51,8 @@ class Ground:
     say: Callable[[str], None]
     hear: Callable[[str], None] | None = None
     confinement: Confinement = OPEN
+    # has a person accepted what the repository brings?
+    trusted: bool = True
 
     def is_static(self, agent: str) -> bool:
         known = agent_settings(self.config).get(agent)
@@ -57,7 +60,7 @@ class Ground:
 
     def may_run(self, pair: Pair) -> bool:
         """Code that is not in the user's own checkout is run only if they say so."""
-        return self.tests if self.tests is not None else pair.checked_out
+        return self.trusted and (self.tests if self.tests is not None else pair.checked_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +128,23 @@ def by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: 
         checkout=ground.project.root,
         base_text=lambda path: _decoded(before.get(path)),
         new_text=Contents(ground.project, pair.new.sha, change.paths).get,
-        env=check_environment(os.environ, places=(files, ground.project.root)),
+        env=_environment(ground, pair, files),
         comparisons=subject.comparisons,
         test=test_spec(ground, pair),
         stop=ground.stop,
         tests_as_remarks=True,
         executing=ground.may_run(pair),
+        own_settings=ground.trusted,
         confinement=ground.confinement,
     )
+
+
+def _environment(ground: Ground, pair: Pair, files: Path) -> dict[str, str]:
+    """Programs of the checkout are found only where its code may be run."""
+    if ground.may_run(pair):
+        return check_environment(os.environ, places=(files, ground.project.root))
+    env = check_environment(os.environ)
+    return env | {"PATH": path_outside(env["PATH"], files, ground.project.root)}
 
 
 def _decoded(data: bytes | None) -> str | None:

@@ -40,6 +40,7 @@ from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.trust import CheckoutTrust, examine, load_settings
 
 
 @dataclass
@@ -49,6 +50,7 @@ class App:
     project: ProjectRow
     repo: Project
     config: Config
+    trust: CheckoutTrust
     flags: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -56,12 +58,15 @@ class App:
         """With the caller's `store`, where there is one already."""
         found = discover(start)
         home = home_of()
-        config = settings.load(found.root, flags=flags)
+        trust = examine(found, home)
+        if trust.problem:
+            raise trust.problem
+        config = load_settings(trust, flags)
         store = store or Store.open(home)
         project = store.project_for(found.common_dir, found.root, create=True)
         assert project
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
-        return cls(home, store, project, repo, config, flags)
+        return cls(home, store, project, repo, config, trust, flags)
 
     @property
     def key(self) -> str:
@@ -83,7 +88,7 @@ class App:
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        return own_prompts(self.config, self.repo.root, settings.user_folder())
+        return own_prompts(self.config, self.repo.root, settings.user_folder(), trusted=self.trust.is_trusted)
 
     @property
     def person(self) -> str:
@@ -101,6 +106,8 @@ class App:
         return can_start(self.config, agent)
 
     def policy(self, task: Task) -> Policy:
+        """How the task is to be worked on and judged: by the settings of a trusted checkout, or not at all."""
+        self.trust.require()
         policy = policy_for(
             self.config,
             task.spec,
@@ -182,6 +189,7 @@ class App:
 
     def review_again(self, task_id: int) -> Task:
         refuse_inside_phase()
+        self.trust.require()
         return actions.review_again(self.book, task_id, by=self.person)
 
     # what a person rules on findings

@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from burnish import config as settings
 from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
 from burnish.checks.prepare import prepare
 from burnish.config.cast import Cast
 from burnish.config.policy import checks_for
+from burnish.config.repository import is_inside
 from burnish.config.settings import Config
 from burnish.core.policy import CheckSpec
 from burnish.core.task import Spec
@@ -29,6 +29,7 @@ from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start
 from burnish.wiring.signs import OK, Group, Sign
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.trust import CheckoutTrust, check_settings, examine, load_settings
 
 REPO = Group("repository")
 
@@ -39,12 +40,15 @@ def checkout_signs(found: Found) -> Iterator[Sign]:
         yield from _history_signs(open_project(found, home=Path(place).resolve(), key="doctor"))
     paths = files_of(found.root)
     yield from _lfs_signs(found.root, paths)
+    trust = examine(found)
     try:
-        config = settings.load(found.root)
+        check_settings(trust)
+        config = load_settings(trust)
     except BurnishError as error:
         yield REPO.missing("settings", error.what, error.hint)
         return
-    yield _settings_sign(found.root, config)
+    yield _trust_sign(trust)
+    yield _settings_sign(trust, config)
     if config.sandbox.mode == "require" and next(sandbox_signs()).state != OK:
         what = "required by the settings, and it does not work here"
         yield REPO.missing("sandbox", what, "Install bubblewrap, or set `sandbox.mode: auto`.")
@@ -98,9 +102,21 @@ def _lfs_signs(root: Path, paths: list[str]) -> Iterator[Sign]:
             yield REPO.missing("git-lfs", what, "Install git-lfs.")
 
 
-def _settings_sign(root: Path, config: Config) -> Sign:
+def _trust_sign(trust: CheckoutTrust) -> Sign:
+    if trust.acceptance:
+        return REPO.ok("trust", f"accepted on {trust.acceptance.at[:10]} ({trust.acceptance.how})")
+    changed = "its settings have changed since they were accepted" if trust.accepted else "not trusted yet"
+    what = f"{changed}: they are not used, and its checks do not run"
+    return REPO.weak("trust", what, f"{trust.command('--show')} lists what it would run, {trust.command()} accepts it.")
+
+
+def _settings_sign(trust: CheckoutTrust, config: Config) -> Sign:
     changed = sum(origin != "default" for _, _, origin in config.items())
-    if (root / "burnish.yaml").exists() or changed:
+    if trust.content.ignored:
+        names = ", ".join(one.key for one in trust.content.ignored)
+        what = f"never taken from a repository, so not used: {names}"
+        return REPO.weak("settings", what, "Set it in your own config.yaml, under `projects` for this checkout alone.")
+    if trust.content.layer or changed:
         return REPO.ok("settings", f"they load; {changed} {'is' if changed == 1 else 'are'} set")
     return REPO.ok("settings", "the defaults; `burnish init` writes burnish.yaml")
 
@@ -172,7 +188,29 @@ def first_program(command: str) -> str:
 
 
 def _has_pytest(python: str, root: Path, env: dict[str, str]) -> bool:
-    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+    """A Python of the checkout is never started: its files tell."""
     program = shutil.which(python, path=env["PATH"])
-    # -I: nothing of the repository is imported
-    return program is None or capture([program, "-I", "-c", look], cwd=root, env=env, timeout=20).exit_code == 0
+    if program is None:
+        return True
+    if _is_of_checkout(Path(program), root):
+        return _venv_has(Path(program).parent.parent, "pytest")
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+    # -I, and not started in the checkout: nothing of it is imported
+    return capture([program, "-I", "-c", look], cwd=Path("/"), env=env, timeout=20).exit_code == 0
+
+
+def _is_of_checkout(program: Path, root: Path) -> bool:
+    """By its own path or by what it links to: a virtual environment's Python is a link to the system's."""
+    return (root / program).is_relative_to(root) or is_inside(root, root / program)
+
+
+def _venv_has(venv: Path, package: str) -> bool:
+    places = [*venv.glob("lib/python*/site-packages"), *venv.glob("Lib/site-packages")]
+    if any((place / package).is_dir() for place in places):
+        return True
+    try:
+        settings = (venv / "pyvenv.cfg").read_text("utf-8", "replace").lower()
+    except OSError:
+        return False
+    # then it may come from the system's Python, which is not asked here
+    return bool(re.search(r"include-system-site-packages\s*=\s*true", settings))

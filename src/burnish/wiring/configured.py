@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from burnish import config as settings
 from burnish.agents.base import AgentSettings
 from burnish.agents.llm import lacking
 from burnish.agents.program import located
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS
 from burnish.config.settings import Config
-from burnish.errors import BadInput, BurnishError
-from burnish.git.project import discover
+from burnish.errors import BurnishError
 from burnish.proc.run import ProgramMissing
 from burnish.wiring.roster import agent_settings
 from burnish.wiring.signs import Group, Sign
+from burnish.wiring.trust import settings_at
 
 AGENTS_GROUP = Group("agents")
 # of a command, what is shown of it
@@ -43,13 +42,6 @@ class Configured:
         start = " ".join(self.entry.argv) or self.entry.script or ""
         start = start if len(start) <= LONGEST else f"{start[: LONGEST - 1]}…"
         return " ".join(word for word in (self.entry.kind, start, self.model or "") if word)
-
-
-def root_of(start: Path) -> Path | None:
-    try:
-        return discover(start).root
-    except BadInput:
-        return None
 
 
 def configured(config: Config, checkout: Path) -> list[Configured]:
@@ -80,9 +72,8 @@ def _used(config: Config) -> Iterator[tuple[str, str | None]]:
 
 def configured_signs(start: Path, env: Mapping[str, str] = os.environ) -> list[Sign]:
     """Whether each could be started, as far as can be told without starting it."""
-    root = root_of(start)
     try:
-        config = settings.load(root)
+        root, config = settings_at(start)
     except BurnishError:
         return []  # told with the settings
     return [_sign(one, env) for one in configured(config, root or start)]

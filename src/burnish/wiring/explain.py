@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from burnish import config as settings
-from burnish.config.sources import PREFIX, pyproject_layer
+from burnish.config.loading import project_layer, user_layer
+from burnish.config.repository import is_inside
+from burnish.config.reserved import IgnoredKey
+from burnish.config.sources import PREFIX, Layer, pyproject_layer
 from burnish.errors import BadInput
 from burnish.git.project import discover
+from burnish.wiring.trust import examine, settings_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,40 @@ def root_of(start: Path) -> Path | None:
 
 def values(start: Path, wanted: str | None) -> list[Value]:
     """All settings, or one of them, or those of a section."""
-    everything = [Value(*item) for item in settings.load(root_of(start)).items()]
+    _, config = settings_at(start)
+    everything = [Value(*item) for item in config.items()]
     if wanted is None:
         return everything
     chosen = [one for one in everything if one.key == wanted or one.key.startswith(f"{wanted}.")]
     if not chosen:
         raise BadInput(f"There is no setting {wanted}.", hint=_suggest(wanted, [one.key for one in everything]))
     return chosen
+
+
+def ignored(start: Path, wanted: str | None) -> list[IgnoredKey]:
+    """What stands in the repository's file and is not used, with the reason."""
+    root = root_of(start)
+    if root is None:
+        return []
+    trust = examine(discover(root))
+    if trust.problem:
+        return [IgnoredKey("*", None, "burnish.yaml", f"{trust.problem.what} {trust.problem.hint}")]
+    found = list(trust.content.ignored)
+    if not trust.is_trusted and trust.content.layer:
+        reason = f"{'changed since it was trusted' if trust.accepted else 'not trusted'}: {trust.command()}"
+        found += [IgnoredKey(key, value, place, reason) for key, value, place in _written_keys(trust.content.layer)]
+    return [one for one in found if wanted is None or f"{one.key}.".startswith(f"{wanted}.")]
+
+
+def _written_keys(layer: Layer) -> Iterator[tuple[str, Any, str]]:
+    def below(path: tuple[str, ...], value: Any) -> Iterator[tuple[str, Any, str]]:
+        if isinstance(value, Mapping) and value:
+            for key, one in value.items():
+                yield from below((*path, str(key)), one)
+        elif path:
+            yield ".".join(path), value, layer.place(path)
+
+    return below((), layer.data)
 
 
 def _suggest(wanted: str, keys: list[str]) -> str:
@@ -80,11 +111,18 @@ def sources(start: Path, environment: dict[str, str] | None = None) -> list[Sour
     root = root_of(start)
     if root is not None:
         project, table = root / "burnish.yaml", root / "pyproject.toml"
-        found.append(Source("project", str(project), project.is_file()))
-        found.append(Source("project", f"{table} [tool.burnish]", _has_table(table)))
+        trusted = examine(discover(root)).is_trusted
+        found.append(Source("project", str(project), trusted and project.is_file()))
+        in_table = trusted and is_inside(root, table) and _has_table(table)
+        found.append(Source("project", f"{table} [tool.burnish]", in_table))
+        found.append(Source("user", f"{own} projects.{root}", _has_entry(env, root)))
     names = sorted(name for name in env if name.startswith(PREFIX))
     found.append(Source("environment", " ".join(names) or f"{PREFIX}…", bool(names)))
     return found
+
+
+def _has_entry(env: Mapping[str, str], root: Path) -> bool:
+    return project_layer(user_layer(env), root) is not None
 
 
 def _has_table(path: Path) -> bool:

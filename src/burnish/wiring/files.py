@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from burnish.config.repository import read_inside
+
 # Not the project's own, and often huge.
 PASSED_OVER = frozenset(
     "node_modules bower_components site-packages __pycache__ venv env target build dist out coverage vendor "
@@ -52,13 +54,10 @@ def _is_ours(folder: Path, name: str) -> bool:
 
 
 def reader_of(root: Path) -> Callable[[str], str | None]:
-    """Read one of those files; None where it is not there or not text."""
+    """Read one of those files; None where it is not there, not a plain file, or a link out of the checkout."""
 
     def read(path: str) -> str | None:
-        try:
-            with (root / path).open("rb") as file:
-                return file.read(LARGEST).decode("utf-8-sig", "replace")
-        except OSError:
-            return None
+        data = read_inside(root, root / path, longest=LARGEST)
+        return None if data is None else data.decode("utf-8-sig", "replace")
 
     return read

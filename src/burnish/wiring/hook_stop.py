@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish import config as settings
 from burnish.core.review import Verdict
 from burnish.errors import BadInput
 from burnish.git.adhoc import Pair, Wish, choose
@@ -30,6 +29,7 @@ from burnish.wiring.helpers import Stops
 from burnish.wiring.hook_kinds import GIVE_UP, StopHook
 from burnish.wiring.hook_sessions import Memory, remembered
 from burnish.wiring.reader import home_of, open_reader
+from burnish.wiring.trust import examine, load_settings
 
 Say = Callable[[str], None]
 
@@ -54,7 +54,7 @@ def on_stop(hook: StopHook, data: bytes, *, stops: Stops, say: Say) -> str:
     """The answer that holds the agent up; "" lets it go. Whatever is raised here must let it go as well."""
     stopping = read_stopping(data)
     found = known(stopping.cwd)
-    most = settings.load(found.root).hook.max_rounds
+    most = load_settings(examine(found)).hook.max_rounds
     with remembered(home_of() / "hooks" / "sessions", hook.name, stopping.session, found.root) as memory:
         if memory.rounds >= most:
             say(f"This session was held up {most} times, which is as often as hook.max_rounds allows.")

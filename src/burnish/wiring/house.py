@@ -21,6 +21,7 @@ from burnish.wiring.reader import home_of
 from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
 from burnish.wiring.serving import Notice, Runs
+from burnish.wiring.trust import CheckoutTrust, examine
 
 
 def _missing(row: ProjectRow) -> str:
@@ -67,7 +68,16 @@ class House:
         row = self.project(key)
         if why := _missing(row):
             raise BurnishError(why, hint="Put it back, or leave the project out of every list: burnish projects forget")
-        return App.open(row.root, flags={}, store=self.store)
+        app = App.open(row.root, flags={}, store=self.store)
+        app.trust = replace(app.trust, is_remote=True)
+        return app
+
+    def untrusted(self, row: ProjectRow) -> CheckoutTrust | None:
+        """The project's checkout, if it is there and nobody has trusted it as it is now."""
+        if _missing(row):
+            return None
+        trust = replace(examine(discover(row.root), self.home), is_remote=True)
+        return None if trust.is_trusted or trust.problem else trust
 
     def alive(self, runner: str) -> bool:
         """Does whoever holds a task still live?"""

@@ -12,6 +12,7 @@ from typing import Any
 from burnish import config as settings
 from burnish.checks.discover import Decided, decide, discover
 from burnish.checks.tools import Surroundings, Tools
+from burnish.config.repository import is_inside
 from burnish.config.sources import pyproject_layer
 from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
@@ -23,6 +24,7 @@ from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.reader import home_of, refuse_inside_phase
 from burnish.wiring.roster import Installed, on_this_machine
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.trust import BY_INIT, CheckoutTrust, examine, grant
 from burnish.wiring.yamltext import settings_text
 
 COMMANDS = ("review-task", "parse-review")
@@ -57,6 +59,8 @@ class Outcome:
     text: str
     files: list[File]
     differences: list[Difference] = field(default_factory=list)
+    # may its checks run now?
+    trusted: bool = False
 
 
 def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome:
@@ -69,24 +73,36 @@ def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome
     tools = discover(paths, reader_of(root), around)
     agents = on_this_machine()
     decided = (_agent(agents), *decide(tools))
+    before = examine(repository)
     existing = _existing(root, force=force)
     differences = [] if force or not existing else _differences(root, decided)
     text = settings_text(decided, slash=slash)
-    write = _Writer(force=force, dry_run=dry_run)
+    write = _Writer(root, force=force, dry_run=dry_run)
     done = [File(root / existing, "kept")] if existing and not force else [write(root / "burnish.yaml", text)]
     if slash:
         folder = root / ".claude" / "commands"
         done += [write(folder / f"{name}.md", _command(name)) for name in COMMANDS]
+    trusted = False
     if not dry_run:
         _make_known(repository)
+        trusted = _is_trusted_now(before, wrote=done[0].state == "written")
     notes = _notes(root, tools, decided, around)
-    return Outcome(root, tools, agents, decided, notes, text, done, differences)
+    return Outcome(root, tools, agents, decided, notes, text, done, differences, trusted)
+
+
+def _is_trusted_now(before: CheckoutTrust, *, wrote: bool) -> bool:
+    """What a person has burnish write is accepted, where the repository had nothing of its own or was trusted."""
+    had_none = before.problem is None and before.content.layer is None and not before.content.files
+    if wrote and (had_none or before.is_trusted):
+        return grant(before.found, how=BY_INIT).is_trusted
+    return examine(before.found).is_trusted
 
 
 def _existing(root: Path, *, force: bool) -> str:
     """The file that has settings already, "" if there is none."""
+    table = root / "pyproject.toml"
     try:
-        in_table = pyproject_layer(root / "pyproject.toml") is not None
+        in_table = is_inside(root, table) and pyproject_layer(table) is not None
     except BadInput:
         in_table = True
     if in_table and force:
@@ -158,12 +174,18 @@ def _command(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes only what is not there, unless it is told to."""
+    """Writes only what is not there, unless it is told to, and only inside the checkout."""
 
+    root: Path
     force: bool
     dry_run: bool
 
     def __call__(self, path: Path, text: str) -> File:
+        if not is_inside(self.root, path):
+            raise BurnishError(
+                f"{path} leads out of the repository through a link, so it is not written.",
+                hint="Put a plain file or folder in its place.",
+            )
         there = os.path.lexists(path)
         if there and _holds(path, text):
             return File(path, "same")

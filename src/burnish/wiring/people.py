@@ -69,6 +69,7 @@ def override(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "
 def improve(app: App, task_id: int, note: str, *, review: bool, via: str = "cli") -> Task:
     """The order alone; the run that follows carries it out."""
     refuse_inside_phase()
+    app.trust.require()
     app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
     if task.branch:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish import config as settings
 from burnish.agents.base import AgentSettings
 from burnish.agents.logins import login_of
 from burnish.agents.registry import AGENTS
@@ -22,12 +21,13 @@ from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import capture
 from burnish.proc.environment import listed_environment
 from burnish.proc.text import clean_text
-from burnish.wiring.configured import Configured, configured, lacks, root_of
+from burnish.wiring.configured import Configured, configured, lacks
 from burnish.wiring.confining import Confinement, confinement
 from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.reader import home_of
 from burnish.wiring.roster import agent_settings, on_this_machine
 from burnish.wiring.signs import Group, Sign, clean_signs
+from burnish.wiring.trust import settings_at
 
 PROBE = Group("answers")
 SECONDS = 90.0
@@ -46,8 +46,7 @@ class _Ground:
 
 def probe_signs(start: Path) -> list[Sign]:
     """Side by side: each is asked once, read-only, and waits for nobody."""
-    root = root_of(start)
-    config = settings.load(root)
+    root, config = settings_at(start)
     with tempfile.TemporaryDirectory(prefix="burnish-probe-") as folder:
         place = Path(folder).resolve()
         found = _asked_ones(config, root or place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from burnish import config as settings
 from burnish.config.editing import with_setting
+from burnish.config.repository import LARGEST_TEXT, is_inside, read_inside
 from burnish.config.sources import pyproject_layer, read_text
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.review.meanings import meanings
 from burnish.review.templates import check, shipped
 from burnish.wiring.prompts import NAMES, PROJECT, USER, file_of, in_force, known, own_prompts, variables
 from burnish.wiring.reader import refuse_inside_phase
+from burnish.wiring.trust import staying_trusted
 
 if TYPE_CHECKING:
     from burnish.core.task import Task
@@ -73,7 +76,7 @@ class Kept:
 
 def kept(app: App, name: str) -> Kept:
     user, root = settings.user_folder(), app.repo.root
-    prompt = in_force(name, app.config, root, user)
+    prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted)
     switch = app.config.prompts.get(name)  # type: ignore[call-overload]
     told = meanings(name)
     return Kept(
@@ -105,7 +108,8 @@ def save(app: App, name: str, text: str, where: Where, *, seen: str | None = Non
             f"{own.path} has changed since you opened it.",
             hint="Copy your text, load the page anew, and put the two together.",
         )
-    _write(own.path, text, _ground(app, where))
+    with recording_trust(app, own.path, "prompts edit"):
+        _write(own.path, text, _ground(app, where))
     return own.path
 
 
@@ -116,7 +120,8 @@ def reset(app: App, names: Iterable[str], where: Where) -> list[tuple[str, Path]
     for name in names:
         file = _file(app, name, where)
         if file.is_file():
-            file.unlink()
+            with recording_trust(app, file, "prompts reset"):
+                file.unlink()
             removed.append((name, file))
     return removed
 
@@ -129,8 +134,18 @@ def switch(app: App, name: str, on: bool, where: Where) -> Path:
     text = read_text(file)
     changed = with_setting(text or "", ("prompts", name, "enabled"), on, file.name)
     if changed != text:
-        _write(file, changed, _ground(app, where))
+        with recording_trust(app, file, "prompts switch"):
+            _write(file, changed, _ground(app, where))
     return file
+
+
+def recording_trust(app: App, file: Path, how: str) -> AbstractContextManager[None]:
+    """A file of the project that a person writes here needs no second acceptance; one of the user's own needs none."""
+    root = app.repo.root
+    if file.is_relative_to(root) and not is_inside(root, file):
+        raise BurnishError(f"{file} lies behind a link that leads elsewhere.", hint="Put a plain file or folder there.")
+    paths = (file.relative_to(root).as_posix(),) if file.is_relative_to(root) else ()
+    return staying_trusted(app.trust.found, how=how, paths=paths, store=app.store)
 
 
 def fits(name: str, task: Task) -> bool:
@@ -144,7 +159,9 @@ def try_on(app: App, name: str, text: str | None, task: int) -> list[Sent]:
 
     if text is not None:
         check_text(name, text)
-        app.prompts = own_prompts(app.config, app.repo.root, settings.user_folder(), instead={known(name): text})
+        folders = (app.repo.root, settings.user_folder())
+        trusted = app.trust.is_trusted
+        app.prompts = own_prompts(app.config, *folders, trusted=trusted, instead={known(name): text})
     return rendered(app, task, name)
 
 
@@ -176,7 +193,11 @@ def _problem(name: str, text: str) -> str:
 
 def _own(app: App, name: str, where: Where) -> Own:
     file = _file(app, name, where)
-    return Own(where, file, file.read_text("utf-8", "replace") if file.is_file() else None)
+    if where.everywhere or app.trust.is_trusted:
+        return Own(where, file, file.read_text("utf-8", "replace") if file.is_file() else None)
+    # a link in a checkout that is not trusted could lead to any file of the user
+    data = read_inside(app.repo.root, file, longest=LARGEST_TEXT)
+    return Own(where, file, None if data is None else data.decode("utf-8", "replace"))
 
 
 def _file(app: App, name: str, where: Where) -> Path:
@@ -186,7 +207,8 @@ def _file(app: App, name: str, where: Where) -> Path:
 def _settings_file(app: App, where: Where) -> Path:
     if where.everywhere:
         return settings.user_folder() / "config.yaml"
-    if pyproject_layer(app.repo.root / "pyproject.toml") is not None:
+    table = app.repo.root / "pyproject.toml"
+    if is_inside(app.repo.root, table) and pyproject_layer(table) is not None:
         raise BadInput(
             "The settings of this project stand in pyproject.toml, which burnish does not change.",
             hint='Write `enabled = false` (or true) there, below [tool.burnish.prompts."<name>"].',

@@ -43,11 +43,11 @@ def known(name: str) -> str:
     return name
 
 
-def in_force(name: str, config: Config, root: Path, user_folder: Path) -> Prompt:
-    """The project's text, else the user's, else the one that came with burnish."""
+def in_force(name: str, config: Config, root: Path, user_folder: Path, *, trusted: bool) -> Prompt:
+    """The project's text if its checkout is trusted, else the user's, else the one that came with burnish."""
     known(name)
     off = any(one == name and not switch.enabled for one, switch in config.prompts.items())
-    for origin, everywhere in ((PROJECT, False), (USER, True)):
+    for origin, everywhere in ((PROJECT, False), (USER, True)) if trusted else ((USER, True),):
         file = file_of(name, root, user_folder, everywhere=everywhere)
         if file.is_file():
             if off:
@@ -56,13 +56,18 @@ def in_force(name: str, config: Config, root: Path, user_folder: Path) -> Prompt
     return Prompt(name, SHIPPED, shipped(name), switched_off=off)
 
 
-def reviewers_own(config: Config, root: Path) -> list[Prompt]:
-    """The files that reviewers and steps of the pipeline name."""
+def reviewers_own(config: Config, root: Path, *, trusted: bool) -> list[Prompt]:
+    """The files that reviewers and steps of the pipeline name; those in the checkout only if it is trusted."""
     entries = [*config.review.agents, *(a for step in config.pipeline for a in step.agents)]
     named = [e.prompt for e in entries] + [step.prompt for step in config.pipeline]
     found = []
     for wanted in dict.fromkeys(p for p in named if p):
         file = root / wanted
+        if not trusted and not Path(wanted).is_absolute():
+            raise BadInput(
+                f"The reviewer's prompt {wanted} is part of this checkout, which is not trusted.",
+                hint="`burnish trust --show` lists what it would run, `burnish trust` accepts it.",
+            )
         if not file.is_file():
             raise BadInput(
                 f"The reviewer's prompt {wanted} does not exist.", hint="Make the file, or mend review.agents."
@@ -85,7 +90,7 @@ def refuse_unknown(prompt: Prompt) -> None:
 
 
 def own_prompts(
-    config: Config, root: Path, user_folder: Path, *, instead: Mapping[str, str] | None = None
+    config: Config, root: Path, user_folder: Path, *, trusted: bool, instead: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Name → text of every prompt that is not the shipped one; reviewers' files as `reviewer:<path>`, slash
     commands as `command:<role>`.
@@ -93,9 +98,9 @@ def own_prompts(
     `instead`: texts that are tried out in the place of those that are kept.
     """
     tried = instead or {}
-    prompts = [in_force(name, config, root, user_folder) for name in NAMES if name not in tried]
-    own = [p for p in prompts if p.path] + reviewers_own(config, root)
+    prompts = [in_force(name, config, root, user_folder, trusted=trusted) for name in NAMES if name not in tried]
+    own = [p for p in prompts if p.path] + reviewers_own(config, root, trusted=trusted)
     for prompt in own:
         refuse_unknown(prompt)
     texts = {f"reviewer:{p.name}" if p.origin == REVIEWER else p.name: p.text for p in own}
-    return texts | commands(config, root) | dict(tried)
+    return texts | commands(config, root if trusted else None) | dict(tried)

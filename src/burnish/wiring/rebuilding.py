@@ -67,6 +67,7 @@ class Rebuilt:
 def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
     """Bring back every task that is missing; nothing that is there is touched."""
     refuse_inside_phase()
+    app.trust.require()  # whether an approval still holds depends on the settings
     done = Rebuilt()
     told = app.store.events(app.key)
     known, last = {event.task for event in told}, max((event.id for event in told), default=0)
@@ -76,8 +77,9 @@ def rebuild(app: App, *, from_ref: bool) -> Rebuilt:
     if not from_ref:
         done.damaged += [found for name in names for found in _damaged_reviews(app, name)]
     done.present = sorted(_number(name) for name in names if _number(name) in known)
-    taken = {event.id for event in told}
-    clash = any(event.id in taken for story in stories.values() if story for event in story[0])
+    taken = [event.id for event in told]
+    taken += [event.id for story in stories.values() if story for event in story[0]]
+    clash = len(set(taken)) < len(taken)
     for name, story in sorted(stories.items(), key=lambda pair: _number(pair[0])):
         found = story or _from_commits(app, name)
         if found is None:

@@ -56,6 +56,7 @@ class NotesOnly:
 def working(app: App, progress: Progress) -> Iterator[Deps]:
     """What the engine needs to run checks and reviewers, with a way to stop them."""
     stops = Stops()
+    app.trust.require()
     confinement_of(app).insist()
     with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
         app.store.register_runner(card(lock))

@@ -51,6 +51,7 @@ def check(app: App, request: RunRequest) -> None:
     if not request.dry_run:
         # who runs a task brings its own settings by the environment, and with them its judges
         refuse_inside_phase()
+        app.trust.require()
         confinement_of(app).insist()
     _check_ids(app, request)
 

@@ -16,7 +16,7 @@ from typing import Any
 from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
-from burnish.errors import BurnishError, NotFound, Refused
+from burnish.errors import BurnishError, NotFound, Refused, Untrusted
 from burnish.views.status import UNDER_WAY, was_cut
 from burnish.wiring import running
 from burnish.wiring.app import App
@@ -139,6 +139,9 @@ class Runs:
             try:
                 app = self._open(key)
                 running.check(app, request)
+            except Untrusted as error:
+                self._tell(key, f"{error.what} {error.hint}")
+                continue
             except (NotFound, Refused):
                 continue  # removed, cancelled, or somebody else has taken it up
             except BurnishError as error:

@@ -20,8 +20,11 @@ PARSER = "/parse-review"
 _NAME = re.compile(r"/?([\w-]+(?::[\w-]+)*)")
 
 
-def commands(config: Config, root: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The texts of the review command and, where it stands beside it, of the one that reads reviews."""
+def commands(config: Config, root: Path | None, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The texts of the review command and, where it stands beside it, of the one that reads reviews.
+
+    Without a `root`, which is a checkout that is trusted, only the user's own commands.
+    """
     wanted = config.review.slash_command
     if not wanted:
         return {}
@@ -39,7 +42,7 @@ def commands(config: Config, root: Path, env: Mapping[str, str] = os.environ) ->
     return {REVIEW: text, **({PARSE: parser} if parser is not None else {})}
 
 
-def _text(name: str, root: Path, env: Mapping[str, str]) -> str | None:
+def _text(name: str, root: Path | None, env: Mapping[str, str]) -> str | None:
     """The project's, from its checkout and never from the change; else the user's own."""
     for folder in _folders(root, env):
         file = folder.joinpath(*name.split(":")).with_suffix(".md")
@@ -48,6 +51,7 @@ def _text(name: str, root: Path, env: Mapping[str, str]) -> str | None:
     return None
 
 
-def _folders(root: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    yield root / ".claude" / "commands"
+def _folders(root: Path | None, env: Mapping[str, str]) -> Iterator[Path]:
+    if root is not None:
+        yield root / ".claude" / "commands"
     yield Path(env.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "commands"

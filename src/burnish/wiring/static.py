@@ -40,13 +40,15 @@ def static_review(
     tests_as_remarks: bool = False,
     coverage: bool | None = None,
     executing: bool = True,
+    own_settings: bool = True,
     timeout_seconds: float = TIMEOUT,
     confinement: Confinement = OPEN,
 ) -> Review:
     """Look at every changed file; say what is surely wrong, what is likely wrong, and what could not be looked at.
 
     `files` holds the reviewed tree and is only read. `coverage=None`: if the tests of this change took under a minute.
-    `executing=False` leaves out analysers that run code from the repository (eslint, golangci-lint, clippy).
+    `executing=False` leaves out analysers that run code from the repository (eslint, golangci-lint, clippy);
+    `own_settings=False` uses our own settings for the others, not the repository's.
     """
     out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     ground = Ground(
@@ -59,6 +61,7 @@ def static_review(
         stop=stop,
         timeout_seconds=timeout_seconds,
         wrap=_wrapping(confinement),
+        own_settings=own_settings,
     )
     looked = _looked(change, base_text, new_text)
     seen = scan(ground, [path for path, file in looked.items() if not file.is_lock], executing=executing)

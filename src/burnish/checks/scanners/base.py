@@ -36,6 +36,8 @@ class Ground:
     timeout_seconds: float = 120.0
     # what runs the repository's own code, or reads what somebody else wrote, is confined like a check
     wrap: Wrap | None = None
+    # may the repository's own settings for an analyser be used?
+    own_settings: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ def _groups(ground: Ground, paths: tuple[str, ...]) -> list[_Group]:
     kept: dict[str, str | None] = {}
 
     def read(path: str) -> str | None:
+        if not ground.own_settings:
+            return None
         if path not in kept:
             kept[path] = ground.base_text(path)
         return kept[path]

@@ -139,6 +139,8 @@ def retry(
     wanted: Annotated[Retry, FromBody()] = Retry(),  # noqa: B008
 ) -> dict[str, Any]:
     """As `burnish retry`."""
+    if not wanted.later:
+        app.trust.require()
     app.retry(task, restart=wanted.restart)
     return _now(app, task) if wanted.later else _go_on(house, app, task)
 

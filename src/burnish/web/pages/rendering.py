@@ -49,8 +49,11 @@ def render(name: str, /, **view: Any) -> str:
 def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> HTMLResponse:
     """A whole page. `bare` has no navigation; `project` is the one that the navigation is about."""
     common = {"bare": False, "project": None, "here": "", "title": "burnish", "status": status}
-    projects = [] if view.get("bare") else request.app.state.house.projects()
-    return HTMLResponse(render(name, **{**common, "projects": projects, **view}), status)
+    house = request.app.state.house
+    projects = [] if view.get("bare") else house.projects()
+    untrusted = house.untrusted(view["project"]) if view.get("project") else None
+    shown = {**common, "projects": projects, "untrusted": untrusted, **view}
+    return HTMLResponse(render(name, **shown), status)
 
 
 def fragment(name: str, /, **view: Any) -> HTMLResponse:

@@ -1,0 +1,176 @@
+"""burnish trust, untrust; and the question that run and review ask on a terminal"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
+from burnish.cli.session import AsJson, start_dir
+from burnish.cli.text import clean, cut, one_line, pad, width
+from burnish.errors import Untrusted
+
+if TYPE_CHECKING:
+    from burnish.wiring.trust_report import NamedThing, TrustReport
+
+# lines of the list and of the difference that the question shows; `s` shows the rest
+MOST_LINES = 24
+
+
+def trust(
+    show: Annotated[bool, typer.Option("--show", help="Only list what the repository would run and read.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Trust this checkout: its checks may run, and its settings apply.
+
+    Accepts the repository's settings, prompts, context and templates as they are now. A later change asks again.
+    """
+    from burnish.git.project import discover
+    from burnish.wiring import trust as trusting
+    from burnish.wiring.trust_report import report_of
+
+    found = discover(start_dir())
+    if not show:
+        before = trusting.examine(found)
+        after = trusting.grant(found, how=trusting.BY_COMMAND)
+        report = report_of(after)
+        if as_json:
+            say_json(report.as_json())
+        elif before.is_trusted:
+            say(f"Already trusted: {one_line(str(found.root))}")
+        else:
+            say(f"Trusted: {one_line(str(found.root))}. Its checks may run, and its settings apply.")
+            say("`burnish trust --show` lists what they name; `burnish untrust` takes it back.")
+        return
+    report = report_of(trusting.examine(found))
+    if as_json:
+        say_json(report.as_json())
+        return
+    for line in lines(report, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        say(line)
+
+
+def untrust(as_json: AsJson = False) -> None:
+    """Take back the trust in this checkout."""
+    from burnish.git.project import discover
+    from burnish.wiring import trust as trusting
+
+    found = discover(start_dir())
+    was_trusted = trusting.revoke(found)
+    if as_json:
+        say_json({"root": str(found.root), "trusted": False, "was_trusted": was_trusted})
+    elif was_trusted:
+        say(f"No longer trusted: {one_line(str(found.root))}. Nothing of it runs until `burnish trust`.")
+    else:
+        say(f"Not trusted before either: {one_line(str(found.root))}")
+
+
+def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
+    """The whole report for a person."""
+    yield paint(_state(report), "bold", on=colour)
+    if report.trust.problem:
+        yield f"  {clean(report.trust.problem.what)}"
+    yield from body(report, room=room)
+    if report.difference:
+        yield "Changed since it was accepted:"
+        yield from (paint(f"  {clean(line)}", _tone(line), on=colour) for line in report.difference)
+    if not report.trust.is_trusted:
+        yield f"Accept it with: {report.trust.command()}"
+
+
+def body(report: TrustReport, *, room: int) -> Iterator[str]:
+    """What it would run and read."""
+    groups = (
+        ("Programs and agents that it names:", report.programs),
+        ("Environment variables that its programs are given:", report.environment),
+        ("Paths outside of the repository:", report.outside),
+    )
+    for title, things in groups:
+        if things:
+            yield title
+            yield from _rows(things, room)
+    files = [path for path in report.trust.content.files if path not in report.trust.content.links]
+    if files:
+        yield "Prompts, context and templates of its own:"
+        yield from (f"  {one_line(path)}" for path in sorted(files))
+    if report.trust.content.ignored:
+        yield "Never used, because only your own config.yaml may set it:"
+        for one in report.trust.content.ignored:
+            yield f"  {one_line(one.key)}  ({one_line(one.place)}): {one.reason}"
+    if not any(things for _, things in groups) and not files:
+        yield "It names no program, no environment variable and no path outside of itself."
+
+
+def _rows(things: Sequence[NamedThing], room: int) -> Iterator[str]:
+    keys = min(max(width(one_line(one.key)) for one in things), max(12, room // 3))
+    for one in things:
+        place = one_line(one.place)
+        words = cut(one_line(one.words), max(16, room - keys - width(place) - 8))
+        yield f"  {pad(cut(one_line(one.key), keys), keys)}  {words}  ({place})"
+
+
+def _state(report: TrustReport) -> str:
+    trust, root = report.trust, one_line(str(report.trust.found.root))
+    if trust.acceptance and trust.is_trusted:
+        by = trust.acceptance.by.removeprefix("user:")
+        return f"{root} is trusted, by {by} on {trust.acceptance.at[:10]} ({trust.acceptance.how})."
+    return f"{root} has changed since it was trusted." if trust.accepted else f"{root} is not trusted."
+
+
+def _tone(line: str) -> str:
+    return "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+
+
+def offer(error: Untrusted) -> bool:
+    """Ask the person at the terminal whether to trust the checkout; False where none is there, or for a no."""
+    from burnish.cli.gate import can_ask
+    from burnish.git.project import discover
+    from burnish.wiring import trust as trusting
+    from burnish.wiring.reader import refuse_inside_phase
+    from burnish.wiring.trust_report import report_of
+
+    if not can_ask():
+        return False
+    refuse_inside_phase()
+    found = discover(Path(error.root))
+    report = report_of(trusting.examine(found))
+    colour, room = coloured(sys.stderr), columns(sys.stderr)
+    tell(paint(_state(report), "bold", on=colour))
+    shown = [*_news(report, colour), *body(report, room=room)]
+    for line in shown[:MOST_LINES]:
+        tell(line)
+    rest = len(shown) - MOST_LINES
+    if rest > 0:
+        tell(f"  … and {rest} more lines: answer s")
+    if not _answer(report, shown[MOST_LINES:]):
+        return False
+    accepted = trusting.grant(found, how=trusting.BY_ANSWER)
+    if accepted.content.digest != report.trust.content.digest:
+        trusting.revoke(found)
+        tell("It was changed while you were reading, so it is not trusted. Look again.")
+        return False
+    return True
+
+
+def _news(report: TrustReport, colour: bool) -> list[str]:
+    return [paint(f"  {clean(line)}", _tone(line), on=colour) for line in report.difference]
+
+
+def _answer(report: TrustReport, rest: Sequence[str]) -> bool:
+    while True:
+        sys.stderr.write("Trust it, so that its tests and what it names may run? [y/N/s(how)] ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip().lower()
+        if answer in ("s", "show"):
+            for line in rest or list(body(report, room=columns(sys.stderr))):
+                tell(line)
+            continue
+        if answer in ("", "n", "no"):
+            return False
+        if answer in ("y", "yes"):
+            return True
+        tell("Please answer y, n or s.")

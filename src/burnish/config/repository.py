@@ -1,0 +1,158 @@
+"""What a repository brings that steers burnish: its settings, and its own prompts, context and templates.
+
+Everything here only reads files inside the repository: a link that leads out of it is named, never followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from burnish.config.reserved import IgnoredKey, without_reserved
+from burnish.config.sources import Layer, pyproject_layer, yaml_layer
+from burnish.errors import BadInput
+
+FOLDERS = (".burnish/prompts", ".burnish/context", ".burnish/templates")
+# A person is to look through this; more than that nobody reads.
+MOST_FILES, DEEPEST = 2_000, 12
+LARGEST_TEXT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryContent:
+    """What a person accepts when they trust a checkout."""
+
+    # None: the repository has no settings
+    layer: Layer | None = None
+    ignored: tuple[IgnoredKey, ...] = ()
+    # path → SHA-256 of the content, or what a link says
+    files: Mapping[str, str] = field(default_factory=dict)
+    # path → text, of those that are text and not huge
+    texts: Mapping[str, str] = field(default_factory=dict)
+    # path → where it leads, of links that leave the repository
+    links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What is in force of the repository's settings once it is trusted."""
+        return self.layer.data if self.layer else {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.settings and not self.files
+
+    @property
+    def digest(self) -> str:
+        """The same for the same effective content, whatever file it is in and however that is written."""
+        plain = json.dumps([self.settings, dict(self.files)], sort_keys=True, default=str, ensure_ascii=True)
+        return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def is_inside(root: Path, path: Path) -> bool:
+    """Does the path, with every link in it resolved, lie in the checkout?"""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        return False
+
+
+def read_inside(root: Path, path: Path, *, longest: int) -> bytes | None:
+    """The first bytes of a regular file that lies in the checkout; None for anything else."""
+    if not is_inside(root, path):
+        return None
+    try:
+        # O_NONBLOCK: opening a pipe must not wait for a writer
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return file.read(longest) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
+    """The settings in the repository, without what only a user may set."""
+    if os.path.lexists(root / "burnish.yml"):
+        raise BadInput("burnish.yml is not read.", hint="Rename it to burnish.yaml.")
+    own = root / "burnish.yaml"
+    if not is_inside(root, own):
+        raise BadInput(
+            f"burnish.yaml is a link that leads out of the repository, to {_target(own)}.",
+            hint="Put a copy in its place, or write the settings in your config.yaml under `projects`.",
+        )
+    layer = yaml_layer(own, "burnish.yaml") if _is_readable(own) else None
+    table = root / "pyproject.toml"
+    in_table = pyproject_layer(table) if is_inside(root, table) and _is_readable(table) else None
+    if layer and in_table:
+        raise BadInput(
+            "Settings stand in burnish.yaml and in [tool.burnish] of pyproject.toml.",
+            hint="Keep one of the two.",
+        )
+    found = layer or in_table
+    return without_reserved(found) if found else (None, ())
+
+
+def repository_content(root: Path) -> RepositoryContent:
+    """All that a person is asked about."""
+    layer, ignored = repository_layer(root)
+    walk = _Walk(root)
+    for name in FOLDERS:
+        walk.visit(root / name, name)
+    return RepositoryContent(layer, ignored, walk.files, walk.texts, walk.links)
+
+
+def _is_readable(path: Path) -> bool:
+    """Not a pipe or a device, which would keep the reader waiting."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return os.path.lexists(path)  # reading it says what is wrong
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _target(path: Path) -> str:
+    try:
+        return str(path.readlink() if path.is_symlink() else path.resolve())
+    except (OSError, RuntimeError):
+        return str(path)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Collects the files below some folders."""
+
+    root: Path
+    files: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+
+    def visit(self, path: Path, name: str, depth: int = 0) -> None:
+        if not os.path.lexists(path):
+            return
+        if depth > DEEPEST or len(self.files) >= MOST_FILES:
+            raise BadInput(
+                f"{name} is too deep, or one of more than {MOST_FILES} files in .burnish.",
+                hint="Keep prompts, context and templates few.",
+            )
+        if not is_inside(self.root, path):
+            self.links[name] = _target(path)
+            self.files[name] = f"link to {_target(path)}"
+        elif path.is_dir():
+            for child in sorted(path.iterdir()):
+                self.visit(child, f"{name}/{child.name}", depth + 1)
+        else:
+            self._add(path, name)
+
+    def _add(self, path: Path, name: str) -> None:
+        data = read_inside(self.root, path, longest=50_000_000)
+        if data is None:
+            self.files[name] = "cannot be read"
+            return
+        self.files[name] = hashlib.sha256(data).hexdigest()
+        if len(data) <= LARGEST_TEXT and b"\0" not in data:
+            self.texts[name] = data.decode("utf-8", "replace")
