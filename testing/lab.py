@@ -19,6 +19,7 @@ from unittest import mock
 import psutil
 
 from burnish.cli.main import main
+from burnish.config.loading import user_folder
 from testing.userrepo import UserRepo
 
 # What every agent of the laboratory does before and after its own text: it signs in and out.
@@ -96,7 +97,12 @@ class Lab:
         home.mkdir(parents=True, exist_ok=True)
         # nobody who runs the tests wants to be told of it by the desktop
         env = {"HOME": str(home), "BURNISH_HOME": str(home / "burnish"), "BURNISH__NOTIFY__DESKTOP": "false"}
-        if not confined:
+        if confined:
+            # agents keep their log in the laboratory, and it may lie below /tmp, which they have for themselves
+            folder = user_folder(os.environ | env)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "config.yaml").write_text(f"sandbox: {{write: ['{root}']}}\n")
+        else:
             env["BURNISH__SANDBOX__MODE"] = "off"
         lab = cls(root, UserRepo.make(root / "repo"), env, extra)
         lab.agent("robot", author)

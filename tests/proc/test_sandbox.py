@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from burnish.proc.mounts import Mount, covering, mount_options
 from burnish.proc.run import Command, Stop, run
-from burnish.proc.sandbox import Sandbox, confine
+from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
 
 
@@ -48,9 +49,12 @@ def test_the_home_is_masked_but_for_the_login(sandbox: Sandbox) -> None:
 
 
 def test_only_the_place_of_work_can_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
-    said = inside(sandbox, f"touch ~/project/new ~/burnish/db ~/burnish/new; touch here {tmp_path}/elsewhere")
-    assert said.count("Read-only file system") == 3
-    assert (sandbox.burnish_home / "work" / "here").exists() and (tmp_path / "elsewhere").exists()
+    (tmp_path / "elsewhere").mkdir()
+    open_to_write = replace(sandbox, write=(tmp_path / "elsewhere",))
+    places = "~/project/new ~/burnish/db ~/burnish/new /etc/new /usr/new /srv/new"
+    printed = inside(open_to_write, f"touch {places}; touch here {tmp_path}/elsewhere/new")
+    assert printed.count("Read-only file system") == 6
+    assert (sandbox.burnish_home / "work" / "here").exists() and (tmp_path / "elsewhere" / "new").exists()
     assert inside(sandbox, "cat ~/project/app.py") == "x = 1\n"
 
 
@@ -83,19 +87,18 @@ def test_a_burnish_home_outside_of_the_home_is_masked_but_for_programs_in_it(san
     assert done.stdout.split() == ["venv", "work"]
 
 
-def test_bystanders_are_read_only_where_they_are_seen_and_not_shown_where_they_are_not(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_other_projects_stay_read_only_below_a_folder_that_may_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
     apart, private = tmp_path / "apart", sandbox.home / "private"
     inner = sandbox.home / ".login" / "worktree"
     for place in (apart, private, inner):
         place.mkdir()
         (place / "burnish.yaml").write_text("mine\n")
-    box = replace(sandbox, untouched=(apart, private, inner, tmp_path / "gone", Path("/"), sandbox.home))
-    said = inside(
+    others = (apart, private, inner, tmp_path / "gone", Path("/"), sandbox.home)
+    box = replace(sandbox, untouched=others, write=(tmp_path,))
+    printed = inside(
         box, f"for p in {apart} {inner}; do echo x > $p/burnish.yaml; done; ls -A ~; touch {tmp_path}/elsewhere"
     )
-    assert said.count("Read-only file system") == 2 and "private" not in said
+    assert printed.count("Read-only file system") == 2 and "private" not in printed
     assert (tmp_path / "elsewhere").exists() and (apart / "burnish.yaml").read_text() == "mine\n"
 
 
@@ -160,16 +163,19 @@ time.sleep(60)
     assert [p.pid for p in psutil.process_iter(["cmdline"]) if str(work) in " ".join(p.info["cmdline"] or ())] == []
 
 
-def test_what_lies_deeper_is_mounted_later() -> None:
+def test_a_folder_is_mounted_before_what_is_in_it_and_the_later_of_two_counts() -> None:
     home = Path("/h")
-    argv = confine(
-        ("true",),
-        writable=[home / "b" / "w"],
-        readable=[],
-        home=home,
-        checkout=Path("/h/c"),
-        burnish_home=home / "b",
-        network=False,
+    mounts = [
+        Mount(home / "b" / "w", "write"),
+        Mount(home / "b", "empty", sealed=True),
+        Mount(home, "read"),
+        Mount(home / "c", "read", source=Path("/elsewhere")),
+        Mount(home, "empty", permissions="0700"),
+    ]
+    options = " ".join(mount_options(mounts))
+    assert options == (
+        "--perms 0700 --tmpfs /h --perms 0755 --tmpfs /h/b --ro-bind-try /elsewhere /h/c --bind /h/b/w /h/b/w"
+        " --remount-ro /h/b"
     )
-    order = [argv.index(place) for place in ("/h", "/h/b", "/h/c", "/h/b/w")]
-    assert order == sorted(order) and "--unshare-net" in argv and argv[-2:] == ("--", "true")
+    assert [covering(mounts, home / name) for name in ("b/w/x", "b/x", "x")] == [mounts[0], mounts[1], mounts[4]]
+    assert covering(mounts, Path("/etc")) is None

@@ -196,6 +196,12 @@ class Isolation(v.Section):
 class Sandbox(v.Section):
     mode: v.SandboxMode = Field(default="auto", description="bubblewrap; `require` refuses rather than do without")
     network: v.Flag = Field(default=True, description="may what runs inside reach the network?")
+    read: tuple[v.AbsolutePath, ...] = Field(
+        default=(), description="more files, folders or sockets to show, e.g. `[~/.cache/ms-playwright]`"
+    )
+    write: tuple[v.AbsolutePath, ...] = Field(
+        default=(), description="more files, folders or devices that may be written, e.g. `[/dev/kvm]`"
+    )
 
 
 class Workspace(v.Section):

@@ -106,6 +106,20 @@ def _projects(value: Any) -> Any:
 
 
 Projects = Annotated[dict[Text, dict[str, Any]], BeforeValidator(_projects)]
+
+
+def _absolute_path(value: Any) -> Any:
+    """A path that is the same in every directory. `/` would open everything."""
+    if not isinstance(value, str) or not value.startswith(("/", "~/")):
+        raise ValueError("a path is absolute or begins with ~/")
+    if not value.strip("/"):
+        raise ValueError("/ would open the whole system; list single folders")
+    if "\0" in value or ".." in value.split("/"):
+        raise ValueError("a path has no `..` in it")
+    return value
+
+
+AbsolutePath = Annotated[StrictStr, BeforeValidator(_absolute_path)]
 Database = Annotated[StrictStr | None, BeforeValidator(_database)]
 Command = Annotated[StrictStr | tuple[StrictStr, ...], BeforeValidator(_command)]
 Guard = Annotated[Literal["error", "warning", "off"], BeforeValidator(_off)]

@@ -1,4 +1,8 @@
-"""Are we being called by something that burnish itself has started? An agent may not decide."""
+"""Is burnish being called by something that burnish itself has started? An agent may not decide.
+
+This gives a clear refusal. The wall behind it is that a sandbox hides the burnish home and that the server wants its
+token: an agent that covers the markers, in a user namespace of its own, still finds no database.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,22 @@ import os
 import sys
 from pathlib import Path
 
+from burnish.proc.private_places import MARKERS
+
 _SHIM = ("burnish", "proc", "shim.py")
 
 
 def inside_phase() -> bool:
-    """BURNISH_TASK is set, or a shim stands among our ancestors (it adopts those who fork away)."""
-    return "BURNISH_TASK" in os.environ or any(_is_shim(words) for words in _ancestors())
+    """In a sandbox there is a marker; without one, BURNISH_TASK or a shim among the ancestors (it adopts orphans)."""
+    if "BURNISH_TASK" in os.environ or any(map(os.path.lexists, MARKERS)):
+        return True
+    return any(_is_ours(words) for words in _ancestors())
 
 
-def _is_shim(words: list[str]) -> bool:
+def _is_ours(words: list[str]) -> bool:
+    """A shim, or the first process of a sandbox, whose command line names the markers."""
     # Of any installation of burnish: the one that an agent calls need not be the one that called it.
-    return any(Path(word).parts[-3:] == _SHIM for word in words)
+    return any(Path(word).parts[-3:] == _SHIM or Path(word) in MARKERS for word in words)
 
 
 def _ancestors() -> list[list[str]]:

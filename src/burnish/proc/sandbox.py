@@ -1,95 +1,25 @@
-"""Bubblewrap around agents and checks: the home directory and burnish's own are masked, the user's checkout can only be
-read. Processes stay in the system's own numbering: the shim must find them, and they must find the shim.
-"""
+"""Bubblewrap around agents and checks: own processes, own temporary files, and nothing to write but what is listed."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from burnish.errors import BurnishError
-from burnish.proc.capture import capture
+from burnish.proc.mounts import Mount, covering, masked_links, mount_options
+from burnish.proc.private_places import marker_mounts, masked_sockets, needed_of_system, private_folders
+from burnish.proc.sandbox_support import NAMESPACES, SYSTEM, available
 from burnish.proc.toolchains import programs_below
 
-# Who starts burnish as root keeps root's rights over files, but may not undo mounts or look into other processes.
-_DROPPED = ("CAP_SYS_ADMIN", "CAP_SYS_PTRACE")
+__all__ = ["Sandbox", "available"]
+
+# What root keeps inside: that of a container, without devices, raw sockets and chroot. SETFCAP is needed to map
+# user 0 in a nested user namespace (Linux 5.12), which codex's own sandbox does.
+_ROOT_KEEPS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETUID")
 # Settings that make a program run something the next time a person starts it, in its own login folder.
 _STARTS_THINGS = ("settings.json", "config.toml", "hooks.json", "hooks")
-_TRY = ("--dev-bind", "/", "/", "--tmpfs", "/tmp", "--die-with-parent")
-
-
-def available(*, network: bool = True) -> str | None:
-    """Why programs cannot be confined here; None if they can."""
-    if not sys.platform.startswith("linux"):
-        return "there is no bubblewrap on this system"
-    program = shutil.which("bwrap")
-    if program is None:
-        return "bubblewrap is not installed"
-    return _tried(program, Path(program).stat().st_mtime_ns, network)
-
-
-@lru_cache
-def _tried(program: str, _installed: int, network: bool) -> str | None:
-    """It may be there and yet be forbidden to make namespaces: only a trial tells."""
-    alone = () if network else ("--unshare-net",)
-    try:
-        done = capture([program, *_TRY, *alone, "--", "true"], cwd=Path("/"), env={"PATH": os.defpath}, timeout=10)
-    except BurnishError as trouble:
-        return trouble.what.rstrip(".")
-    said = (done.stderr.decode(errors="replace").strip().splitlines() or ["it failed"])[-1]
-    return None if done.exit_code == 0 else f"bubblewrap may not run ({said[:200]})"
-
-
-def confine(
-    argv: Sequence[str],
-    *,
-    writable: Sequence[Path],
-    readable: Sequence[Path],
-    home: Path,
-    checkout: Path,
-    burnish_home: Path,
-    network: bool,
-    login: Sequence[Path] = (),
-    untouched: Sequence[Path] = (),
-    program: str = "bwrap",
-) -> tuple[str, ...]:
-    """The same command inside bubblewrap. What is not named stays as it is; later mounts cover earlier ones."""
-    masked = [mask for mask in (home, burnish_home) if mask != Path("/")]
-    seen = [place for place in untouched if _is_seen(place, masked, login)]
-    mounts: dict[Path, tuple[str, ...]] = {place: _only_read(place) for place in seen}
-    # of burnish's own, only what is named below: neither other tasks nor the book of decisions
-    mounts[burnish_home] = ("--tmpfs", str(burnish_home))
-    mounts |= {place: _only_read(place) for place in (checkout, *readable)}
-    if home in masked:
-        mounts[home] = ("--tmpfs", str(home))
-    for place in login:
-        mounts[place] = ("--bind-try", str(place), str(place))
-    for place in writable:
-        mounts[place] = ("--bind", str(place), str(place))
-    # a folder before what lies in it
-    ordered = [word for place in sorted(mounts, key=lambda p: len(p.parts)) for word in mounts[place]]
-    caps = [word for name in _DROPPED for word in ("--cap-drop", name)]
-    alone = () if network else ("--unshare-net",)
-    # when all that lies in it is mounted: a program is to hear that it may not write there
-    shut = () if home.is_relative_to(burnish_home) else ("--remount-ro", str(burnish_home))
-    return (program, "--dev-bind", "/", "/", *ordered, *shut, *caps, *alone, "--die-with-parent", "--", *argv)
-
-
-def _only_read(place: Path) -> tuple[str, ...]:
-    return ("--ro-bind-try", str(place), str(place))
-
-
-def _is_seen(place: Path, masked: Sequence[Path], login: Sequence[Path]) -> bool:
-    """What a mask hides must not be shown in order to protect it; nor may `/` and the like be shut altogether."""
-    hidden = any(place.is_relative_to(mask) for mask in masked)
-    shown = any(place.is_relative_to(own) and place != own for own in login)
-    return (shown or not hidden) and not Path(tempfile.gettempdir()).resolve().is_relative_to(place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +32,11 @@ class Sandbox:
     network: bool = True
     # read-only, wherever it lies: e.g. the git folder of a checkout that is a linked work tree
     readable: tuple[Path, ...] = ()
-    # read-only where it would be seen anyway: other work trees, other projects
+    # other work trees and projects: read-only even below a place that `write` lists
     untouched: tuple[Path, ...] = ()
+    # `sandbox.read` and `sandbox.write` of the user's settings
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
 
     def around(
         self,
@@ -113,33 +46,94 @@ class Sandbox:
         writable: Sequence[Path],
         readable: Sequence[Path] = (),
         login: Sequence[Path] = (),
+        mounts: Sequence[Mount] = (),
     ) -> tuple[str, ...]:
-        """`argv` confined. A program that is not there is left as it is: the error should name it, not bubblewrap."""
-        wrapper, found = shutil.which("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
-        if not wrapper or not found:
+        """`argv` inside bubblewrap. `mounts` come last: they replace what would be at the same target.
+
+        The argv of a program that is not found is returned unchanged: the error should name it, not bubblewrap.
+        """
+        wrapper, program = shutil.which("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
+        if not wrapper or not program:
             return tuple(argv)
-        home = self.home.resolve()
-        own = [_below(self.home, home, place) for place in login if place.exists()]
+        words = (program, *argv[1:])
+        shown = self._mounts(words, env=env, writable=writable, readable=readable, login=login)
+        options = mount_options((*shown, *mounts))
+        network = () if self.network else ("--unshare-net",)
+        return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
+
+    def _mounts(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        writable: Sequence[Path],
+        readable: Sequence[Path],
+        login: Sequence[Path],
+    ) -> list[Mount]:
+        """Every mount, the more important one last."""
+        masks = self._masks(env)
+        covered = {mask.target for mask in masks}
+        programs = programs_below(self.home.resolve(), covered, argv=argv, path=env.get("PATH", ""))
+        mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in programs.places)]
+        mounts += _binds("read", (self.checkout, *self.readable, *readable))
+        # a checkout that is the home directory itself does not open it
+        mounts += [mask for mask in masks if mask.target == self.home.resolve()]
+        mounts += self._login(login)
+        mounts += self._listed()
+        mounts += _binds("write", writable)
+        mounts += self._kept_from_writing(mounts, writable)
+        named = (self.home, self.burnish_home, self.checkout, *self.readable, *self.read, *self.write)
+        mounts += masked_links((*named, *programs.names, *readable, *writable, Path(env.get("TMPDIR") or "/")), mounts)
+        mounts += masked_sockets(mounts, [mount.target for mount in self._listed()])
+        return [*mounts, *marker_mounts(mounts)]
+
+    def _masks(self, env: Mapping[str, str]) -> list[Mount]:
+        """The empty folders: shared ones, the home directory, and burnish's own home."""
+        home, ours = self.home.resolve(), self.burnish_home.resolve()
+        masks = private_folders(env)
+        if home != Path("/") and (home.is_dir() or covering(masks, home)):
+            masks.append(Mount(home, "empty", permissions="0700"))
+        # of burnish's home only what is bound below it: neither other tasks nor the database
+        if ours.is_dir() or covering(masks, ours):
+            masks.append(Mount(ours, "empty", sealed=not home.is_relative_to(ours)))
+        return masks
+
+    def _login(self, login: Sequence[Path]) -> list[Mount]:
+        own = [_real_below(self.home, place) for place in login if place.exists()]
         held = [place / name for place in own for name in _STARTS_THINGS if (place / name).exists()]
-        ours = self.burnish_home.resolve()
-        masked = (home,) if ours.is_relative_to(home) else (home, ours)
-        words, path = (found, *argv[1:]), env.get("PATH", "")
-        places = [place for mask in masked for place in programs_below(mask, argv=words, path=path)]
-        named = [place.resolve() for place in (*self.readable, *readable)]
-        return confine(
-            argv,
-            writable=[place.resolve() for place in writable],
-            readable=(*places, *named, *held),
-            home=home,
-            checkout=self.checkout.resolve(),
-            burnish_home=ours,
-            network=self.network,
-            login=own,
-            untouched=[place.resolve() for place in self.untouched],
-            program=wrapper,
-        )
+        return [*(Mount(place, "write") for place in own), *(Mount(place, "read") for place in held)]
+
+    def _listed(self) -> list[Mount]:
+        """What the user's settings list; a device file keeps being one."""
+        found = []
+        for mode, places in (("read", self.read), ("write", self.write)):
+            for place in (place.resolve() for place in places if place.exists()):
+                is_device = place.is_relative_to("/dev")
+                found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
+        return found
+
+    def _kept_from_writing(self, mounts: Sequence[Mount], writable: Sequence[Path]) -> list[Mount]:
+        """Other work trees and projects, where a wider mount would let them be written."""
+        own = {place.resolve() for place in writable}
+        found = []
+        for place in (place.resolve() for place in self.untouched if place.exists()):
+            mount = covering(mounts, place)
+            if mount and mount.mode == "write" and mount.target not in own and mount.target != place:
+                found.append(Mount(place, "read"))
+        return found
 
 
-def _below(home: Path, real: Path, place: Path) -> Path:
+def _binds(mode: str, places: Sequence[Path]) -> list[Mount]:
+    return [Mount(place.resolve(), "write" if mode == "write" else "read") for place in places]
+
+
+def _capabilities() -> tuple[str, ...]:
+    """A normal user has none inside. Root's are those of `_ROOT_KEEPS`."""
+    if os.geteuid() != 0:
+        return ()
+    return ("--cap-drop", "ALL", *(word for name in _ROOT_KEEPS for word in ("--cap-add", f"CAP_{name}")))
+
+
+def _real_below(home: Path, place: Path) -> Path:
     """The same place, with the home's real name; links below the home keep theirs."""
-    return real / place.relative_to(home) if place.is_relative_to(home) else place
+    return home.resolve() / place.relative_to(home) if place.is_relative_to(home) else place

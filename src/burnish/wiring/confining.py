@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
-from burnish.errors import PhaseFailed
+from burnish.errors import BadInput, PhaseFailed
 from burnish.git.places import checkouts
 from burnish.proc.sandbox import Sandbox, available
 from burnish.store import Store
@@ -73,8 +73,29 @@ def confinement(
     why = available(network=network)
     if why:
         return Confinement(None, why, required=mode == "require")
-    box = Sandbox(Path.home(), checkout, burnish_home, network=network, readable=readable, untouched=untouched)
+    box = Sandbox(
+        Path.home(),
+        checkout,
+        burnish_home,
+        network=network,
+        readable=readable,
+        untouched=untouched,
+        read=_listed(config.sandbox.read, burnish_home, "read"),
+        write=_listed(config.sandbox.write, burnish_home, "write"),
+    )
     return Confinement(box)
+
+
+def _listed(paths: Iterable[str], burnish_home: Path, key: str) -> tuple[Path, ...]:
+    """Paths of the settings. The burnish home stays hidden, whatever they list."""
+    places = tuple(Path(path).expanduser() for path in paths)
+    for place in places:
+        if place.resolve().is_relative_to(burnish_home.resolve()):
+            raise BadInput(
+                f"sandbox.{key} lists {place}, which is part of the burnish home.",
+                hint=f"Take it out of sandbox.{key}: the decisions of people are recorded there.",
+            )
+    return places
 
 
 def confinement_of(app: App) -> Confinement:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.git.base import git_version
-from burnish.proc.sandbox import available
+from burnish.proc.sandbox_support import sandbox_obstacle
 from burnish.store import Store
 from burnish.wiring.roster import on_this_machine
 from burnish.wiring.signs import Group, Sign
@@ -84,20 +84,15 @@ def sandbox_signs() -> Iterator[Sign]:
     """What keeps an agent from going where it should not, and from staying after its end."""
     rights = "agents and checks run with all your rights"
     if platform.system() != "Linux":
-        yield MACHINE.weak("sandbox", f"no bubblewrap on this system: {rights}", "Run burnish in a container or a VM.")
+        remedy = "Run burnish in a Linux container or virtual machine."
+        yield MACHINE.weak("sandbox", f"there is no bubblewrap on this system: {rights}", remedy)
         gone = "a program that detaches itself may outlive its agent"
         yield MACHINE.weak("processes", f"no subreaper on this system: {gone}", "Look for it with `ps` if you must.")
         return
-    why = available()
-    if why and not shutil.which("bwrap"):
-        yield MACHINE.weak("sandbox", f"no bubblewrap: {rights}", "Install bubblewrap (`bwrap`) with your packages.")
-    elif why:
-        remedy = "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)."
-        yield MACHINE.weak("sandbox", f"{why}: {rights}", remedy)
+    if obstacle := sandbox_obstacle():
+        yield MACHINE.weak("sandbox", f"{obstacle.cause}: {rights}", obstacle.cure)
     else:
-        yield MACHINE.ok(
-            "sandbox", "bubblewrap works: agents and checks see no home but their login, and write no checkout"
-        )
+        yield MACHINE.ok("sandbox", "bubblewrap works: agents and checks see no home and write only their workspace")
     if _has_subreaper():
         yield MACHINE.ok("processes", "whole process trees are ended, detached ones too")
     else:
