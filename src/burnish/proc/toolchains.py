@@ -1,6 +1,6 @@
 """Programs in places that a sandbox masks, such as the home directory: what must be seen for them to run."""
 # os.path answers False where Path raises: a folder on PATH that this user may not enter.
-# ruff: noqa: PTH113, PTH120
+# ruff: noqa: PTH113, PTH115, PTH116
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
     folders = [Path(word) for word in path.split(os.pathsep) if word.startswith("/")]
     places.update(_prefix(place / "any", mask) for folder in folders for place, mask in _masked_names(folder, masks))
     programs = [*_programs_of(argv), Path(__file__).parents[1], *map(Path, _OWN_PYTHON)]
-    programs += [*_interpreters(programs, path), *(link for folder in folders for link in _links(folder))]
+    programs += _interpreters(programs, path)
+    programs += [link for folder in folders for link in _links(folder, tuple(map(str, masks)))]
     places.update(_installed(programs, masks))
     names = [name for name in (*folders, *programs) if any(_masked_names(name, masks))]
     return MaskedPrograms(tuple(sorted(places - {*masks})), tuple(names))
@@ -117,18 +118,20 @@ def _masked_names(place: Path, masks: Collection[Path]) -> Iterator[tuple[Path, 
             yield name, max(above, key=lambda mask: len(mask.parts))
 
 
-def _links(folder: Path) -> tuple[Path, ...]:
+def _links(folder: Path, masks: tuple[str, ...]) -> tuple[Path, ...]:
     try:
-        return _links_of(folder, folder.stat().st_mtime_ns)
+        real = os.path.realpath(folder)
+        return _links_of(real, os.stat(real).st_mtime_ns, masks)
     except OSError:
         return ()  # a folder on PATH need not exist, nor be readable
 
 
 @lru_cache(maxsize=256)
-def _links_of(folder: Path, _changed: int) -> tuple[Path, ...]:
-    """Symbolic links out of a folder. /usr/bin has hundreds that stay in it."""
-    links = [Path(entry.path) for entry in os.scandir(folder) if entry.is_symlink()]
-    return tuple(link for link in links if os.path.dirname(os.path.realpath(link)) != str(folder))
+def _links_of(folder: str, _changed: int, masks: tuple[str, ...]) -> tuple[Path, ...]:
+    """Symbolic links out of a folder to masked places. /usr/bin has hundreds that stay in it: this must be quick."""
+    links = [entry.path for entry in os.scandir(folder) if entry.is_symlink() and "/" in os.readlink(entry.path)]
+    starts = tuple(f"{mask}/" for mask in masks)
+    return tuple(Path(link) for link in links if os.path.realpath(link).startswith(starts))
 
 
 def _installed(programs: Iterable[Path], masks: Collection[Path]) -> Iterator[Path]:
