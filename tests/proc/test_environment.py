@@ -46,7 +46,7 @@ def test_directories_that_may_not_be_searched_are_left_out() -> None:
             path = f"{closed}/bin:/usr/bin"
             try:
                 found = listed_environment({"PATH": path}, places=[closed])
-                return found["PATH"], programs_below(home, argv=(f"{closed}/bin/tool",), path=path)
+                return found["PATH"], programs_below(home, {home}, argv=(f"{closed}/bin/tool",), path=path).places
             finally:
                 closed.chmod(0o700)
 

@@ -63,7 +63,7 @@ def _links_to(place: Path) -> Iterator[tuple[Path, Path]]:
     """Each symbolic link on the way to a place, with what it points to."""
     here, parts = Path("/"), list(place.parts[1:])
     for _ in range(40):  # as many as Linux follows
-        while parts and not (here / parts[0]).is_symlink():
+        while parts and not os.path.islink(here / parts[0]):  # noqa: PTH114 - Path raises where it may not look
             here /= parts.pop(0)
         if not parts:
             return

@@ -1,6 +1,6 @@
 """Programs in places that a sandbox masks, such as the home directory: what must be seen for them to run."""
 # os.path answers False where Path raises: a folder on PATH that this user may not enter.
-# ruff: noqa: PTH113, PTH115, PTH116
+# ruff: noqa: PTH110, PTH113, PTH115, PTH116
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
     programs += [link for folder in folders for link in _links(folder, tuple(map(str, masks)))]
     places.update(_installed(programs, masks))
     names = [name for name in (*folders, *programs) if any(_masked_names(name, masks))]
-    return MaskedPrograms(tuple(sorted(places - {*masks})), tuple(names))
+    # bubblewrap does not start where it may not reach a source
+    reachable = [place for place in places - {*masks} if os.path.exists(place)]
+    return MaskedPrograms(tuple(sorted(reachable)), tuple(names))
 
 
 _OWN_PYTHON = (sys.executable, sys.prefix, sys.base_prefix)
@@ -100,7 +102,7 @@ def _first_line(script: Path) -> str:
 
 def _interpreters(programs: Iterable[Path], path: str) -> Iterator[Path]:
     for program in programs:
-        words = _first_line(program).split() if program.is_file() else []
+        words = _first_line(program).split() if os.path.isfile(program) else []
         names = [word for word in words if not word.startswith("-")]
         if names and Path(names[0]).name == "env":
             names = [shutil.which(name, path=path) or "" for name in names[1:2]]
