@@ -33,7 +33,7 @@ EXPECTED = {
 def lab_for(tmp_path: Path, *, reads_files: bool) -> Lab:
     lab = Lab.make(tmp_path, judge=LENIENT)
     settings = lab.settings("").replace(f"{lab.root}/judge.py']", f"{lab.root}/judge.py'], reads_files: {reads_files}")
-    lab.repo.commit({"burnish.yaml": settings.replace("True", "true").replace("False", "false")}, "settings")
+    lab.commit_settings(settings.replace("True", "true").replace("False", "false"))
     return lab
 
 
