@@ -23,6 +23,18 @@ def no_child_left() -> Iterator[None]:
         yield
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have counted (`record_property`), under `make torture`: the table of promises."""
+    if not os.environ.get("BURNISH_TORTURE"):
+        return
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
+    counted = [f"{name}: {value}" for report in reports for name, value in report.user_properties]
+    if counted:
+        terminalreporter.section("counted")
+        for line in counted:
+            terminalreporter.write_line(line)
+
+
 @pytest.fixture(autouse=True)
 def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Own HOME and BURNISH_HOME; nothing of the person's git or agent settings."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,11 @@ def test_each_part_says_what_lives_in_it(package: Path) -> None:
         assert "core/" in (ROOT / "docs" / "architecture.md").read_text()
     else:
         assert (package / "README.md").read_text().startswith("# ")
+
+
+def test_settings_of_a_checkout_are_loaded_only_where_trust_is_decided() -> None:
+    """`config.load(root)` takes what a repository says; whoever acts on it goes through `wiring.trust`."""
+    called = re.compile(r"\b(?:settings|config)\.load\((?!None\))")
+    files = [path for path in (ROOT / "src" / "burnish").rglob("*.py") if called.search(path.read_text("utf-8"))]
+    # init compares what is written with what it would write, and runs nothing
+    assert {path.name for path in files} == {"trust.py", "initiate.py"}
