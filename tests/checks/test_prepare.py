@@ -8,7 +8,7 @@ from burnish.checks.prepare import prepare
 from burnish.core.policy import CheckSpec
 
 HERE = Path("/out/it is/report")
-OPTIONS = "'--junitxml=/out/it is/report/burnish-junit.xml' -o junit_family=xunit1"
+OPTIONS = "'--junitxml=/out/it is/report/burnish-junit.xml' -o junit_family=xunit1 --continue-on-collection-errors"
 ENV = {"PATH": "/nowhere"}
 
 
@@ -20,6 +20,9 @@ ENV = {"PATH": "/nowhere"}
         ("X=1 .venv/bin/pytest -- a", f"X=1 .venv/bin/pytest {OPTIONS} -- a"),
         ("python3.12 -m pytest -k 'a;b'", f"python3.12 -m pytest {OPTIONS} -k 'a;b'"),
         ("python -B -m pytest", f"python -B -m pytest {OPTIONS}"),
+        ("cd a && pytest", f"cd a && pytest {OPTIONS}"),
+        ("uv run --no-sync pytest", f"uv run --no-sync pytest {OPTIONS}"),
+        ("poetry run python -m pytest a", f"poetry run python -m pytest {OPTIONS} a"),
         ("pytest && echo pytest", f"pytest {OPTIONS} && echo pytest"),
     ],
 )
@@ -33,10 +36,8 @@ def test_a_pytest_in_a_shell_is_told_to_write_a_report(command: str, becomes: st
     "command",
     [
         "make test",
-        "cd a && pytest",
         "pytest-3 -q",
         "echo pytest",
-        "uv run pytest",
         "X=$(date) pytest",
         "(pytest)",
     ],
@@ -49,7 +50,13 @@ def test_any_other_command_stays_as_it_is(command: str) -> None:
 
 def test_a_list_gets_its_options_as_words() -> None:
     ready = prepare(CheckSpec("test", ("/v/bin/python3", "-m", "pytest", "-q")), report_dir=HERE, env=ENV)
-    assert ready.argv[3:] == (f"--junitxml={HERE}/burnish-junit.xml", "-o", "junit_family=xunit1", "-q")
+    assert ready.argv[3:] == (
+        f"--junitxml={HERE}/burnish-junit.xml",
+        "-o",
+        "junit_family=xunit1",
+        "--continue-on-collection-errors",
+        "-q",
+    )
 
 
 def test_a_person_who_asked_for_a_report_gets_that_one() -> None:

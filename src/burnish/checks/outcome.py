@@ -7,13 +7,12 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.checks.junit import read_junit
+from burnish.checks.line_pattern import read_pattern
 from burnish.checks.lines import read_lines
 from burnish.checks.placement import Placement
 from burnish.checks.prepare import Prepared
 from burnish.checks.reading import Reading, read_report, shortened
-from burnish.checks.sarif import read_sarif
-from burnish.checks.tap import read_tap
+from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileMarks, read_new_reports, read_printed
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec
@@ -24,6 +23,9 @@ TAIL = 4000
 # Lint output is parsed from this much of it.
 READ = 4 * 1024 * 1024
 NO_TESTS = 5  # pytest's exit code for "nothing collected"
+# exit codes of pytest that say nothing about the tests
+PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
+_PYTEST_STOPPED = re.compile(r"^!+ (?:stopping after \d|Interrupted)|^!+ _pytest\.outcomes\.Exit", re.M)
 
 
 def trouble(spec: CheckSpec, why: str) -> CheckReport:
@@ -31,8 +33,16 @@ def trouble(spec: CheckSpec, why: str) -> CheckReport:
     return CheckReport(spec.name, spec.words, CheckStatus.ERROR, blocking=spec.blocking, error=why)
 
 
-def report_of(spec: CheckSpec, prepared: Prepared, done: Done, *, place: Placement, report_dir: Path) -> CheckReport:
-    """What one check said."""
+def report_of(
+    spec: CheckSpec,
+    prepared: Prepared,
+    done: Done,
+    *,
+    place: Placement,
+    report_dir: Path,
+    before: FileMarks | None = None,
+) -> CheckReport:
+    """The result of one check. `before` are the report files that the tree had when it started."""
     base = CheckReport(
         name=spec.name,
         command=spec.words,
@@ -40,12 +50,12 @@ def report_of(spec: CheckSpec, prepared: Prepared, done: Done, *, place: Placeme
         exit_code=done.exit_code,
         seconds=done.seconds,
         blocking=spec.blocking,
-        tail=_tail(done),
+        tail=tail_of(done.stdout, done.stderr),
         output_path=str(done.stdout),
     )
     if why := _did_not_run(spec, prepared, done):
         return replace(base, error=why)
-    reading = _read(spec, prepared, done, place, report_dir)
+    reading = _read(spec, prepared, done, place, report_dir, before or {})
     if prepared.is_pytest and done.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
         return replace(base, status=CheckStatus.PASSED, counts=Counts(0, 0, 0, 0))
     if reading.error and prepared.promised and done.exit_code == 0:
@@ -56,10 +66,48 @@ def report_of(spec: CheckSpec, prepared: Prepared, done: Done, *, place: Placeme
         base,
         status=status,
         counts=reading.counts,
-        failures=reading.failures,
+        failures=tuple(replace(one, name=_without_root(one.name, place)) for one in reading.failures),
         remarks=reading.remarks,
-        error=_killed(done) or reading.error,
+        error=_crashed(prepared, done, reading) or _killed(done) or reading.error,
+        partial=_partial(prepared, done, reading),
     )
+
+
+def _crashed(prepared: Prepared, done: Done, reading: Reading) -> str:
+    """Why pytest ended before it ran any test: nothing is known about the tests."""
+    if reading.failures:
+        return ""
+    if prepared.known and prepared.is_pytest and done.exit_code in PYTEST_CRASHED:
+        return f"pytest could not run the tests ({PYTEST_CRASHED[done.exit_code]}): {_first_error(done)}"
+    return ""
+
+
+def _first_error(done: Done) -> str:
+    """The first line that names an error; else the last line."""
+    lines = [line.strip() for line in tail_of(done.stdout, done.stderr).splitlines() if line.strip()]
+    named = (line.removeprefix("E ").strip() for line in lines if re.search(r"\b\w*(?:Error|Exception)\b", line))
+    return (next(named, "") or (lines[-1] if lines else "it printed nothing"))[:300]
+
+
+def _partial(prepared: Prepared, done: Done, reading: Reading) -> str:
+    if not reading.failures:
+        return ""
+    if prepared.report_file in (None, "-") and _was_cut(done):
+        return "its output was longer than output_cap_mb allows"
+    stopped = prepared.is_pytest and _PYTEST_STOPPED.search(read_text(done.stdout, limit=4 * TAIL))
+    return reading.partial or prepared.may_hide or ("pytest stopped before it had run every test" if stopped else "")
+
+
+def _was_cut(done: Done) -> bool:
+    streams = ((done.stdout, done.stdout_bytes), (done.stderr, done.stderr_bytes))
+    return any(path.is_file() and path.stat().st_size < size for path, size in streams)
+
+
+def _without_root(name: str, place: Placement) -> str:
+    """The tree lies elsewhere at the base: its path must not be part of a test's name."""
+    for root in {str(place.files), str(place.files.resolve()), str(place.path)}:
+        name = name.replace(f"{root}/", "")
+    return name
 
 
 def _did_not_run(spec: CheckSpec, prepared: Prepared, done: Done) -> str:
@@ -68,7 +116,7 @@ def _did_not_run(spec: CheckSpec, prepared: Prepared, done: Done) -> str:
     if done.ended != "exit":
         return "It was stopped before its end."
     if isinstance(spec.command, str) and done.exit_code in (126, 127):
-        last = _tail(done).splitlines()[-1:]
+        last = tail_of(done.stdout, done.stderr).splitlines()[-1:]
         return f"The shell could not start it: {last[0] if last else f'exit code {done.exit_code}'}"
     if prepared.is_pytest and done.exit_code == 1:
         missing = re.search(r"No module named '?pytest'?\s*$", read_text(done.stderr, limit=TAIL))
@@ -92,12 +140,19 @@ def _status(done: Done, reading: Reading) -> CheckStatus:
     return CheckStatus.FAILED if done.exit_code != 0 or bad else CheckStatus.PASSED
 
 
-def _read(spec: CheckSpec, prepared: Prepared, done: Done, place: Placement, report_dir: Path) -> Reading:
+def _read(
+    spec: CheckSpec, prepared: Prepared, done: Done, place: Placement, report_dir: Path, before: FileMarks
+) -> Reading:
+    if spec.pattern:
+        return read_pattern(spec.pattern, (done.stdout, done.stderr))
     if prepared.report is None or prepared.report_file is None:
-        return _from_lines(spec, done, place)
-    data: bytes | str | None
+        return _from_tree(spec, prepared, place, before) or _from_text(spec, prepared, done, place)
+    if prepared.report == "go" and prepared.report_file == "-":
+        return read_printed(done.stdout, done.stderr, root=place.path, formats=("go-json",)) or Reading(
+            error="go test printed no results"
+        )
     if prepared.report_file == "-":
-        data = read_text(done.stdout, limit=READ).encode()
+        data = read_report(done.stdout.parent, done.stdout.name)
     else:
         data = read_report(report_dir, prepared.report_file)
     if isinstance(data, str):
@@ -105,12 +160,23 @@ def _read(spec: CheckSpec, prepared: Prepared, done: Done, place: Placement, rep
     if data is None:
         if prepared.promised:
             return Reading(error=f"no report was written to {prepared.report_file}: the results are unknown")
+        return _from_text(spec, prepared, done, place)
+    return FILE_FORMATS[prepared.report](data, place, f"check:{spec.name}")
+
+
+def _from_tree(spec: CheckSpec, prepared: Prepared, place: Placement, before: FileMarks) -> Reading | None:
+    """JUnit files that the build tool wrote during this run."""
+    reports = prepared.known.runner.tree_reports if prepared.known else None
+    return read_new_reports(place, spec.name, *reports, before=before) if reports else None
+
+
+def _from_text(spec: CheckSpec, prepared: Prepared, done: Done, place: Placement) -> Reading:
+    """Test results as they were printed, or problems with a place out of what a linter printed."""
+    if spec.name == "lint":
         return _from_lines(spec, done, place)
-    if prepared.report == "sarif":
-        return read_sarif(data, source=f"check:{spec.name}", root=place.files, seen_at=place.path)
-    if prepared.report == "tap":
-        return read_tap(data.decode("utf-8", "replace"))
-    return read_junit(data, root=place.files, seen_at=place.path)
+    formats = prepared.known.runner.text_formats if prepared.known else tuple(TEXT_FORMATS)
+    reading = read_printed(done.stdout, done.stderr, root=place.path, formats=formats)
+    return reading if reading else _from_lines(spec, done, place)
 
 
 def _from_lines(spec: CheckSpec, done: Done, place: Placement) -> Reading:
@@ -125,7 +191,7 @@ def _from_lines(spec: CheckSpec, done: Done, place: Placement) -> Reading:
     return Reading(remarks=remarks)
 
 
-def _tail(done: Done) -> str:
+def tail_of(stdout: Path, stderr: Path) -> str:
     """The end of both streams; what went to stderr stands last."""
-    parts = (shortened(read_text(path, limit=4 * TAIL), longest=TAIL) for path in (done.stdout, done.stderr))
+    parts = (shortened(read_text(path, limit=4 * TAIL), longest=TAIL) for path in (stdout, stderr))
     return "\n".join(part for part in parts if part)

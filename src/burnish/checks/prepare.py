@@ -1,4 +1,4 @@
-"""A check made ready to start: its words, its report, and what pytest is told besides."""
+"""A check made ready to start: its words, its report, and the options that make its runner report each case."""
 
 from __future__ import annotations
 
@@ -10,14 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.checks.command_line import Command, parse_command
+from burnish.checks.runners import JUNIT_FILE, PYTEST, KnownCommand, known_command
 from burnish.core.policy import CheckSpec
 
-JUNIT = "burnish-junit.xml"
 _PYTEST_WORDS = re.compile(
     r"\s*(?:[A-Za-z_]\w*=[\w./:@%+,-]*\s+)*"  # VARIABLE=value
     r"(?:[\w./+-]*/)?(?:py\.test|pytest|python[\d.]*\s+(?:-[A-Za-z]+\s+)*?-m\s+pytest)(?=\s|$)"
 )
-_OWN_REPORT = re.compile(r"--junit-?xml\b")
+# the user has chosen a report already: it is left alone, and what is printed is read
+_OWN_REPORT = {
+    "pytest": re.compile(r"--junit-?xml\b"),
+    "go test": re.compile(r"(?<!\S)--?(?:json|c|bench)\b"),
+    "jest": re.compile(r"--(?:json|outputFile|watch\w*)\b"),
+    "vitest": re.compile(r"--(?:outputFile|watch)\b|--reporter[= ]json\b"),
+    "node --test": re.compile(r"--test-reporter\b|--watch\b"),
+    "cargo test": re.compile(r"--no-fail-fast\b|--no-run\b"),
+    "cargo nextest": re.compile(r"--no-fail-fast\b"),
+    "Gradle": re.compile(r"--continue\b"),
+}
+MAY_RUN_MORE = "its command may run more than the tests that it names"
+STOPS_EARLY = "its command stops at the first failure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,33 +39,60 @@ class Prepared:
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    # junit, sarif, tap or None
+    # format of the report file, None: there is none
     report: str | None
     report_file: str | None
-    # the user said that there will be a report: without it the result is unknown
+    # the user configured the report: without it the result is unknown
     promised: bool
-    is_pytest: bool
+    known: KnownCommand | None = None
+    # starts with pytest, though the shell may do more afterwards
+    is_pytest: bool = False
+
+    @property
+    def may_hide(self) -> str:
+        """Why tests may fail that its results do not name, "" if there is no reason."""
+        if self.promised:
+            return ""
+        if self.known is None:
+            return MAY_RUN_MORE
+        return STOPS_EARLY if self.known.stops_early else ""
 
 
-def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str]) -> Prepared:
-    """Fill in `{report_dir}`, and have pytest write a JUnit report where nobody asked for another."""
+def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: Path | None = None) -> Prepared:
+    """Fill in `{report_dir}`, and have a known runner write a report where the user asked for none."""
     command = _filled(spec.command, report_dir)
-    is_pytest = _pytest_end(command) is not None
-    if spec.report:
-        file = spec.report_file or "-"
-        return Prepared(_argv(command, env), env, spec.report, _local(file, report_dir), True, is_pytest)
-    if spec.name == "lint" or _OWN_REPORT.search(spec.words):
-        return Prepared(_argv(command, env), env, None, None, False, is_pytest)
-    # xunit1 has the file and the line of each test
-    options = (f"--junitxml={report_dir / JUNIT}", "-o", "junit_family=xunit1")
+    known = known_command(command, root) if spec.name != "lint" else None
+    is_pytest = pytest_end(command) is not None or (known is not None and known.runner is PYTEST)
+    if spec.report or spec.pattern:
+        file = _local(spec.report_file or "-", report_dir) if spec.report else None
+        return Prepared(_argv(command, env), env, spec.report, file, True, known, is_pytest)
+    if spec.name == "lint" or (is_pytest and _OWN_REPORT["pytest"].search(spec.words)):
+        return Prepared(_argv(command, env), env, None, None, False, known, is_pytest)
+    if known:
+        return _with_report(spec, command, known, report_dir, env)
+    options = PYTEST.options(str(report_dir / JUNIT_FILE))
     if is_pytest:
-        return Prepared(_argv(_with_options(command, options), env), env, "junit", JUNIT, False, True)
-    # `make test` and the like: pytest, if there is one below, hears of it by this variable.
+        return Prepared(_argv(_with_options(command, options), env), env, "junit", JUNIT_FILE, False, None, True)
+    # `make test` and the like: pytest, if there is one below, gets the options by this variable.
     words = " ".join([*filter(None, [env.get("PYTEST_ADDOPTS")]), shlex.join(options)])
-    return Prepared(_argv(command, env), {**env, "PYTEST_ADDOPTS": words}, "junit", JUNIT, False, False)
+    return Prepared(_argv(command, env), {**env, "PYTEST_ADDOPTS": words}, "junit", JUNIT_FILE, False)
 
 
-def _filled(command: str | tuple[str, ...], report_dir: Path) -> str | tuple[str, ...]:
+def _with_report(
+    spec: CheckSpec, command: Command, known: KnownCommand, report_dir: Path, env: Mapping[str, str]
+) -> Prepared:
+    runner = known.runner
+    kind, file = runner.report or (None, None)
+    own = _OWN_REPORT.get(runner.name)
+    text = " ".join((spec.words, *known.arguments))
+    options = () if own and own.search(text) else runner.options(str(report_dir / file) if file else "")
+    changed = known.with_options(options) if options else None
+    if changed is None:
+        return Prepared(_argv(command, env), env, None, None, False, known, runner is PYTEST)
+    return Prepared(_argv(changed, env), env, kind, file, False, known, runner is PYTEST)
+
+
+def _filled(command: Command, report_dir: Path) -> Command:
     if isinstance(command, str):
         return command.replace("{report_dir}", shlex.quote(str(report_dir)))
     return tuple(word.replace("{report_dir}", str(report_dir)) for word in command)
@@ -62,30 +102,23 @@ def _local(file: str, report_dir: Path) -> str:
     return file.removeprefix("{report_dir}/").removeprefix(f"{report_dir}/")
 
 
-def _pytest_end(command: str | tuple[str, ...]) -> int | None:
-    """Where pytest's own arguments begin, if pytest is the program."""
+def pytest_end(command: Command) -> int | None:
+    """Where pytest's own arguments begin, if the command begins with pytest."""
     if isinstance(command, str):
         match = _PYTEST_WORDS.match(command)
         return match.end() if match else None
-    program = Path(command[0]).name if command else ""
-    if program in ("pytest", "py.test"):
-        return 1
-    if not re.fullmatch(r"python[\d.]*", program):
-        return None
-    flags = 1
-    while flags < len(command) and command[flags].startswith("-") and command[flags] != "-m":
-        flags += 1
-    return flags + 2 if command[flags : flags + 2] == ("-m", "pytest") else None
+    line = parse_command(command, None)
+    started = command and re.fullmatch(r"py\.test|pytest|python[\d.]*", Path(command[0]).name)
+    return line.program + 1 if started and line and line.name in ("pytest", "py.test") else None
 
 
-def _with_options(command: str | tuple[str, ...], options: tuple[str, ...]) -> str | tuple[str, ...]:
-    end = _pytest_end(command) or 0
-    if isinstance(command, str):
-        return f"{command[:end]} {shlex.join(options)}{command[end:]}"
-    return (*command[:end], *options, *command[end:])
+def _with_options(command: Command, options: tuple[str, ...]) -> Command:
+    assert isinstance(command, str)
+    end = pytest_end(command) or 0
+    return f"{command[:end]} {shlex.join(options)}{command[end:]}"
 
 
-def _argv(command: str | tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
+def _argv(command: Command, env: Mapping[str, str]) -> tuple[str, ...]:
     if isinstance(command, str):
         return ("/bin/sh", "-c", command)
     program = command[0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +16,8 @@ from burnish.proc.text import clean_text
 LARGEST = 64 * 1024 * 1024
 LONGEST_MESSAGE = 2000
 MOST_CASES = 500_000
+LONGEST_LINE = 64 * 1024
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,41 @@ class Reading:
     failures: tuple[TestFailure, ...] = ()
     remarks: tuple[Remark, ...] = ()
     error: str = ""
+    # why more may fail than the failures listed here; "" = the list is complete
+    partial: str = ""
+
+
+def merge_readings(readings: Sequence[Reading]) -> Reading:
+    """Several reports of one run as one. Counts are known only if every report has them."""
+    counts = [reading.counts for reading in readings if reading.counts]
+    return Reading(
+        counts=sum_counts(counts) if counts and len(counts) == len(readings) else None,
+        failures=tuple(failure for reading in readings for failure in reading.failures),
+        remarks=tuple(remark for reading in readings for remark in reading.remarks),
+        error=next((reading.error for reading in readings if reading.error), ""),
+        partial=next((reading.partial for reading in readings if reading.partial), ""),
+    )
+
+
+def sum_counts(counts: Sequence[Counts]) -> Counts:
+    return Counts(
+        total=sum(one.total for one in counts),
+        passed=sum(one.passed for one in counts),
+        failed=sum(one.failed for one in counts),
+        skipped=sum(one.skipped for one in counts),
+    )
+
+
+def iterate_lines(path: Path) -> Iterator[str]:
+    """Lines of what a program printed, without colours; a long line comes in pieces. Memory stays bounded."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        while raw := file.readline(LONGEST_LINE):
+            line = raw.decode("utf-8", "replace").rstrip("\r\n")
+            yield _COLOUR.sub("", line) if "\x1b" in line else line
 
 
 def read_report(folder: Path, name: str) -> bytes | str | None:

@@ -6,13 +6,16 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from burnish.checks.outcome import report_of, trouble
+from burnish.checks.go_test import plain_output
+from burnish.checks.outcome import report_of, tail_of, trouble
 from burnish.checks.placement import Placement
 from burnish.checks.prepare import prepare
+from burnish.checks.reading import iterate_lines
+from burnish.checks.report_formats import marks_of
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
 from burnish.proc.run import Command, Lost, ProgramMissing, Stop, run
@@ -55,8 +58,10 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     # New and ours alone: a report that is found there afterwards was written by this run and no other.
     report_dir = Path(tempfile.mkdtemp(prefix="report-", dir=call_dir))
-    prepared = prepare(spec, report_dir=report_dir, env=ground.env)
+    prepared = prepare(spec, report_dir=report_dir, env=ground.env, root=ground.place.files)
     wrap = ground.place.wrap
+    reports = prepared.known.runner.tree_reports if prepared.known else None
+    before = marks_of(ground.place.written_by(spec.name), *reports) if reports else {}
     command = Command(
         argv=wrap(prepared.argv, spec.name, report_dir) if wrap else prepared.argv,
         cwd=ground.place.path,
@@ -71,4 +76,16 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         done = run(command, stop=ground.stop)
     except (ProgramMissing, Lost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
-    return report_of(spec, prepared, done, place=ground.place, report_dir=report_dir)
+    report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
+    if prepared.report == "go" and not prepared.promised:
+        return replace(report, tail=_readable(done.stdout, done.stderr))
+    return report
+
+
+def _readable(stdout: Path, stderr: Path) -> str:
+    """Put in place of the events of `go test -json` what it prints without the option that we added."""
+    plain = stdout.with_name("stdout-plain")
+    with plain.open("w", encoding="utf-8", errors="replace") as file:
+        file.writelines(plain_output(iterate_lines(stdout)))
+    plain.replace(stdout)
+    return tail_of(stdout, stderr)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from burnish.checks.prepare import _pytest_end
+from burnish.checks.prepare import pytest_end
 from burnish.checks.scanners.base import Ground, call, last_line, read_json
 from burnish.core.policy import CheckSpec
 
@@ -122,7 +122,7 @@ def _words(test: CheckSpec, ground: Ground) -> tuple[str, tuple[str, ...]] | Non
         return None
     if isinstance(test.command, str) and any(sign in test.command for sign in "|&;<>$`(){}*?\n"):
         return None
-    end = _pytest_end(command)
+    end = pytest_end(command)
     program = shutil.which(command[0], path=ground.env.get("PATH")) if end else None
     if end is None or not program:
         program = shutil.which("python3", path=ground.env.get("PATH")) if end and command[0] == "python" else None

@@ -1,69 +1,170 @@
-"""TAP, the Test Anything Protocol, versions 12 to 14; indented subtests are part of their parent."""
+"""TAP, the Test Anything Protocol, versions 12 to 14. Of a test with subtests the subtests are the cases."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
 
-from burnish.checks.reading import MOST_CASES, Reading, shortened
-from burnish.core.check import Counts, TestFailure
+from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
+from burnish.checks.text_reader import Case, counted, failures_of, local_name
 
 _PLAN = re.compile(r"1\.\.(\d{1,9})(?:\s|$)")
 _TEST = re.compile(r"(not )?ok(?=\s|$)(?:\s+(\d{1,9})(?=\s|$))?(?:\s+-)?\s*(.*)", re.DOTALL)
 _DIRECTIVE = re.compile(r"(?<!\\)#\s*(skip|todo)\w*\b", re.IGNORECASE)
+_LOCATION = re.compile(r"location: '?(.+?):(\d{1,8}):\d{1,8}'?")
+_INDENT = 4
+DEEPEST = 20
 
 
-class _Collector:
-    def __init__(self) -> None:
-        self.planned: int | None = None
-        self.passed = self.skipped = 0
-        self.failures: list[tuple[str, list[str]]] = []
-        # where diagnostic lines go: those of a test that passed are nobody's
-        self.message: list[str] = []
-        self.bail = ""
+@dataclass(slots=True)
+class _Level:
+    """Results at one indentation, since the last result one level above."""
+
+    planned: int | None = None
+    results: int = 0
+    passed: int = 0
+    skipped: int = 0
+    failures: list[Case] = field(default_factory=list)
 
     @property
-    def total(self) -> int:
+    def cases(self) -> int:
         return self.passed + self.skipped + len(self.failures)
 
+
+class TapCollector:
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root
+        self.levels = [_Level()]
+        # where diagnostic lines go; those of a test that passed are dropped
+        self.message: Case | None = None
+        self.yaml: int | None = None
+        self.bail = self.partial = ""
+        self.total = 0
+
     def line(self, text: str) -> None:
-        if text.startswith("Bail out!"):
+        body = text.lstrip(" ")
+        indent = len(text) - len(body)
+        if self.yaml is not None and body and indent < self.yaml:
+            self.yaml = None  # it was not closed
+        if self.yaml is not None:
+            self._diagnostic(body)
+            self.yaml = None if body == "..." and indent == self.yaml else self.yaml
+        elif body == "---" and indent >= 2:
+            self.yaml = indent
+        elif indent % _INDENT == 0 and indent // _INDENT < DEEPEST and self._result(body, indent // _INDENT):
+            return
+        elif text.startswith(("#", " ")):
+            self._diagnostic(body.lstrip("# "))
+
+    def _diagnostic(self, text: str) -> None:
+        if self.message:
+            self.message.add(text)
+            if self.message.file is None and (match := _LOCATION.fullmatch(text)):
+                self.message.file, self.message.line = inside(match[1], self.root), int(match[2])
+
+    def _result(self, text: str, depth: int) -> bool:
+        """True if the line was a result or a plan."""
+        if depth == 0 and text.startswith("Bail out!"):
             self.bail = text.removeprefix("Bail out!").strip() or "no reason given"
         elif plan := _PLAN.match(text):
-            self.planned = int(plan[1])
+            self._level(depth).planned = int(plan[1])
         elif (test := _TEST.match(text)) and self.total < MOST_CASES:
-            self._test(bad=bool(test[1]), number=test[2] or str(self.total + 1), words=test[3])
-        elif text.startswith(("#", " ")) and len(self.message) < 200:
-            self.message.append(text.lstrip("# "))
-
-    def _test(self, *, bad: bool, number: str, words: str) -> None:
-        directive = _DIRECTIVE.search(words)
-        name = (words[: directive.start()] if directive else words).strip() or f"test {number}"
-        self.message = []
-        if directive:
-            self.skipped += 1
-        elif bad:
-            self.failures.append((name, self.message))
+            self._test(depth, bad=bool(test[1]), number=test[2], words=test[3])
         else:
-            self.passed += 1
+            return False
+        return True
+
+    def _level(self, depth: int) -> _Level:
+        while len(self.levels) <= depth:
+            self.levels.append(_Level())
+        return self.levels[depth]
+
+    def _test(self, depth: int, *, bad: bool, number: str | None, words: str) -> None:
+        self.total += 1
+        level, inner = self._level(depth), self._inner(depth)
+        level.results += 1
+        directive = _DIRECTIVE.search(words)
+        name = (words[: directive.start()] if directive else words).strip() or f"test {number or level.results}"
+        name = local_name(name, self.root)
+        self.message = None
+        if directive:
+            level.skipped += max(1, inner.cases)
+        elif not bad:
+            # the parent's word counts: a subtest that failed inside a test that passed was expected to
+            level.passed += max(1, inner.passed + len(inner.failures))
+            level.skipped += inner.skipped
+        else:
+            level.passed += inner.passed
+            level.skipped += inner.skipped
+            self._failed(level, name, inner)
+
+    def _inner(self, depth: int) -> _Level:
+        """The subtests of the result that is being read; they come before it."""
+        if len(self.levels) <= depth + 1:
+            return _Level()
+        inner = self.levels[depth + 1]
+        del self.levels[depth + 1 :]
+        if inner.planned is not None and inner.planned != inner.results:
+            self.partial = "a list of subtests is incomplete"
+        return inner
+
+    def _failed(self, level: _Level, name: str, inner: _Level) -> None:
+        for case in inner.failures:
+            case.name = f"{name} > {case.name}"
+        if inner.failures:
+            level.failures += inner.failures
+            return
+        self.message = Case(name)
+        level.failures.append(self.message)
 
 
-def read_tap(text: str) -> Reading:
+def read_tap(text: str, *, root: Path | None = None) -> Reading:
     """Counts and failures. Never raises."""
-    collector = _Collector()
-    for line in text.split("\n"):
-        collector.line(line.rstrip("\r"))
-    failures = tuple(
-        TestFailure(shortened(name, longest=500), "failed", shortened("\n".join(message)))
-        for name, message in collector.failures
-    )
-    counts = Counts(collector.total, collector.passed, len(failures), collector.skipped)
-    if collector.planned is None and not collector.total:
+    return read_tap_lines((line.rstrip("\r") for line in text.split("\n")), root=root)
+
+
+def read_tap_lines(lines: Iterable[str], *, root: Path | None = None) -> Reading:
+    collector = TapCollector(root)
+    for line in lines:
+        collector.line(line)
+    return _reading(collector)
+
+
+def _reading(collector: TapCollector) -> Reading:
+    top = collector.levels[0]
+    failures = failures_of(top.failures)
+    counts = counted(passed=top.passed, failed=len(failures), skipped=top.skipped)
+    if top.planned is None and not top.results:
         return Reading(error="there is no TAP in the report")
     if collector.bail:
         return Reading(counts, failures, error=f"the tests bailed out: {shortened(collector.bail, longest=200)}")
-    if collector.planned is None:
+    if top.planned is None:
         return Reading(counts, failures, error="the TAP report has no plan: some tests may be missing")
-    if collector.planned != collector.total:
-        error = f"the TAP report has {collector.total} of {collector.planned} planned tests"
+    if top.planned != top.results:
+        error = f"the TAP report has {top.results} of {top.planned} planned tests"
         return Reading(counts, failures, error=error)
-    return Reading(counts, failures)
+    return Reading(counts, failures, partial=collector.partial)
+
+
+class TapTextReader:
+    """TAP among what a command printed: only with a plan, since prose may begin with "ok"."""
+
+    signature: ClassVar[re.Pattern[str]] = re.compile(r"^1\.\.\d{1,9}$", re.M)
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.collector = TapCollector(root)
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        if not is_error:
+            self.collector.line(text)
+
+    def reading(self) -> Reading | None:
+        reading = _reading(self.collector)
+        top = self.collector.levels[0]
+        if top.planned is None or not top.results:
+            return None
+        # an incomplete list is still a list
+        return replace(reading, error="", partial=reading.error or reading.partial)

@@ -56,6 +56,22 @@ class CheckReport:
     # where everything it printed lies in the burnish home
     output_path: str = ""
     error: str = ""
+    # why more may fail than `failures` lists: the run stopped early, or the command runs more than one program
+    partial: str = ""
+    # tests that failed and then passed on the same tree
+    flaky: tuple[str, ...] = ()
+
+    @property
+    def has_cases(self) -> bool:
+        """It names what fails."""
+        return bool(self.failures or self.remarks)
+
+    @property
+    def unknown(self) -> bool:
+        """Nothing is known about the tests: it could not be run, or it crashed before it reported any."""
+        if self.status is CheckStatus.ERROR:
+            return True
+        return self.status is CheckStatus.FAILED and bool(self.error) and not self.has_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,22 @@ class Comparison:
     new_remarks: tuple[Remark, ...] = ()
     # it fails now, and no single case explains it (exit code alone, or it could not be run)
     broken: bool = False
+    # failed at first and passed when run again: a warning, not a reason for a fix
+    flaky: tuple[TestFailure, ...] = ()
+
+    @property
+    def uncountable(self) -> str:
+        """Why new failures cannot be told from old ones; "" where they can, or where nothing fails."""
+        base, now = self.baseline, self.report
+        if now.status is CheckStatus.ERROR and not self.broken:
+            return f"{now.name} could not be run, neither before the change nor after it"
+        if base is None or not (base.status is now.status is CheckStatus.FAILED):
+            return ""
+        if not (base.has_cases and now.has_cases):
+            return f"{now.name} failed before the change and fails now, and reports no single cases"
+        if why := now.partial or base.partial:
+            return f"{now.name} failed before the change and fails now, and {why}"
+        return ""
 
     @property
     def clean(self) -> bool:

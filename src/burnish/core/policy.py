@@ -16,9 +16,11 @@ class CheckSpec:
     command: str | tuple[str, ...]
     blocking: bool = True
     timeout_seconds: float = 1200.0
-    # junit, sarif, tap or None: exit code alone; the report's path is relative to {report_dir}
+    # junit, sarif, tap, jest, mocha, go or None; the report's path is relative to {report_dir}
     report: str | None = None
     report_file: str | None = None
+    # a regular expression with a group `name`: each line that matches names a failure
+    pattern: str | None = None
     # nobody asked for it: the repository seems to have it
     found: bool = False
 

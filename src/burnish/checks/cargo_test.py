@@ -1,0 +1,131 @@
+"""What `cargo test` and `cargo nextest run` print."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from burnish.checks.reading import MOST_CASES, Reading, inside
+from burnish.checks.text_reader import CUT_SHORT, UNLISTED, Case, counted, failures_of, number
+
+_RUNNING = re.compile(r"running (\d{1,9}) tests?")
+_FAILED = re.compile(r"test (.+?)(?: - should panic)? \.\.\. FAILED(?: .*)?")
+_RESULT = re.compile(r"test result: (ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored;.*")
+_STDOUT = re.compile(r"---- (.+) stdout ----")
+_BINARY = re.compile(r"\s+Running (?:unittests )?(\S+) \((?:\S*/)?([\w-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)")
+_DOC = re.compile(r"\s+Doc-tests (\S+)")
+_PLACE = re.compile(r"panicked at (\S+?):(\d{1,8}):\d+")
+# moves with every line above it
+_DOC_LINE = re.compile(r" \(line \d+\)$")
+
+
+class _Block:
+    """The tests of one binary."""
+
+    def __init__(self) -> None:
+        self.cases: dict[str, Case] = {}
+        self.result: re.Match[str] | None = None
+
+    def case(self, name: str) -> Case:
+        return self.cases.setdefault(name, Case(name))
+
+
+class CargoReader:
+    signature: ClassVar[re.Pattern[str]] = re.compile(r"^test result: (?:ok|FAILED)\. \d+ passed;", re.M)
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root
+        self.blocks: list[_Block] = []
+        self.labels: list[str] = []
+        self.message: Case | None = None
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        if match := _BINARY.fullmatch(text):
+            self.labels.append(f"{match[2]} ({match[1]})")
+        elif match := _DOC.fullmatch(text):
+            self.labels.append(f"{match[1]} (doc)")
+        elif is_error:
+            return
+        elif _RUNNING.fullmatch(text) and len(self.blocks) < MOST_CASES:
+            self.blocks.append(_Block())
+            self.message = None
+        elif self.blocks:
+            self._in_block(self.blocks[-1], text)
+
+    def _in_block(self, block: _Block, text: str) -> None:
+        if match := _RESULT.fullmatch(text):
+            block.result, self.message = match, None
+        elif match := _STDOUT.fullmatch(text):
+            self.message = block.case(match[1])
+        elif match := _FAILED.fullmatch(text):
+            block.case(match[1])
+        elif text == "failures:":
+            self.message = None
+        elif self.message:
+            self.message.add(text)
+
+    def reading(self) -> Reading | None:
+        if not self.blocks:
+            return None
+        labels = self.labels if len(self.labels) == len(self.blocks) else [""] * len(self.blocks)
+        cases: list[Case] = []
+        passed = skipped = failed = 0
+        partial = ""
+        for label, block in zip(labels, self.blocks, strict=True):
+            found = [self._named(case, label) for case in block.cases.values()]
+            if block.result is None:
+                # the process died: which test did it is not known
+                found.append(Case(f"{label} did not finish".strip(), "error"))
+                partial = CUT_SHORT
+            else:
+                passed += int(block.result[2])
+                skipped += int(block.result[4])
+                partial = partial or (UNLISTED if len(found) != int(block.result[3]) else "")
+            failed += len(found)
+            cases += found
+        return Reading(counted(passed=passed, failed=failed, skipped=skipped), failures_of(cases), partial=partial)
+
+    def _named(self, case: Case, label: str) -> Case:
+        name = _DOC_LINE.sub("", case.name)
+        case.name = f"{label} {name}" if label else name
+        place = next((match for line in case.lines if (match := _PLACE.search(line))), None)
+        if place and (file := inside(place[1], self.root)):
+            case.file, case.line = file, int(place[2])
+        return case
+
+
+_NEXTEST = re.compile(
+    r"\s*(PASS|FAIL|FLAKY \d+/\d+|LEAK(?:-FAIL)?|SIG[A-Z0-9]+|ABORT|TIMEOUT|SKIP)\s+\[\s*[>\d.]+s\]\s+"
+    r"(?:\(\s*\d+/\d+\)\s+)?(\S+)\s+(\S.*)"
+)
+_NEXTEST_END = re.compile(r"\s*Summary \[\s*[\d.]+s\]\s+(\d{1,9})(?:/(\d{1,9}))? tests? run: (.*)")
+_GOOD = ("PASS", "LEAK", "SKIP", "FLAKY")
+
+
+class NextestReader:
+    signature: ClassVar[re.Pattern[str]] = re.compile(r"^\s*Summary \[\s*[\d.]+s\]\s+\d+(?:/\d+)? tests? run:", re.M)
+
+    def __init__(self, root: Path | None = None) -> None:
+        # failures are listed a second time below the summary
+        self.cases: dict[str, Case] = {}
+        self.summary: re.Match[str] | None = None
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        if match := _NEXTEST_END.fullmatch(text):
+            self.summary = match
+        elif (match := _NEXTEST.fullmatch(text)) and match[1].split()[0] not in _GOOD:
+            name = f"{match[2]} {match[3].strip()}"
+            self.cases.setdefault(name, Case(name, "failed" if match[1] == "FAIL" else "error"))
+
+    def reading(self) -> Reading | None:
+        if self.summary is None:
+            return None
+        words = self.summary[3]
+        failed = (
+            number(words, r"(\d+) failed") + number(words, r"(\d+) timed out") + number(words, r"(\d+) exec failed")
+        )
+        counts = counted(passed=number(words, r"(\d+) passed"), failed=failed, skipped=number(words, r"(\d+) skipped"))
+        partial = "nextest stopped before it had run every test" if self.summary[2] else ""
+        partial = partial or (UNLISTED if failed != len(self.cases) else "")
+        return Reading(counts, failures_of(list(self.cases.values())), partial=partial)

@@ -1,0 +1,188 @@
+"""A check's command in words, as far as it is one simple command: which test runner does it start?"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+Command = str | tuple[str, ...]
+
+# One word without anything that the shell would expand or act on; a glob is fine, since it stays where it is.
+_WORD = re.compile(r"(?:'[^'\n]*'|\"[^\"$`\\\n]*\"|[^\s'\"\\;|&<>()$`#\n])+")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.S)
+_CD = re.compile(r"\s*cd\s+([\w./@+-]+|'[^'\n]*')\s*&&\s*")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+# prefix → options that take a value
+_PREFIXES: dict[tuple[str, ...], frozenset[str]] = {
+    ("uv", "run"): frozenset(
+        {"--with", "--python", "-p", "--extra", "--group", "--package", "--project", "--env-file"}
+    ),
+    ("poetry", "run"): frozenset(),
+    ("pdm", "run"): frozenset(),
+    ("pipenv", "run"): frozenset(),
+    ("hatch", "run"): frozenset(),
+    ("rye", "run"): frozenset(),
+    ("npx",): frozenset(),
+    ("pnpm", "exec"): frozenset(),
+    ("yarn", "exec"): frozenset(),
+    ("bunx",): frozenset(),
+    ("bun", "x"): frozenset(),
+}
+_SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    # where it stands in the shell line, or its index in a list
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """One simple command; `program` is the index of the word that is the test runner itself."""
+
+    command: Command
+    words: tuple[Word, ...]
+    program: int
+    # the folder it runs in, from the tree's root
+    folder: str = "."
+    # the script of package.json that it starts, and what has to stand before further arguments
+    script: CommandLine | None = None
+    separator: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words)
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.words[self.program].text).name
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self.texts[self.program + 1 :]
+
+    def insert(self, position: int, options: tuple[str, ...]) -> Command:
+        """The command with more words after the word at `position`."""
+        if isinstance(self.command, tuple):
+            return (*self.command[: position + 1], *options, *self.command[position + 1 :])
+        end = self.words[position].end
+        return f"{self.command[:end]} {shlex.join(options)}{self.command[end:]}"
+
+    def without(self, dropped: frozenset[int]) -> CommandLine:
+        """The same without some of its words."""
+        kept: Command
+        if isinstance(self.command, tuple):
+            kept = tuple(word for n, word in enumerate(self.command) if n not in dropped)
+        else:
+            text = self.command
+            for n in sorted(dropped, reverse=True):
+                text = text[: self.words[n].start].rstrip() + text[self.words[n].end :]
+            kept = text
+        again = split_command(kept)
+        assert again is not None
+        words, folder = again
+        return CommandLine(kept, words, self.program, folder, self.script, self.separator)
+
+
+def parse_command(command: Command, root: Path | None) -> CommandLine | None:
+    """None where the shell does more than start one program."""
+    split = split_command(command)
+    if split is None:
+        return None
+    words, folder = split
+    position = _skip_prefixes([word.text for word in words])
+    if position is None:
+        return None
+    line = CommandLine(command, words, position, folder)
+    return _with_script(line, root) if line.name in _SCRIPT_RUNNERS else line
+
+
+def split_command(command: Command) -> tuple[tuple[Word, ...], str] | None:
+    if isinstance(command, tuple):
+        return tuple(Word(text, n, n) for n, text in enumerate(command)), "."
+    folder, at = ".", 0
+    if match := _CD.match(command):
+        folder, at = match[1].strip("'"), match.end()
+    words: list[Word] = []
+    for match in _WORD.finditer(command, at):
+        if command[at : match.start()].strip(" \t"):
+            return None
+        words.append(Word(_unquoted(match[0]), match.start(), match.end()))
+        at = match.end()
+    return (tuple(words), folder) if words and not command[at:].strip() else None
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"'([^']*)'|\"([^\"]*)\"", lambda match: match[1] or match[2] or "", text)
+
+
+def _skip_prefixes(texts: list[str]) -> int | None:
+    """The index of the program: behind assignments, environment managers and `python -m`."""
+    at = 0
+    while at < len(texts) and _ASSIGNMENT.fullmatch(texts[at]):
+        at += 1
+    at = _skip_manager(texts, at)
+    if at >= len(texts):
+        return None
+    if not _PYTHON.fullmatch(PurePosixPath(texts[at]).name):
+        return at
+    at += 1
+    while at < len(texts) and texts[at].startswith("-") and texts[at] != "-m":
+        at += 2 if texts[at] in ("-W", "-X") else 1
+    if at < len(texts) and texts[at] == "-m":
+        at += 1
+    return at if at < len(texts) else None
+
+
+def _skip_manager(texts: list[str], at: int) -> int:
+    for prefix, valued in _PREFIXES.items():
+        if tuple(texts[at : at + len(prefix)]) == prefix:
+            at += len(prefix)
+            while at < len(texts) and texts[at].startswith("-"):
+                at += 2 if texts[at] in valued else 1
+            return at
+    return at
+
+
+def _with_script(line: CommandLine, root: Path | None) -> CommandLine | None:
+    """`npm test` is known as far as the script is one simple command without others around it."""
+    name = _script_name(line)
+    scripts = _scripts(root / line.folder) if root and name else {}
+    script = scripts.get(name or "")
+    if not script or any(f"{when}{name}" in scripts for when in ("pre", "post")):
+        return None
+    inner = parse_command(script, None)
+    if inner is None or inner.name in _SCRIPT_RUNNERS:
+        return None
+    separator = "--" if line.name == "npm" and "--" not in line.arguments else ""
+    return CommandLine(line.command, line.words, line.program, line.folder, inner, separator)
+
+
+def _script_name(line: CommandLine) -> str | None:
+    words = [word for word in line.arguments if not word.startswith("-")]
+    if words[:1] in (["run"], ["run-script"]):
+        return words[1] if len(words) > 1 else None
+    if line.name in ("npm", "pnpm") and words[:1] in (["test"], ["t"], ["tst"]):
+        return "test"
+    return "test" if line.name == "yarn" and words[:1] == ["test"] else None
+
+
+def _scripts(folder: Path) -> dict[str, str]:
+    try:
+        package = json.loads((folder / "package.json").read_bytes()[: 1024 * 1024])
+        scripts = package.get("scripts", {})
+        return {str(name): str(text) for name, text in scripts.items()}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return {}
+
+
+def positionals(line: CommandLine, *, after: int) -> Iterator[int]:
+    """Indexes of the words behind `after` that are not options."""
+    return (n for n in range(after + 1, len(line.words)) if not line.words[n].text.startswith("-"))

@@ -1,0 +1,100 @@
+"""JSON reports: jest's, which vitest writes too, and mocha's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from burnish.checks.reading import MOST_CASES, Reading, inside
+from burnish.checks.text_reader import Case, counted, failures_of, local_name
+
+_BAD = "failed"
+
+
+def read_jest(data: bytes, *, root: Path | None = None) -> Reading:
+    """Counts and failures of jest's or vitest's JSON report. Never raises."""
+    report = _object(data)
+    files = report.get("testResults") if report else None
+    if not isinstance(files, list):
+        return Reading(error="the JSON report has no testResults")
+    cases: list[Case] = []
+    passed = skipped = 0
+    for file in files:
+        if not isinstance(file, dict):
+            continue
+        tests = [test for test in _list(file, "assertionResults") if isinstance(test, dict)]
+        passed += sum(test.get("status") == "passed" for test in tests)
+        skipped += sum(test.get("status") not in ("passed", _BAD) for test in tests)
+        cases += _of_file(file, tests, root)
+        if len(cases) + passed + skipped > MOST_CASES:
+            return Reading(error=f"it has more than {MOST_CASES} cases")
+    partial = "the run was interrupted" if report and report.get("wasInterrupted") is True else ""
+    counts = counted(passed=passed, failed=len(cases), skipped=skipped)
+    return Reading(counts, failures_of(cases), partial=partial)
+
+
+def _of_file(file: dict[str, Any], tests: list[dict[str, Any]], root: Path | None) -> Iterator[Case]:
+    name = local_name(str(file.get("name") or ""), root)
+    path = inside(name, root)
+    failing = [test for test in tests if test.get("status") == _BAD]
+    for test in failing:
+        titles = [*map(str, _list(test, "ancestorTitles")), str(test.get("title") or "")]
+        case = Case(" > ".join([name, *titles]), _BAD, path)
+        for line in "\n".join(map(str, _list(test, "failureMessages"))).splitlines():
+            case.add(line)
+        yield case
+    if file.get("status") == _BAD and not failing:
+        case = Case(name, "error", path)
+        for line in str(file.get("message") or "").splitlines():
+            case.add(line)
+        yield case
+
+
+def read_mocha(data: bytes, *, root: Path | None = None) -> Reading:
+    """Counts and failures of mocha's JSON report. Never raises."""
+    report = _object(data)
+    stats = report.get("stats") if report else None
+    failures = report.get("failures") if report else None
+    if not isinstance(stats, dict) or not isinstance(failures, list):
+        return Reading(error="the JSON report has no stats and failures")
+    cases: list[Case] = []
+    for test in failures[:MOST_CASES]:
+        if not isinstance(test, dict):
+            continue
+        case = Case(str(test.get("fullTitle") or test.get("title") or ""), _BAD)
+        case.file = inside(str(test.get("file") or ""), root)
+        problem = test.get("err")
+        for line in str(_stack(problem)).splitlines():
+            case.add(line)
+        cases.append(case)
+    counts = counted(passed=_count(stats, "passes"), failed=len(cases), skipped=_count(stats, "pending"))
+    return Reading(counts, failures_of(cases))
+
+
+def _stack(problem: Any) -> str:
+    return str(problem.get("stack") or problem.get("message") or "") if isinstance(problem, dict) else ""
+
+
+def _count(stats: dict[str, Any], key: str) -> int:
+    value = stats.get(key)
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _list(data: dict[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _object(data: bytes) -> dict[str, Any] | None:
+    """The report; other output may come before it where it was printed."""
+    text = data.decode("utf-8", "replace")
+    start = text.find("{")
+    if start < 0:
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text[start:])
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

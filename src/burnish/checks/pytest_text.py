@@ -1,0 +1,70 @@
+"""What pytest prints: read where its JUnit report does not reach us (tox, nox, containers)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from burnish.checks.reading import Reading, inside
+from burnish.checks.text_reader import UNLISTED, Case, counted, failures_of, number
+
+_SUMMARY = re.compile(r"=+ short test summary info =+")
+_END = re.compile(
+    r"(?:=+ )?(?=\d)((?:\d{1,9} (?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)(?:, )?)+)"
+    r" in [\d.]+s(?: \([\d:, days]+\))?(?: =+)?"
+)
+_CASE = re.compile(r"(FAILED|ERROR) (\S.*)")
+_STOPPED = re.compile(r"!+ (?:stopping after \d+ failures?|Interrupted: .*|xdist.dsession.Interrupted: .*) !+")
+
+
+class PytestReader:
+    signature: ClassVar[re.Pattern[str]] = re.compile(
+        r"^(?:=+ )?\d{1,9} (?:failed|passed|errors?|skipped)\b[^\n]{0,200} in [\d.]+s", re.M
+    )
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root
+        self.cases: list[Case] = []
+        self.in_summary = False
+        self.listed = self.ends = 0
+        self.passed = self.failed = self.skipped = 0
+        self.partial = ""
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        if _SUMMARY.fullmatch(text):
+            self.in_summary = True
+        elif self.in_summary and (match := _CASE.fullmatch(text)):
+            self._case(match[1], match[2])
+        elif _STOPPED.fullmatch(text):
+            self.partial = "pytest stopped before it had run every test"
+        elif match := _END.fullmatch(text):
+            self._finish(match[1])
+
+    def _case(self, status: str, rest: str) -> None:
+        # a parameter may hold " - "
+        bracket = rest.find("[")
+        dash = rest.find(" - ")
+        if -1 < bracket < dash:
+            dash = rest.find("] - ") + 1 if "] - " in rest else -1
+        name, message = (rest[:dash], rest[dash + 3 :]) if dash > 0 else (rest, "")
+        case = Case(name, "error" if status == "ERROR" else "failed", inside(name.partition("::")[0], self.root))
+        case.add(message)
+        self.cases.append(case)
+
+    def _finish(self, summary: str) -> None:
+        failed = number(summary, r"(\d+) failed") + number(summary, r"(\d+) errors?")
+        listed, self.listed = len(self.cases) - self.listed, len(self.cases)
+        if listed != failed:
+            self.partial = self.partial or UNLISTED
+        self.failed += failed
+        self.passed += number(summary, r"(\d+) passed") + number(summary, r"(\d+) xpassed")
+        self.skipped += number(summary, r"(\d+) skipped") + number(summary, r"(\d+) xfailed")
+        self.in_summary = False
+        self.ends += 1
+
+    def reading(self) -> Reading | None:
+        if not self.ends:
+            return None
+        counts = counted(passed=self.passed, failed=self.failed, skipped=self.skipped)
+        return Reading(counts, failures_of(self.cases), partial=self.partial)

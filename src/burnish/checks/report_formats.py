@@ -1,0 +1,130 @@
+"""Every format that results are read from, by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from burnish.checks.cargo_test import CargoReader, NextestReader
+from burnish.checks.go_test import GoEventReader, GoTextReader
+from burnish.checks.javascript_json import read_jest, read_mocha
+from burnish.checks.javascript_text import JestReader, MochaReader, NodeSpecReader, VitestReader
+from burnish.checks.junit import read_junit
+from burnish.checks.placement import Placement
+from burnish.checks.pytest_text import PytestReader
+from burnish.checks.reading import Reading, iterate_lines, merge_readings, read_report
+from burnish.checks.sarif import read_sarif
+from burnish.checks.tap import TapTextReader, read_tap
+from burnish.checks.text_reader import TextReader
+from burnish.checks.unittest_text import UnittestReader
+from burnish.proc.text import clean_text
+
+# What a report file, or stdout as a whole, is read with: (data, where the check ran, source of the remarks).
+FILE_FORMATS: dict[str, Callable[[bytes, Placement, str], Reading]] = {
+    "junit": lambda data, place, source: read_junit(data, root=place.files, seen_at=place.path),
+    "tap": lambda data, place, source: read_tap(data.decode("utf-8", "replace"), root=place.path),
+    "sarif": lambda data, place, source: read_sarif(data, source=source, root=place.files, seen_at=place.path),
+    "jest": lambda data, place, source: read_jest(data, root=place.path),
+    "mocha": lambda data, place, source: read_mocha(data, root=place.path),
+    "go": lambda data, place, source: _read_go(data, place.path),
+}
+
+# What the printed lines are read with.
+TEXT_FORMATS: dict[str, Callable[[Path | None], TextReader]] = {
+    "pytest": PytestReader,
+    "unittest": UnittestReader,
+    "go-json": GoEventReader,
+    "go": GoTextReader,
+    "cargo": CargoReader,
+    "nextest": NextestReader,
+    "jest": JestReader,
+    "vitest": VitestReader,
+    "mocha": MochaReader,
+    "node": NodeSpecReader,
+    "tap": TapTextReader,
+}
+
+# A runner's summary is looked for in this much of the end of each stream.
+END_BYTES = 256 * 1024
+MOST_REPORTS = 5000
+DEEPEST = 8
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
+
+FileMarks = dict[Path, tuple[int, int, int]]
+
+
+def read_printed(
+    stdout: Path, stderr: Path, *, root: Path, formats: Iterable[str] = tuple(TEXT_FORMATS)
+) -> Reading | None:
+    """The results that the runners among `formats` printed; None if none of them did."""
+    ends = _end_of(stdout) + "\n" + _end_of(stderr)
+    found = {name: reader for name in formats if (reader := TEXT_FORMATS[name](root)).signature.search(ends)}
+    if "go-json" in found:
+        # some lines among the events are plain text
+        found.pop("go", None)
+    readers = list(found.values())
+    if not readers:
+        return None
+    for path, is_error in ((stdout, False), (stderr, True)):
+        for line in iterate_lines(path):
+            for reader in readers:
+                reader.line(line, is_error=is_error)
+    readings = [reading for reader in readers if (reading := reader.reading()) is not None]
+    return merge_readings(readings) if readings else None
+
+
+def _end_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - END_BYTES))
+            text = file.read(END_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return clean_text(text)
+
+
+def _read_go(data: bytes, root: Path | None) -> Reading:
+    reader = GoEventReader(root)
+    for line in data.decode("utf-8", "replace").splitlines():
+        reader.line(line, is_error=False)
+    return reader.reading() or Reading(error="there are no events of `go test -json` in the report")
+
+
+def marks_of(root: Path, folder: str, start: str) -> FileMarks:
+    """Report files that a build tool writes into the tree (`**/folder/start*.xml`), and what tells them apart."""
+    found: FileMarks = {}
+    for path in _report_files(root, folder, start):
+        try:
+            info = path.lstat()
+        except OSError:
+            continue
+        found[path] = (info.st_ino, info.st_mtime_ns, info.st_size)
+        if len(found) >= MOST_REPORTS:
+            break
+    return found
+
+
+def _report_files(root: Path, folder: str, start: str) -> Iterator[Path]:
+    for place, folders, files in os.walk(root):
+        here = Path(place)
+        if len(here.relative_to(root).parts) >= DEEPEST:
+            folders.clear()
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
+        relative = f"/{here.relative_to(root).as_posix()}/"
+        if f"/{folder}/" in relative:
+            yield from (here / name for name in sorted(files) if name.startswith(start) and name.endswith(".xml"))
+
+
+def read_new_reports(place: Placement, check: str, folder: str, start: str, *, before: FileMarks) -> Reading | None:
+    """The JUnit files that this run wrote: those that are new or differ from what was there before."""
+    now = marks_of(place.written_by(check), folder, start)
+    fresh = [path for path, mark in now.items() if before.get(path) != mark]
+    readings = []
+    for path in fresh:
+        data = read_report(path.parent, path.name)
+        if isinstance(data, str) or data is None:
+            readings.append(Reading(error=data or f"{path.name} is gone"))
+        else:
+            readings.append(read_junit(data, root=place.files, seen_at=place.path))
+    return merge_readings(readings) if readings else None

@@ -1,0 +1,182 @@
+"""Test runners that burnish knows: how each is made to report its cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.checks.command_line import Command, CommandLine, parse_command, positionals
+
+JUNIT_FILE = "burnish-junit.xml"
+JSON_FILE = "burnish-tests.json"
+TAP_FILE = "burnish-tests.tap"
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """One test runner. What it prints is read with `text_formats` where it writes no report."""
+
+    name: str
+    text_formats: tuple[str, ...]
+    # format and name of the report file that `options` makes it write
+    report: tuple[str, str] | None = None
+    # given the report file's path: further arguments
+    options: Callable[[str], tuple[str, ...]] = lambda path: ()
+    # arguments that make it stop at the first failure, so that later tests are never run
+    stops_early: str = ""
+    # folder and start of the JUnit files that it writes into the tree by itself
+    tree_reports: tuple[str, str] | None = None
+
+
+PYTEST = Runner(
+    "pytest",
+    ("pytest",),
+    ("junit", JUNIT_FILE),
+    # xunit1 has the file and the line of each test; an error while collecting must not hide the other tests
+    lambda path: (f"--junitxml={path}", "-o", "junit_family=xunit1", "--continue-on-collection-errors"),
+    r"-x|--exitfirst|--maxfail(?:=.*)?|--stepwise|--sw|-(?![rkmpcoWn])[A-Za-z]*x[A-Za-z]*|--lf|--last-failed",
+)
+UNITTEST = Runner("unittest", ("unittest",), stops_early="-f|--failfast")
+DJANGO = Runner("Django", ("unittest",), stops_early="--failfast")
+GO = Runner("go test", ("go-json", "go"), ("go", "-"), lambda path: ("-json",), r"--?failfast(?:=.*)?")
+CARGO = Runner("cargo test", ("cargo",), options=lambda path: ("--no-fail-fast",))
+NEXTEST = Runner(
+    "cargo nextest",
+    ("nextest",),
+    options=lambda path: ("--no-fail-fast",),
+    stops_early=r"--fail-fast|--max-fail(?:=.*)?",
+)
+JEST = Runner(
+    "jest",
+    ("jest",),
+    ("jest", JSON_FILE),
+    lambda path: ("--json", f"--outputFile={path}"),
+    r"--bail(?:=.*)?|-b|-o|--onlyChanged|--onlyFailures",
+)
+VITEST = Runner(
+    "vitest",
+    ("vitest",),
+    ("jest", JSON_FILE),
+    lambda path: ("--reporter=default", "--reporter=json", f"--outputFile.json={path}"),
+    r"--bail(?:=.*)?|--changed(?:=.*)?",
+)
+# mocha has one reporter at a time: another one would take the output away from people.
+MOCHA = Runner("mocha", ("mocha", "tap"), stops_early="--bail|-b")
+NODE = Runner(
+    "node --test",
+    ("tap", "node"),
+    ("tap", TAP_FILE),
+    lambda path: (
+        *("--test-reporter=spec", "--test-reporter-destination=stdout"),
+        *("--test-reporter=tap", f"--test-reporter-destination={path}"),
+    ),
+)
+MAVEN = Runner("Maven", (), stops_early="-ff|--fail-fast", tree_reports=("target/surefire-reports", "TEST-"))
+GRADLE = Runner(
+    "Gradle",
+    (),
+    options=lambda path: ("--continue",),
+    stops_early="--fail-fast",
+    tree_reports=("build/test-results", "TEST-"),
+)
+
+_MAVEN_GOALS = frozenset({"test", "verify", "package", "install"})
+_GRADLE_TASKS = frozenset({"test", "check", "build"})
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCommand:
+    """A command that starts exactly one runner."""
+
+    runner: Runner
+    line: CommandLine
+    # options go behind this word; None: they cannot be added
+    position: int | None
+
+    def with_options(self, options: tuple[str, ...]) -> Command | None:
+        if self.position is None:
+            return None
+        separator = (self.line.separator,) if self.line.separator else ()
+        return self.line.insert(self.position, (*separator, *options))
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        inner = self.line.script.arguments if self.line.script else ()
+        return (*inner, *self.line.arguments)
+
+    @property
+    def stops_early(self) -> bool:
+        pattern = self.runner.stops_early
+        return bool(pattern) and any(re.fullmatch(pattern, word) for word in self.arguments)
+
+
+def known_command(command: Command, root: Path | None) -> KnownCommand | None:
+    """Which runner this command starts, if it starts exactly one and nothing else."""
+    line = parse_command(command, root)
+    if line is None:
+        return None
+    if line.script:
+        inner = _match(line.script, root)
+        if inner is None:
+            return None
+        runner, _ = inner
+        # behind a path, Node takes further words for arguments of the test files
+        fixed = runner is NODE and any(positionals(line.script, after=line.script.program))
+        at_end = None if fixed or runner in (GO, CARGO, NEXTEST, MAVEN, GRADLE) else len(line.words) - 1
+        return KnownCommand(runner, line, at_end)
+    found = _match(line, root)
+    return KnownCommand(found[0], line, found[1]) if found else None
+
+
+def _match(line: CommandLine, root: Path | None) -> tuple[Runner, int] | None:
+    """The runner, and the word that its options follow."""
+    at, words = line.program, line.arguments
+    first = words[0] if words else ""
+    match line.name:
+        case "pytest" | "py.test":
+            return PYTEST, at
+        case "unittest":
+            return UNITTEST, at
+        case "manage.py" | "django-admin" if first == "test":
+            return DJANGO, at + 1
+        case "go" if first == "test":
+            return GO, at + 1
+        case "cargo":
+            return _match_cargo(line)
+        case "jest":
+            return JEST, at
+        case "react-scripts" if first == "test":
+            return JEST, at + 1
+        case "vitest" if first not in ("watch", "dev", "bench", "list", "init", "typecheck", "related"):
+            return VITEST, at + (first in ("run",))
+        case "mocha" | "_mocha":
+            return MOCHA, at
+        case "node" | "nodejs" | "tsx" if "--test" in words:
+            return NODE, at
+        case "mvn" | "mvnw" if _MAVEN_GOALS & set(words) and _is_single_module(root, line.folder):
+            return MAVEN, at
+        case "gradle" | "gradlew" if _GRADLE_TASKS & {word.rpartition(":")[2] for word in words}:
+            return GRADLE, at
+    return None
+
+
+def _match_cargo(line: CommandLine) -> tuple[Runner, int] | None:
+    words = list(line.arguments)
+    at = line.program + 1
+    if words and words[0].startswith("+"):
+        words, at = words[1:], at + 1
+    if words[:1] in (["test"], ["t"]):
+        return CARGO, at
+    return (NEXTEST, at + 1) if words[:2] in (["nextest", "run"], ["nextest", "r"]) else None
+
+
+def _is_single_module(root: Path | None, folder: str) -> bool:
+    """Maven skips the modules behind one that failed, so that their tests are not run."""
+    if root is None:
+        return False
+    try:
+        return "<modules>" not in (root / folder / "pom.xml").read_text(errors="replace")
+    except OSError:
+        return False

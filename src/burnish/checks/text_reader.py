@@ -1,0 +1,70 @@
+"""What the readers of printed results have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
+from burnish.core.check import Counts, TestFailure
+
+MOST_LINES = 200
+LONGEST = 500
+CUT_SHORT = "the run did not get to its end"
+UNLISTED = "it does not name every failure that it counts"
+
+
+class TextReader(Protocol):
+    """Reads one runner's printed results, line by line."""
+
+    # found in the last part of the output if this runner wrote it
+    signature: ClassVar[re.Pattern[str]]
+
+    def line(self, text: str, *, is_error: bool) -> None:
+        """Take one line of stdout, or of stderr. All of stdout comes first."""
+
+    def reading(self) -> Reading | None:
+        """The results; None if this runner printed nothing."""
+
+
+@dataclass(slots=True)
+class Case:
+    """A failure while its message is being read."""
+
+    name: str
+    status: str = "failed"
+    file: str | None = None
+    line: int | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        if len(self.lines) < MOST_LINES:
+            self.lines.append(text[:LONGEST])
+
+    def failure(self) -> TestFailure:
+        message = shortened("\n".join(self.lines))
+        return TestFailure(shortened(self.name, longest=LONGEST), self.status, message, self.file, self.line)
+
+
+def failures_of(cases: Sequence[Case]) -> tuple[TestFailure, ...]:
+    return tuple(case.failure() for case in cases[:MOST_CASES])
+
+
+def number(text: str, pattern: str) -> int:
+    """The number that a summary line gives, 0 if it does not name it."""
+    match = re.search(pattern, text)
+    return int(match[1]) if match else 0
+
+
+def counted(*, passed: int, failed: int, skipped: int) -> Counts:
+    return Counts(passed + failed + skipped, passed, failed, skipped)
+
+
+def local_name(name: str, root: Path | None) -> str:
+    """A name without the folder that the run happened in: it is another one at the base."""
+    if root is None or not name.startswith("/"):
+        return name
+    return inside(name, root) or name

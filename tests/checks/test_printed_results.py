@@ -1,0 +1,248 @@
+"""Test results as the runners print or write them: recorded runs of small projects of our own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from burnish.checks.line_pattern import pattern_problem, read_pattern
+from burnish.checks.placement import Placement
+from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, read_printed
+from burnish.core.check import Counts
+
+SAMPLES = Path(__file__).parent / "samples"
+ROOT = Path("/project")
+
+# The sample of nextest is written after its documentation; the others are recorded.
+PRINTED = {
+    "pytest": (
+        Counts(8, 2, 4, 2),
+        ["test_a.py::test_bad", "test_a.py::test_param[a - b]", "test_b.py", "test_a.py::test_fixture"],
+    ),
+    "unittest": (
+        Counts(8, 1, 6, 1),
+        [
+            *("test_a.T.test_err", "test_a.U.setUpClass", "unittest.loader._FailedTest.test_b"),
+            *("test_a.T.test_bad", "test_a.T.test_sub (i=1)", "test_a.T.test_xpass"),
+        ],
+    ),
+    "go-json": (
+        Counts(8, 3, 4, 1),
+        [f"example.org/sample/{name}" for name in ("c.TestPanic", "a.TestSub", "a.TestTable/two_words", "b")],
+    ),
+    "go": (
+        None,  # without -v the tests that pass are not named
+        [f"example.org/sample/{name}" for name in ("a.TestSub", "a.TestTable/two_words", "b", "c.TestPanic")],
+    ),
+    "go-v": (
+        Counts(8, 3, 4, 1),
+        [f"example.org/sample/{name}" for name in ("a.TestSub", "a.TestTable/two_words", "b", "c.TestPanic")],
+    ),
+    "cargo": (
+        Counts(8, 3, 4, 1),
+        [
+            "sample (src/lib.rs) tests::subtracts",
+            "abort (tests/abort.rs) did not finish",
+            "it (tests/it.rs) breaks",
+            "sample (doc) src/lib.rs - add",
+        ],
+    ),
+    "nextest": (Counts(6, 3, 2, 1), ["sample tests::subtracts", "sample::abort aborts"]),
+    "jest": (
+        Counts(6, 2, 3, 1),
+        ["a.test.js > math > subtracts", "a.test.js > math > inner > nested fails", "b.test.js"],
+    ),
+    "vitest": (
+        Counts(6, 2, 3, 1),
+        ["b.test.mjs", "a.test.mjs > math > subtracts", "a.test.mjs > math > inner > nested fails"],
+    ),
+    "mocha": (
+        Counts(6, 2, 3, 1),
+        ["math subtracts", "math inner nested fails", 'hooks "before each" hook for "x"'],
+    ),
+    "node": (
+        Counts(7, 2, 3, 2),
+        ["a.test.js > subtracts", "a.test.js > nested fails", "b.test.js > b.test.js"],
+    ),
+}
+WRITTEN = {
+    "jest.json": ("jest", Counts(6, 2, 3, 1), PRINTED["jest"][1]),
+    "vitest.json": (
+        "jest",
+        Counts(6, 2, 3, 1),
+        ["a.test.mjs > math > subtracts", "a.test.mjs > math > inner > nested fails", "b.test.mjs"],
+    ),
+    "mocha.json": ("mocha", Counts(6, 2, 3, 1), PRINTED["mocha"][1]),
+    "node.tap": ("tap", Counts(7, 2, 3, 2), ["math > subtracts", "math > inner > nested fails", "b.test.js"]),
+    "mocha.tap": ("tap", Counts(6, 2, 3, 1), PRINTED["mocha"][1]),
+    "go-json.stdout": ("go", Counts(8, 3, 4, 1), PRINTED["go-json"][1]),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_a_runner_prints_names_each_failure(name: str) -> None:
+    reading = read_printed(SAMPLES / f"{name}.stdout", SAMPLES / f"{name}.stderr", root=ROOT)
+    assert reading and not reading.error
+    assert (reading.counts, [failure.name for failure in reading.failures]) == PRINTED[name]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_a_runner_writes_names_each_failure(name: str) -> None:
+    kind, counts, names = WRITTEN[name]
+    reading = FILE_FORMATS[kind]((SAMPLES / name).read_bytes(), Placement.plain(ROOT), "check:test")
+    assert not reading.error
+    assert (reading.counts, [failure.name for failure in reading.failures]) == (counts, names)
+
+
+def test_failures_come_with_their_message_and_place() -> None:
+    reading = read_printed(SAMPLES / "cargo.stdout", SAMPLES / "cargo.stderr", root=ROOT)
+    assert reading
+    first = reading.failures[0]
+    assert (first.file, first.line) == ("src/lib.rs", 9) and "left: 1" in first.message
+    unbuilt = read_printed(SAMPLES / "go-json.stdout", SAMPLES / "go-json.stderr", root=ROOT)
+    assert unbuilt and "undefined: undefined" in unbuilt.failures[-1].message
+
+
+def test_a_binary_that_dies_leaves_the_list_incomplete() -> None:
+    reading = read_printed(SAMPLES / "cargo.stdout", SAMPLES / "cargo.stderr", root=ROOT)
+    assert reading and reading.partial
+
+
+@pytest.mark.parametrize(("name", "stream"), [("pytest", "stdout"), ("unittest", "stderr"), ("mocha", "stdout")])
+def test_a_list_that_is_shorter_than_its_summary_is_incomplete(name: str, stream: str, tmp_path: Path) -> None:
+    text = (SAMPLES / f"{name}.{stream}").read_text()
+    cut = {
+        "pytest": text.replace("FAILED test_a.py::test_bad - assert 1 == 2\n", ""),
+        "unittest": text.replace("FAIL: test_bad (test_a.T.test_bad)\n", ""),
+        "mocha": text.replace("  1) math\n       subtracts:\n", ""),
+    }[name]
+    assert cut != text
+    (tmp_path / stream).write_text(cut)
+    reading = read_printed(tmp_path / "stdout", tmp_path / "stderr", root=ROOT)
+    assert reading and reading.partial
+
+
+def test_a_new_failure_beside_an_old_one_in_the_same_block_of_subtests_is_told_apart() -> None:
+    before = "1..1\n# Subtest: m\n    not ok 1 - old\n    ok 2 - fine\n    1..2\nnot ok 1 - m\n"
+    after = before.replace("    ok 2 - fine", "    not ok 2 - fine")
+    names = [
+        [failure.name for failure in FILE_FORMATS["tap"](text.encode(), Placement.plain(ROOT), "").failures]
+        for text in (before, after)
+    ]
+    assert names == [["m > old"], ["m > old", "m > fine"]]
+
+
+def test_prose_is_not_taken_for_results(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("ok, all fine\nPASS the salt\nRan to the shop in 3s\n3 tests passed\n")
+    assert read_printed(tmp_path / "stdout", tmp_path / "stderr", root=tmp_path) is None
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "running 2 tests",
+            "test a ... FAILED",
+            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 m",
+            "failures:",
+        ),
+        *("=" * 70, "FAIL: a (b.C)", "Ran 2 tests in 0.1s", "FAILED (failures=1)", "--- FAIL: TestA (0.00s)"),
+        *(
+            "FAIL\tpkg\t0.1s",
+            "ok  \tpkg\t0.1s",
+            "FAIL\tpkg [build failed]",
+            '{"Action":"fail","Package":"p","Test":"T"}',
+        ),
+        *("Tests:       1 failed, 2 total", "FAIL a.js", "  ● a › b", " Test Files  1 failed (1)", " FAIL  a > b"),
+        *("  1 passing (1ms)", "  1 failing", "  1) a", "       b:", "ℹ fail 1", "✖ failing tests:", "test at a:1:1"),
+        *("1..2", "ok 1", "not ok 2 - b", "    not ok 1 - c", "  ---", "  ...", "1 failed, 1 passed in 0.1s"),
+        *("=== short test summary info ===", "FAILED a.py::b - c", "     Summary [   0.1s] 2 tests run: 1 failed"),
+        *("        FAIL [   0.1s] a b", "✖ x (1ms)", "\x1b[31m", "\x00", "é" * 50),
+    ]
+)
+
+
+@given(lines=st.lists(PIECES | st.text(max_size=40), max_size=30))
+def test_no_text_makes_a_reader_fail(lines: list[str]) -> None:
+    for make in TEXT_FORMATS.values():
+        reader = make(Path("/nowhere"))
+        for n, line in enumerate(lines):
+            reader.line(line, is_error=n % 3 == 0)
+        reading = reader.reading()
+        if reading and reading.counts and not reading.partial:
+            assert reading.counts.failed == len(reading.failures)
+
+
+@given(data=st.binary(max_size=200) | st.text().map(str.encode))
+@pytest.mark.parametrize("kind", FILE_FORMATS)
+def test_no_bytes_make_a_reader_fail(kind: str, data: bytes) -> None:
+    FILE_FORMATS[kind](data, Placement.plain(ROOT), "check:x")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "testResults",
+                    "assertionResults",
+                    "status",
+                    "failures",
+                    "stats",
+                    "err",
+                    "name",
+                    "ancestorTitles",
+                    "message",
+                ]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(value=st.dictionaries(st.sampled_from(["testResults", "stats", "failures"]), JSON))
+def test_no_json_makes_a_reader_fail(value: dict[str, object]) -> None:
+    import json
+
+    for kind in ("jest", "mocha"):
+        FILE_FORMATS[kind](json.dumps(value).encode(), Placement.plain(ROOT), "")
+
+
+def test_a_hundred_megabytes_are_read_in_bounded_time(tmp_path: Path) -> None:
+    line = b"some noise of a test that prints a lot, and a lot more, on one line after the other ...\n"
+    with (tmp_path / "stdout").open("wb") as file:
+        for _ in range(10):
+            file.write(line * (10_000_000 // len(line)))
+        file.write(b"running 1 test\ntest a ... FAILED\nx" + b"y" * 3_000_000 + b"\n")
+        file.write(b"test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n")
+    began = time.monotonic()
+    read_printed(tmp_path / "stdout", tmp_path / "stderr", root=tmp_path)
+    assert time.monotonic() - began < 30
+
+
+def test_a_pattern_names_failures(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("PASS a\n\x1b[31mFAIL two words\x1b[0m\nFAIL b\nFAIL b\n")
+    reading = read_pattern(r"^FAIL (?P<name>.+)$", [out, tmp_path / "missing"])
+    assert [failure.name for failure in reading.failures] == ["two words", "b"]
+    assert reading.counts is None and not reading.error
+
+
+def test_a_pattern_that_takes_too_long_is_an_error_and_not_a_pass(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a" * 60 + "!\n")
+    reading = read_pattern(r"^(a+)+(?P<name>b)$", [tmp_path / "out"], seconds=1)
+    assert reading.error and not reading.failures
+
+
+@pytest.mark.parametrize("pattern", ["(", "^FAIL (.+)$", "(?P<name>x)" + "y" * 500])
+def test_a_pattern_that_cannot_name_anything_is_refused(pattern: str) -> None:
+    assert pattern_problem(pattern)
+    assert read_pattern(pattern, []).error
