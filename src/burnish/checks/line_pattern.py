@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,24 +10,13 @@ from pathlib import Path
 from burnish.checks import line_pattern_main
 from burnish.checks.reading import Reading, shortened
 from burnish.core.check import TestFailure
+from burnish.core.failure_pattern import pattern_problem
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
 
-LONGEST_PATTERN = 500
 MOST_FAILURES = 20_000
 # Python's regular expressions can take exponential time, and cannot be interrupted inside the process.
 SECONDS = 30.0
-
-
-def pattern_problem(pattern: str) -> str:
-    """Why a pattern cannot be used, "" if it can."""
-    if len(pattern) > LONGEST_PATTERN:
-        return f"the pattern is longer than {LONGEST_PATTERN} characters"
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return f"the pattern is not a valid regular expression: {error}"
-    return "" if "name" in compiled.groupindex else "the pattern needs a group for the test's name: (?P<name>…)"
 
 
 def read_pattern(pattern: str, files: Sequence[Path], *, seconds: float = SECONDS) -> Reading:

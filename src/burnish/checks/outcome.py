@@ -83,10 +83,11 @@ def _crashed(prepared: Prepared, done: Done, reading: Reading) -> str:
 
 
 def _first_error(done: Done) -> str:
-    """The first line that names an error; else the last line."""
+    """pytest's last line with an error, else the first line that names one, else the last line."""
     lines = [line.strip() for line in tail_of(done.stdout, done.stderr).splitlines() if line.strip()]
-    named = (line.removeprefix("E ").strip() for line in lines if re.search(r"\b\w*(?:Error|Exception)\b", line))
-    return (next(named, "") or (lines[-1] if lines else "it printed nothing"))[:300]
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    named = [line for line in lines if re.search(r"\b\w*(?:Error|Exception)\b", line)]
+    return (*marked[-1:], *named[:1], *lines[-1:], "it printed nothing")[0][:300]
 
 
 def _partial(prepared: Prepared, done: Done, reading: Reading) -> str:

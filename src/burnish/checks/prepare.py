@@ -31,6 +31,7 @@ _OWN_REPORT = {
 }
 MAY_RUN_MORE = "its command may run more than the tests that it names"
 STOPS_EARLY = "its command stops at the first failure"
+SKIPS_MODULES = "Maven leaves out the modules that come after one that failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class Prepared:
             return ""
         if self.known is None:
             return MAY_RUN_MORE
+        if self.known.skips_modules:
+            return SKIPS_MODULES
         return STOPS_EARLY if self.known.stops_early else ""
 
 

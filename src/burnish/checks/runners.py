@@ -94,6 +94,8 @@ class KnownCommand:
     line: CommandLine
     # options go behind this word; None: they cannot be added
     position: int | None
+    # Maven leaves out the modules behind one that failed
+    skips_modules: bool = False
 
     def with_options(self, options: tuple[str, ...]) -> Command | None:
         if self.position is None:
@@ -118,7 +120,7 @@ def known_command(command: Command, root: Path | None) -> KnownCommand | None:
     if line is None:
         return None
     if line.script:
-        inner = _match(line.script, root)
+        inner = _match(line.script)
         if inner is None:
             return None
         runner, _ = inner
@@ -126,11 +128,13 @@ def known_command(command: Command, root: Path | None) -> KnownCommand | None:
         fixed = runner is NODE and any(positionals(line.script, after=line.script.program))
         at_end = None if fixed or runner in (GO, CARGO, NEXTEST, MAVEN, GRADLE) else len(line.words) - 1
         return KnownCommand(runner, line, at_end)
-    found = _match(line, root)
-    return KnownCommand(found[0], line, found[1]) if found else None
+    found = _match(line)
+    if found is None:
+        return None
+    return KnownCommand(found[0], line, found[1], found[0] is MAVEN and _has_modules(root, line.folder))
 
 
-def _match(line: CommandLine, root: Path | None) -> tuple[Runner, int] | None:
+def _match(line: CommandLine) -> tuple[Runner, int] | None:
     """The runner, and the word that its options follow."""
     at, words = line.program, line.arguments
     first = words[0] if words else ""
@@ -155,7 +159,7 @@ def _match(line: CommandLine, root: Path | None) -> tuple[Runner, int] | None:
             return MOCHA, at
         case "node" | "nodejs" | "tsx" if "--test" in words:
             return NODE, at
-        case "mvn" | "mvnw" if _MAVEN_GOALS & set(words) and _is_single_module(root, line.folder):
+        case "mvn" | "mvnw" if _MAVEN_GOALS & set(words):
             return MAVEN, at
         case "gradle" | "gradlew" if _GRADLE_TASKS & {word.rpartition(":")[2] for word in words}:
             return GRADLE, at
@@ -172,11 +176,9 @@ def _match_cargo(line: CommandLine) -> tuple[Runner, int] | None:
     return (NEXTEST, at + 1) if words[:2] in (["nextest", "run"], ["nextest", "r"]) else None
 
 
-def _is_single_module(root: Path | None, folder: str) -> bool:
-    """Maven skips the modules behind one that failed, so that their tests are not run."""
-    if root is None:
-        return False
+def _has_modules(root: Path | None, folder: str) -> bool:
     try:
-        return "<modules>" not in (root / folder / "pom.xml").read_text(errors="replace")
+        text = (root / folder / "pom.xml").read_text(errors="replace") if root else "<modules>"
     except OSError:
-        return False
+        return True
+    return bool(re.search(r"<modules\b", text))

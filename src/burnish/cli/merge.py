@@ -10,6 +10,7 @@ import typer
 from burnish.cli.paint import advise, coloured, complain, fitted, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
 from burnish.cli.text import clean, cut, one_line
+from burnish.core.check import CANNOT_TELL
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -70,6 +71,8 @@ def _say(report: MergeReport) -> None:
     on, alone = coloured(sys.stdout), len(report.landed) + len(report.left) == 1
     for landed in report.landed:
         say(paint(_words(landed), "green", on=on))
+        for why in landed.uncountable:
+            tell(f"  Note: {clean(why)}: {CANNOT_TELL}.")
     for task, error in report.left:
         if alone:
             complain(error.what, error.hint)

@@ -8,6 +8,7 @@ from typing import Any
 
 from burnish.cli.paint import mark
 from burnish.cli.text import count, one_line, short_title
+from burnish.core.check import CANNOT_TELL
 from burnish.core.commit import left_out_words
 from burnish.core.event import Recorded
 from burnish.core.status import Status
@@ -96,7 +97,8 @@ def _check(event: Recorded) -> str:
     passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
     failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
     fixed = f", {len(data['fixed'])} fixed" if data.get("fixed") else ""
-    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}"
+    unsure = f" ({CANNOT_TELL})" if data.get("uncountable") else ""
+    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}{unsure}"
 
 
 def _since_base(data: Mapping[str, Any]) -> str:

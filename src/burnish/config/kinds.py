@@ -11,3 +11,5 @@ READY_KINDS = (*CLI_KINDS, "llm", "static")
 READ_NO_FILES = ("llm", "aider")
 PROMPTS = ("review.system", "review.template", "fix.template", "implement.template")
 ROLES = ("implement", "improve", "review", "parse")
+# Formats of the report that a check may name, each by its own key.
+REPORTS = ("junit", "sarif", "tap", "jest", "mocha", "go")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from burnish.config.cast import AUTO, Cast
+from burnish.config.kinds import REPORTS
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
 from burnish.core.task import Spec
@@ -90,6 +91,7 @@ def _other_values(config: Config) -> dict[str, Any]:
         "lint_fix": config.checks.lint_fix,
         "on_failure": config.checks.on_failure,
         "checks_where": config.checks.where,
+        "uncountable": config.checks.uncountable,
         "guard": tuple(config.checks.guard.model_dump().items()),
         "fix_history": config.fix.history,
         "hitl": config.hitl_review or "off",
@@ -154,9 +156,9 @@ def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: f
     seconds = (entry.timeout_minutes or minutes) * 60
     if command == AUTO:
         return replace(found, blocking=entry.blocking, timeout_seconds=seconds, found=True) if found else None
-    files = (("junit", entry.junit), ("sarif", entry.sarif), ("tap", entry.tap))
+    files = ((kind, getattr(entry, kind)) for kind in REPORTS)
     report, file = next(((kind, file) for kind, file in files if file), (None, None))
-    return CheckSpec(name, command, entry.blocking, seconds, report, file)
+    return CheckSpec(name, command, entry.blocking, seconds, report, file, entry.pattern)
 
 
 def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping[str, str]) -> tuple[str, ...]:
@@ -191,7 +193,7 @@ def _place(name: str, config: Config) -> int:
 
 
 def _check(check: CheckSpec) -> list[Any]:
-    return [check.name, check.command, check.blocking, check.report, check.report_file]
+    return [check.name, check.command, check.blocking, check.report, check.report_file, *_if_set(check.pattern)]
 
 
 def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapping[str, str]) -> str:
@@ -209,6 +211,11 @@ def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapp
     }
     text = json.dumps(what, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _if_set(value: str | None) -> list[str]:
+    """A setting that is newer than stored approvals: where it is not used, their hash stays the same."""
+    return [value] if value else []
 
 
 def _reviewer(one: ReviewerSpec) -> list[Any]:

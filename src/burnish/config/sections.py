@@ -177,6 +177,11 @@ class Checks(v.Section):
     where: Literal["workspace", "clean"] = Field(
         default="workspace", description="`clean`: a fresh checkout after setup"
     )
+    uncountable: Literal["wait", "accept"] = Field(
+        default="wait",
+        description="a check was red before the change and is red now, and new failures cannot be told from old ones:"
+        " `wait` for a person before approval, or `accept`",
+    )
     guard: GuardSettings = Field(default_factory=GuardSettings)
     timeout_minutes: v.Amount = Field(default=20, description="for each check")
     extra: Annotated[dict[v.Name, v.Extra], BeforeValidator(_no_clash)] = Field(

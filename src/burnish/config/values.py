@@ -6,6 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -16,6 +17,9 @@ from pydantic import (
     StrictStr,
     model_validator,
 )
+
+from burnish.config.kinds import REPORTS
+from burnish.core.failure_pattern import pattern_problem
 
 Text = Annotated[StrictStr, Field(min_length=1)]
 Flag = StrictBool
@@ -44,6 +48,12 @@ def _command(value: Any) -> Any:
     if isinstance(value, list | tuple) and value and all(isinstance(word, str) and word for word in value):
         return tuple(value)
     raise ValueError("a command is a string for the shell, or a list of words")
+
+
+def _usable_pattern(value: str | None) -> str | None:
+    if value is not None and (problem := pattern_problem(value)):
+        raise ValueError(problem)
+    return value
 
 
 def _off(value: Any) -> Any:
@@ -127,6 +137,7 @@ SandboxMode = Annotated[Literal["auto", "require", "off"], BeforeValidator(_off)
 Hitl = Annotated[Literal[False, "every", "final"], BeforeValidator(_every)]
 Trigger = Annotated[Literal["completion", "idle", "explicit"], BeforeValidator(_trigger)]
 Variables = Annotated[dict[Text, StrictStr], BeforeValidator(_words)]
+Pattern = Annotated[Text | None, AfterValidator(_usable_pattern)]
 ReportFile = Annotated[Text | None, BeforeValidator(_printed)]
 QuietHours = Annotated[StrictStr | None, BeforeValidator(_quiet)]
 
@@ -143,6 +154,17 @@ class CheckEntry(Section):
     junit: ReportFile = Field(default=None, description="JUnit file in `{report_dir}`")
     sarif: ReportFile = Field(default=None, description="SARIF file in `{report_dir}`, or `-`: what it prints")
     tap: ReportFile = Field(default=None, description="TAP file in `{report_dir}`, or `-`: what it prints")
+    jest: ReportFile = Field(
+        default=None, description="JSON of jest or vitest, file in `{report_dir}`, or `-`: what it prints"
+    )
+    mocha: ReportFile = Field(default=None, description="JSON of mocha, file in `{report_dir}`, or `-`: what it prints")
+    go: ReportFile = Field(
+        default=None, description="output of `go test -json`, file in `{report_dir}`, or `-`: what it prints"
+    )
+    pattern: Pattern = Field(
+        default=None,
+        description="regular expression with a group `name`; each line of the output that matches is a failed test",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -151,8 +173,8 @@ class CheckEntry(Section):
 
     @model_validator(mode="after")
     def _one_report(self) -> CheckEntry:
-        if sum(report is not None for report in (self.junit, self.sarif, self.tap)) > 1:
-            raise ValueError("a check has one report: junit, sarif or tap")
+        if len([name for name in (*REPORTS, "pattern") if getattr(self, name) is not None]) > 1:
+            raise ValueError(f"a check has one report: {', '.join(REPORTS)} or pattern")
         return self
 
 

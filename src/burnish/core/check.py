@@ -67,11 +67,21 @@ class CheckReport:
         return bool(self.failures or self.remarks)
 
     @property
+    def failed_count(self) -> int | None:
+        """How many tests failed; None where that is not known, which is not the same as none."""
+        if self.unknown or (self.status is CheckStatus.FAILED and not self.failures):
+            return None
+        return self.counts.failed if self.counts else len(self.failures)
+
+    @property
     def unknown(self) -> bool:
         """Nothing is known about the tests: it could not be run, or it crashed before it reported any."""
         if self.status is CheckStatus.ERROR:
             return True
         return self.status is CheckStatus.FAILED and bool(self.error) and not self.has_cases
+
+
+CANNOT_TELL = "new failures cannot be told from old ones"
 
 
 @dataclass(frozen=True, slots=True)

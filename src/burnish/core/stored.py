@@ -147,3 +147,11 @@ def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:
     if isinstance(decision, Accept):
         return replace(decision, why=f"{ids} waived by a person; nothing else stood in the way")
     return decision
+
+
+def uncountable_checks(history: History, cycle: int) -> list[str]:
+    """Why new failures cannot be told from old ones, for each blocking check of the newest run up to this cycle."""
+    records = (history.finished(number, "check") for number in range(cycle, 0, -1))
+    newest = next((record for record in records if record), None)
+    checks = newest.result.get("checks", ()) if newest else ()
+    return [str(check["uncountable"]) for check in checks if check.get("uncountable") and check.get("blocking", True)]

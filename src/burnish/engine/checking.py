@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, CheckStatus, Comparison
+from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison
 from burnish.core.codec import decode, encode
 from burnish.core.event import Event
 from burnish.core.flow import Check
@@ -162,6 +162,8 @@ def check_data(comparison: Comparison) -> dict[str, Any]:
         "problems": len(comparison.new_remarks),
         "broken": comparison.broken,
         "baseline": comparison.baseline is not None,
+        "uncountable": comparison.uncountable,
+        "partial": report.partial,
         "error": report.error,
         "tail": report.tail,
         "output_path": report.output_path,
@@ -176,7 +178,7 @@ def _counts(comparison: Comparison) -> dict[str, int]:
 
 def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
-    said = []
+    said = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
     if not any(s.name == "test" for s in site.policy.checks):
         said.append(NO_TESTS)
     said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]

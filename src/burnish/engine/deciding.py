@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.approval import asked_for
+from burnish.core.check import CANNOT_TELL
 from burnish.core.codec import encode
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
@@ -21,7 +22,7 @@ from burnish.core.flow import (
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
-from burnish.core.stored import by_person, stored_review, unseen_in_cycle
+from burnish.core.stored import by_person, stored_review, uncountable_checks, unseen_in_cycle
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
 from burnish.engine.asking import asks_person, opened
@@ -230,6 +231,8 @@ def _needs_person(history: History, cycle: int, policy: Policy) -> str:
         return "a person is to look at it (hitl_review)"
     if policy.approval == "required":
         return "a person is to approve it (approval: required)"
+    if policy.uncountable == "wait" and (reasons := uncountable_checks(history, cycle)):
+        return f"{reasons[0]}: {CANNOT_TELL}, so a person is to approve it (checks.uncountable)"
     return "tests were skipped, so a person is to approve it" if task.spec.skip_tests else ""
 
 

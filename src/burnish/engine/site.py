@@ -253,14 +253,13 @@ def _run_at_base(deps: Deps, task: Task, site: Site, specs: list[CheckSpec]) -> 
 
 
 def baseline_event(task: Task, base: Base, report: CheckReport) -> Event:
-    counts = report.counts
     data = {
         "check": report.name,
         "commit": base.commit,
         "tree": base.tree,
         "command": report.command,
         "status": report.status.value,
-        "failed": counts.failed if counts else (0 if report.status == "passed" else -1),
+        "failed": -1 if (failed := report.failed_count) is None else failed,
         "error": report.error,
     }
     return Event("baseline.captured", data, run=task.run)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.core.check import CheckReport, CheckStatus
+from burnish.core.check import CheckReport
 from burnish.core.finding import Finding, Remark
 from burnish.core.review import Panel, Verdict
 from burnish.core.status import Status
@@ -112,12 +112,13 @@ def render_baseline_json(commit: str, tree: str, report: CheckReport, captured_a
         "captured_at": captured_at,
         "total": counts.total if counts else None,
         "passed": counts.passed if counts else None,
-        "failed": counts.failed if counts else None,
+        "failed": report.failed_count,
         "skipped": counts.skipped if counts else None,
         "failures": [{"name": f.name, "status": f.status, "message": f.message} for f in report.failures],
     }
-    if report.status == CheckStatus.ERROR:
-        facts |= {"failed": -1, "error": report.error or "it could not be run"}
+    if report.failed_count is None:
+        alone = f"it failed with exit code {report.exit_code} and reported no single cases"
+        facts |= {"failed": -1, "error": report.error or alone}
     return _json(facts)
 
 

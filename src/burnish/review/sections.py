@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
+from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Finding, Remark, State, worst_first
 from burnish.core.task import Spec
 from burnish.review.fence import cut_text, fenced, one_line
@@ -121,19 +121,34 @@ def baseline_text(checks: Sequence[Comparison], limit: int, tag: str) -> str:
 def _against_base(check: Comparison, limit: int, tag: str) -> str:
     name = check.report.name
     base = check.baseline
-    if base is None or base.status == CheckStatus.ERROR:
-        return f"{name}: unknown how it was before this task (the baseline could not be run).\n"
+    if base is None or base.unknown:
+        why = f": {one_line(base.error)}" if base and base.error else ""
+        return f"{name}: unknown how it was before this task (the baseline could not be run{why}).\n" + (
+            _both_outputs(check, limit, tag) if check.uncountable else ""
+        )
     if check.report.status == CheckStatus.ERROR:
         return f"{name}: unknown, it could not be run now.\n"
-    if base.counts is None and check.report.counts is None:
-        return f"{name}: {base.status} before this task, {check.report.status} now (exit code alone).\n"
+    if not (base.counts or base.failures or check.report.counts or check.report.failures):
+        head = f"{name}: {base.status} before this task, {check.report.status} now (exit code alone).\n"
+        return head + (_both_outputs(check, limit, tag) if check.uncountable else "")
     head = (
         f"{name}: {_failures(len(check.old))} existed before this task, {_are(len(check.new))} new,"
         f" {len(check.fixed)} fixed.\n"
     )
     rows = [f"before: {failure_line(one)}" for one in check.old] + [f"new: {failure_line(one)}" for one in check.new]
     listing = fenced(cut_text("\n".join(rows), limit), tag=tag)
-    return f"{head}\n{listing}\n" if rows else head
+    whole = f"{head}\n{listing}\n" if rows else head
+    return whole + (_both_outputs(check, limit, tag) if check.uncountable else "")
+
+
+def _both_outputs(check: Comparison, limit: int, tag: str) -> str:
+    """Where burnish cannot compare case by case, the reviewer compares what was printed."""
+    base = check.baseline.tail if check.baseline else ""
+    return (
+        f"\nNote: {one_line(check.uncountable)}, so {CANNOT_TELL}. Compare the two outputs yourself.\n"
+        f"\nPrinted before this task:\n\n{fenced(cut_text(base or '(nothing)', limit, keep='tail'), tag=tag)}"
+        f"\nPrinted now:\n\n{fenced(cut_text(check.report.tail or '(nothing)', limit, keep='tail'), tag=tag)}\n"
+    )
 
 
 def _failures(count: int) -> str:
@@ -154,6 +169,7 @@ def lint_text(checks: Sequence[Comparison], auto_fixed: int | None, limit: int, 
     if lint.report.status == CheckStatus.PASSED:
         return f"{fixed or 'Clean'}\n"
     output = lint.report.tail or "\n".join(f"{one_line(r.title)}{place(r)}" for r in lint.report.remarks)
-    known = " Nothing of it is new." if lint.clean else ""
+    known = " Nothing of it is new." if lint.clean and not lint.uncountable else ""
     head = f"Failed (exit code {lint.report.exit_code}).{known} {fixed}".rstrip()
-    return f"{head}\n\n{fenced(_chars(output, limit), tag=tag)}"
+    both = _both_outputs(lint, limit, tag) if lint.uncountable else ""
+    return f"{head}\n\n{fenced(_chars(output, limit), tag=tag)}{both}"

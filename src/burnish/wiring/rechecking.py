@@ -111,7 +111,7 @@ def _clear(report: CheckReport, compared: list[Comparison]) -> bool:
     """It passed, or each case that fails has failed on every side before. An exit code alone names no case."""
     if report.status is CheckStatus.PASSED:
         return compared[0].clean
-    return bool(report.failures or report.remarks) and all(one.clean for one in compared)
+    return report.has_cases and all(one.clean and not one.uncountable for one in compared)
 
 
 def review_together(app: App, deps: Deps, fit: Fit, target: Target, plan: Plan, why: str) -> Task:

@@ -1,0 +1,135 @@
+"""The tests were red before the task: what the change broke must not hide behind that."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from testing.lab import Lab
+
+# An own script, as many projects have: it names nothing, and one of its checks has failed for long.
+SCRIPT = """#!/bin/sh
+code=0
+check() { [ "$(python3 -c "from calc import *; print($1)")" = "$2" ] || { echo "wrong: $1"; code=1; }; }
+check "add(1, 2)" 3
+check "sub(3, 2)" 1
+check "old()" fixed
+exit $code
+"""
+CALC = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n\n\ndef old():\n    return 'broken'\n"
+BREAK = 'calc = pathlib.Path("calc.py")\ncalc.write_text(calc.read_text().replace("a + b", "a * b"))'
+REVIEW = 'print(verdict("approved", "good", inspected=["calc.py"]))'
+TELL = "new failures cannot be told from old ones"
+
+
+def laboratory(root: Path, checks: str, files: dict[str, str], author: str = BREAK) -> Lab:
+    lab = Lab.make(root, author=author, judge=REVIEW, extra=f"checks: {checks}\n")
+    lab.repo.commit({"calc.py": CALC, **files}, "project")
+    lab.add()
+    return lab
+
+
+def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_screen_says_why(tmp_path: Path) -> None:
+    lab = laboratory(tmp_path, "{test: sh run-tests.sh, lint: null}", {"run-tests.sh": SCRIPT})
+    ran = lab.burnish("run", code=1)
+    assert TELL in ran.err
+    assert lab.task()["status"] == "waiting_approval"
+    (cycle,) = lab.show()["cycles"]
+    assert TELL in cycle["warnings"][0] and cycle["checks"][0]["uncountable"]
+    assert TELL in lab.burnish("show", "1").out.replace("\n        ", " ")
+    assert TELL in json.dumps(lab.burnish("inbox", "--json").json)
+    prompt = next(call["prompt"] for call in lab.calls() if call["phase"] == "review")
+    before, now = prompt.split("Printed before this task:")[1].split("Printed now:")
+    assert "wrong: old()" in before and "wrong: add(1, 2)" not in before
+    assert "wrong: add(1, 2)" in now
+    lab.burnish("decide", "1", "approve")
+    merged = lab.burnish("merge", "1")
+    assert TELL in merged.err
+
+
+def test_settings_may_accept_it_and_it_is_still_told(tmp_path: Path) -> None:
+    checks = "{test: sh run-tests.sh, lint: null}"
+    lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})
+    lab.env["BURNISH__CHECKS__UNCOUNTABLE"] = "accept"
+    assert TELL in lab.burnish("run").err
+    assert lab.task()["status"] == "verified"
+    merged = lab.burnish("merge", "1", "--json").json
+    assert merged["merged"][0]["uncountable"]
+
+
+def test_a_check_that_does_not_block_keeps_nobody_waiting(tmp_path: Path) -> None:
+    checks = "{test: {command: sh run-tests.sh, blocking: false}, lint: null}"
+    lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+
+
+def test_a_pattern_tells_new_failures_from_old_ones(tmp_path: Path) -> None:
+    checks = "{test: {command: sh run-tests.sh, pattern: '^wrong: (?P<name>.+)$'}, lint: null}"
+    lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})
+    lab.burnish("run", code=1)
+    titles = [finding["title"] for finding in lab.show()["findings"]]
+    assert titles == ["Test fails: add(1, 2)"]
+
+
+UNITTEST = """import unittest
+from calc import add, sub, old
+
+class Calc(unittest.TestCase):
+    def test_add(self): self.assertEqual(add(1, 2), 3)
+    def test_sub(self): self.assertEqual(sub(3, 2), 1)
+    def test_old(self): self.assertEqual(old(), "fixed")
+"""
+
+
+@pytest.mark.parametrize("command", [f"{sys.executable} -m unittest", f"cd . && {sys.executable} -m unittest -v"])
+def test_unittest_on_a_red_base_names_what_the_change_broke(tmp_path: Path, command: str) -> None:
+    lab = laboratory(tmp_path, f"{{test: '{command}', lint: null}}", {"test_calc.py": UNITTEST})
+    lab.burnish("run", code=1)
+    titles = [finding["title"] for finding in lab.show()["findings"]]
+    assert titles == ["Test fails: test_calc.Calc.test_add"]
+
+
+def test_an_old_failure_that_stops_the_run_does_not_hide_what_comes_after_it(tmp_path: Path) -> None:
+    tests = (
+        "from calc import *\n\ndef test_a_old(): assert old() == 'fixed'\n\ndef test_b_add(): assert add(1, 2) == 3\n"
+    )
+    checks = f"{{test: '{sys.executable} -m pytest -q -x', lint: null}}"
+    lab = laboratory(tmp_path, checks, {"test_calc.py": tests})
+    assert TELL in lab.burnish("run", code=1).err
+    assert lab.task()["status"] == "waiting_approval"
+
+
+def test_a_command_that_runs_more_than_its_tests_is_not_taken_for_complete(tmp_path: Path) -> None:
+    tests = "from calc import *\n\ndef test_old(): assert old() == 'fixed'\n"
+    more = "python3 -c 'from calc import add; assert add(1, 2) == 3'"
+    makefile = f"test:\n\t-{sys.executable} -m pytest -q\n\t{more}\n\tfalse\n"
+    lab = laboratory(tmp_path, "{test: make test, lint: null}", {"test_calc.py": tests, "Makefile": makefile})
+    assert TELL in lab.burnish("run", code=1).err
+    assert lab.task()["status"] == "waiting_approval"
+
+
+def test_an_old_error_while_collecting_does_not_hide_the_other_tests(tmp_path: Path) -> None:
+    files = {
+        "test_old.py": "import nothing_of_that_name\n",
+        "test_calc.py": "from calc import *\n\ndef test_add(): assert add(1, 2) == 3\n",
+    }
+    lab = laboratory(tmp_path, f"{{test: '{sys.executable} -m pytest -q', lint: null}}", files)
+    lab.burnish("run", code=1)
+    titles = [finding["title"] for finding in lab.show()["findings"]]
+    assert titles == ["Test fails: test_calc.py::test_add"]
+
+
+def test_a_baseline_that_crashed_is_unknown_and_never_zero(tmp_path: Path) -> None:
+    files = {"conftest.py": "raise RuntimeError('no database')\n", "test_calc.py": "def test_it(): pass\n"}
+    lab = laboratory(tmp_path, f"{{test: '{sys.executable} -m pytest -q', lint: null}}", files)
+    lab.burnish("run", code=None)
+    (captured,) = lab.events("baseline.captured")
+    assert captured["data"]["failed"] == -1 and "no database" in captured["data"]["error"]
+    prompts = [call["prompt"] for call in lab.calls() if call["phase"] == "review"]
+    assert prompts and all("0 failures existed" not in prompt for prompt in prompts)
+    assert all("unknown how it was before" in prompt for prompt in prompts)
+    assert lab.task()["status"] == "waiting_approval"
