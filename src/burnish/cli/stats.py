@@ -23,6 +23,9 @@ NOT_LATELY = "Nothing has been run since {}."
 Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, help="Today and the days before it.")]
 Everywhere = Annotated[bool, typer.Option("--all", help="Of every project.")]
 
+# As many as a person reads.
+MOST_FLAKY = 10
+
 
 def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
     """Count how tasks ended, what reviews found, who was right, and what it cost."""
@@ -63,6 +66,7 @@ def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
     yield from _verdicts(view, room, colour)
     yield from _findings(view, room, colour)
     yield from _reviewers(view, room, colour)
+    yield from _flaky(view, room, colour)
     yield ""
     yield from efforts("Cost and time", view.agents, room=room, colour=colour)
     yield f"  {spent(view.total)}"
@@ -144,6 +148,14 @@ def _reviewers(view: StatsView, room: int, colour: bool) -> Iterator[str]:
     ]
     yield ""
     yield from table(head, rows, room=room, colour=colour)
+
+
+def _flaky(view: StatsView, room: int, colour: bool) -> Iterator[str]:
+    if view.flaky:
+        yield ""
+        yield _head("Flaky tests (failed, then passed on the same commit)", colour)
+        rows = [(cut(one_line(name), 60), number, "") for name, number in list(view.flaky.items())[:MOST_FLAKY]]
+        yield from bars(rows, room=room, colour=colour)
 
 
 def _head(text: str, colour: bool) -> str:

@@ -97,8 +97,6 @@ class Comparison:
     new_remarks: tuple[Remark, ...] = ()
     # it fails now, and no single case explains it (exit code alone, or it could not be run)
     broken: bool = False
-    # failed at first and passed when run again: a warning, not a reason for a fix
-    flaky: tuple[TestFailure, ...] = ()
 
     @property
     def uncountable(self) -> str:

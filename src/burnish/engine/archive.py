@@ -12,7 +12,7 @@ from burnish.core.task import Task
 from burnish.engine.ports import Deps
 from burnish.engine.ports_git import Workspace
 from burnish.engine.record_review import for_the_ref, voice_of
-from burnish.review.records import Iteration, render_baseline_json, render_task_json
+from burnish.review.records import Iteration, render_task_json
 
 # Read by machines: cut, they would be worth nothing.
 STORY = "events.jsonl"
@@ -25,7 +25,6 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
     history = deps.book.history(task.id)
     deps.desk.write(task, "task.json", render_task_json(task, iterations(history)).encode())
     deps.desk.write(task, STORY, story_of(events))
-    _baseline(deps, task, events)
     files = {
         name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
         for name, data in deps.desk.read_all(task).items()
@@ -39,18 +38,6 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
 def story_of(events: Sequence[Recorded]) -> bytes:
     """A line for each; a longer story begins with the shorter one, byte by byte."""
     return b"".join(json.dumps(event.envelope(), sort_keys=True).encode() + b"\n" for event in events)
-
-
-def _baseline(deps: Deps, task: Task, events: list[Recorded]) -> None:
-    """`baseline-tests.json`, from the test check at the base."""
-    captured = [e for e in events if e.type == "baseline.captured" and e.data.get("check") == "test"]
-    if not captured:
-        return
-    said = captured[-1]
-    report = deps.book.baseline(str(said.data["tree"]), str(said.data["command"]))
-    if report:
-        text = render_baseline_json(str(said.data["commit"]), str(said.data["tree"]), report, said.ts)
-        deps.desk.write(task, "baseline-tests.json", text.encode())
 
 
 def iterations(history: History) -> list[Iteration]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from burnish.core.change import Change
@@ -17,6 +19,7 @@ from burnish.core.ledger import absorb_checks
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
+from burnish.engine.flakes import excuse_flaky
 from burnish.engine.guarding import absorb_guard, absorb_touched
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps
@@ -68,11 +71,30 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
         if site.policy.checks_where == "clean":
             with deps.code.throwaway(site.workspace.plain(site.head().sha), f"{task.name}-check") as files:
                 run_setup_in(deps, task, site, files, "check-setup")
-                return checks.run(specs, cwd=files, out_dir=out_dir, env=env)
+                reports = checks.run(specs, cwd=files, out_dir=out_dir, env=env)
+                return _settled(deps, site, task, specs, reports, files, out_dir, env)
         try:
-            return checks.run(specs, cwd=site.workspace.path, out_dir=out_dir, env=env)
+            reports = checks.run(specs, cwd=site.workspace.path, out_dir=out_dir, env=env)
+            return _settled(deps, site, task, specs, reports, site.workspace.path, out_dir, env)
         finally:
             site.workspace.tidy()
+
+
+def _settled(
+    deps: Deps,
+    site: Site,
+    task: Task,
+    specs: list[CheckSpec],
+    reports: tuple[CheckReport, ...],
+    cwd: Path,
+    out_dir: Path,
+    env: Mapping[str, str],
+) -> tuple[CheckReport, ...]:
+    if all(report.status is not CheckStatus.FAILED for report in reports):
+        return reports
+    change = site.workspace.changes(site.base.tree, site.head().tree)
+    tree = site.base.tree
+    return excuse_flaky(deps, task, specs, reports, base_tree=tree, change=change, cwd=cwd, out_dir=out_dir, env=env)
 
 
 def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport) -> Comparison:
@@ -107,6 +129,7 @@ def _finished(
         "commit": site.head().sha,
         "checks": checks,
         "warnings": warnings(site, comparisons) + list(update.notes),
+        "flaky": [name for c in comparisons for name in c.report.flaky],
     }
     events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
     events += finding_events(task, cycle, history.findings, update)
@@ -164,6 +187,7 @@ def check_data(comparison: Comparison) -> dict[str, Any]:
         "baseline": comparison.baseline is not None,
         "uncountable": comparison.uncountable,
         "partial": report.partial,
+        "flaky": list(report.flaky),
         "error": report.error,
         "tail": report.tail,
         "output_path": report.output_path,
@@ -176,12 +200,17 @@ def _counts(comparison: Comparison) -> dict[str, int]:
     return {"total": counts.total, "passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
 
 
+def flaky_warning(name: str) -> str:
+    return f"Flaky: {name} failed and then passed on the same commit, so the change is not blamed for it."
+
+
 def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     said = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
     if not any(s.name == "test" for s in site.policy.checks):
         said.append(NO_TESTS)
     said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
+    said += [flaky_warning(name) for c in comparisons for name in c.report.flaky]
     unknown = [c.report.name for c in comparisons if c.baseline is None]
     if unknown:
         said.append(f"No baseline for {', '.join(unknown)}: old failures cannot be told from new ones.")

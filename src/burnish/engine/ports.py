@@ -12,7 +12,7 @@ from burnish.core.agent import AgentReply, AgentRequest, Setback, Use
 from burnish.core.approval import Approval
 from burnish.core.budget import Limit
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, Comparison
+from burnish.core.check import CheckReport, Comparison, TestFailure
 from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding, Remark
 from burnish.core.gate import Answer, Person, Shown
@@ -76,6 +76,23 @@ class Checks(Protocol):
         self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]: ...
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison: ...
+    def passing_again(
+        self,
+        spec: CheckSpec,
+        report: CheckReport,
+        failures: Sequence[TestFailure],
+        *,
+        cwd: Path,
+        out_dir: Path,
+        env: Mapping[str, str],
+    ) -> frozenset[str]:
+        """Names of the failures that pass when the suite runs again on the same tree."""
+
+    def confirmed(
+        self, spec: CheckSpec, report: CheckReport, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+    ) -> CheckReport:
+        """A report of the base without the failures that pass when they are run again."""
+
     def guard(
         self,
         change: Change,

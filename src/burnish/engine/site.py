@@ -17,6 +17,7 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
 from burnish.engine.ports_git import Workspace
 from burnish.errors import PhaseFailed
+from burnish.review.records import render_baseline_json
 
 # When one of these changes, `workspace.setup` runs again.
 LOCK_FILES = [
@@ -232,8 +233,12 @@ def _setup_mark(site: Site) -> str:
 def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
     """Every check at the base commit, shared by all tasks that start from the same tree."""
     missing = [s for s in site.policy.checks if deps.book.baseline(site.base.tree, s.words) is None]
-    if not missing:
-        return
+    if missing:
+        _capture(deps, task, site, missing)
+    write_baseline(deps, task, site)
+
+
+def _capture(deps: Deps, task: Task, site: Site, missing: list[CheckSpec]) -> None:
     # One of several tasks does it, the others wait for the result.
     with deps.desk.lock(f"baseline-{site.base.tree[:16]}"):
         missing = [s for s in missing if deps.book.baseline(site.base.tree, s.words) is None]
@@ -244,15 +249,37 @@ def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
                 deps.record(task, baseline_event(task, site.base, report))
 
 
+def write_baseline(deps: Deps, task: Task, site: Site) -> None:
+    """`baseline-tests.json`, also where another task ran the tests on this tree."""
+    spec = next((spec for spec in site.policy.checks if spec.name == "test"), None)
+    report = deps.book.baseline(site.base.tree, spec.words) if spec else None
+    if report is None:
+        return
+    captured = [e for e in deps.book.events(task.id) if e.type == "baseline.captured"]
+    known = [e for e in captured if e.data.get("check") == "test" and e.data.get("tree") == site.base.tree]
+    if not known:
+        deps.record(task, baseline_event(task, site.base, report, shared=True))
+        known = [e for e in deps.book.events(task.id) if e.type == "baseline.captured"]
+    text = render_baseline_json(site.base.commit, site.base.tree, report, known[-1].ts)
+    deps.desk.write(task, "baseline-tests.json", text.encode())
+
+
 def _run_at_base(deps: Deps, task: Task, site: Site, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
     checks = deps.checks(task.id)
     out_dir = deps.desk.out_dir(task, 0, "baseline")
     with deps.code.throwaway(site.workspace.plain(site.base.commit), f"{task.name}-baseline") as files:
         run_setup_in(deps, task, site, files, "baseline-setup")
-        return checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(site.policy, task, "baseline"))
+        env = isolation_env(site.policy, task, "baseline")
+        reports = checks.run(specs, cwd=files, out_dir=out_dir, env=env)
+        # A failure by chance would excuse a real one later, for every task that starts from this tree.
+        return tuple(
+            checks.confirmed(spec, report, cwd=files, out_dir=out_dir, env=env)
+            for spec, report in zip(specs, reports, strict=True)
+        )
 
 
-def baseline_event(task: Task, base: Base, report: CheckReport) -> Event:
+def baseline_event(task: Task, base: Base, report: CheckReport, *, shared: bool = False) -> Event:
+    """`shared`: another task ran the checks on this tree."""
     data = {
         "check": report.name,
         "commit": base.commit,
@@ -261,8 +288,9 @@ def baseline_event(task: Task, base: Base, report: CheckReport) -> Event:
         "status": report.status.value,
         "failed": -1 if (failed := report.failed_count) is None else failed,
         "error": report.error,
+        "flaky": list(report.flaky),
     }
-    return Event("baseline.captured", data, run=task.run)
+    return Event("baseline.captured", {**data, **({"shared": True} if shared else {})}, run=task.run)
 
 
 def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:

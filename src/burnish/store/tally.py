@@ -41,7 +41,7 @@ class PhaseRow:
     finished_at: str | None
     cost_usd: float | None
     tokens: int
-    # empty for checks, for gates, and for what began before the time that is looked at
+    # of checks the flaky tests alone; empty for gates, and for what began before the time that is looked at
     result: Mapping[str, Any]
 
 

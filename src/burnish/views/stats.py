@@ -11,7 +11,7 @@ from typing import Any
 
 from burnish.core.status import Status
 from burnish.store import Store
-from burnish.store.tally import TaskRow
+from burnish.store.tally import PhaseRow, TaskRow
 from burnish.views import effort, judged
 from burnish.views.effort import Effort, Line, Paid, effort_json
 from burnish.views.ended import Cycles, End, Ends, counted, cycles, ended
@@ -55,6 +55,8 @@ class StatsView:
     categories: dict[str, Severities]
     fate: Fate
     reviewers: tuple[Reviewer, ...]
+    # test → how often it failed and then passed on the same commit, most often first
+    flaky: dict[str, int]
     agents: tuple[Line, ...]
     phases: tuple[Line, ...]
     dearest: tuple[Line, ...]
@@ -87,6 +89,7 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
         categories=judged.by_category(findings),
         fate=judged.fate(findings),
         reviewers=judged.reviewers(held, findings),
+        flaky=_flaky_tests(tally.phases),
         agents=effort.by_agent(phases, tally),
         phases=effort.by_phase(phases),
         dearest=effort.by_task(phases, tally),
@@ -99,6 +102,11 @@ def stats(store: Store, projects: Sequence[str], *, now: datetime, days: int | N
 def _outcomes(tasks: Iterable[TaskRow], since: str) -> Outcomes:
     found = Counter(task.status for task in tasks if not task.removed and task.updated_at >= since)
     return Outcomes({status.value: found[status] for status in Status if found[status]})
+
+
+def _flaky_tests(phases: Iterable[PhaseRow]) -> dict[str, int]:
+    names = (str(name) for phase in phases if phase.phase == "check" for name in phase.result.get("flaky") or ())
+    return dict(Counter(names).most_common())
 
 
 # over time
@@ -179,6 +187,7 @@ def stats_json(view: StatsView) -> dict[str, Any]:
             "by_category": {name: asdict(count) for name, count in view.categories.items()},
         },
         "reviewers": [reviewer.as_json() for reviewer in view.reviewers],
+        "flaky": {"total": sum(view.flaky.values()), "tests": view.flaky},
         **cost_json(view),
     }
 

@@ -11,13 +11,15 @@ from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment
+from burnish.checks.flakes import Run as Rerun
+from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
 from burnish.checks.guard_shadowing import installed_modules, related_paths
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, Comparison
+from burnish.core.check import CheckReport, Comparison, TestFailure
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
@@ -124,6 +126,32 @@ class TaskChecks:
 
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison:
         return compare(report, baseline)
+
+    def passing_again(
+        self,
+        spec: CheckSpec,
+        report: CheckReport,
+        failures: Sequence[TestFailure],
+        *,
+        cwd: Path,
+        out_dir: Path,
+        env: Mapping[str, str],
+    ) -> frozenset[str]:
+        return passing_again(spec, report, failures, self._rerun(cwd, out_dir, env), root=cwd)
+
+    def confirmed(
+        self, spec: CheckSpec, report: CheckReport, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+    ) -> CheckReport:
+        return confirmed(spec, report, self._rerun(cwd, out_dir, env), root=cwd)
+
+    def _rerun(self, cwd: Path, out_dir: Path, env: Mapping[str, str]) -> Rerun:
+        """One more run of a check, its output beside that of the first."""
+
+        def run(spec: CheckSpec, label: str) -> CheckReport:
+            (report,) = self.run([spec], cwd=cwd, out_dir=out_dir.with_name(f"{out_dir.name}-{label}"), env=env)
+            return report
+
+        return run
 
     def guard(
         self,

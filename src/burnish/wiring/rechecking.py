@@ -15,6 +15,7 @@ from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.actions import judge_anew
+from burnish.engine.flakes import excuse_flaky
 from burnish.engine.loop import disk_trouble, run_task
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps, Progress
@@ -98,7 +99,12 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     checks, out_dir = deps.checks(task.id), deps.desk.out_dir(task, task.cycle, "merge")
     with deps.code.throwaway(site.workspace.plain(commit), f"{task.name}-merge") as files:
         run_setup_in(deps, task, site, files, "merge-setup")
-        reports = checks.run(specs, cwd=files, out_dir=out_dir, env=isolation_env(policy, task, "merge"))
+        env = isolation_env(policy, task, "merge")
+        reports = checks.run(specs, cwd=files, out_dir=out_dir, env=env)
+        change = site.workspace.changes(base.tree, commit)
+        reports = excuse_flaky(
+            deps, task, specs, reports, base_tree=base.tree, change=change, cwd=files, out_dir=out_dir, env=env
+        )
     red = []
     for spec, report in zip(specs, reports, strict=True):
         before = (deps.book.baseline(tree, spec.words) for tree in (base.tree, began))

@@ -5,7 +5,11 @@ WHERE project IN (:projects) ORDER BY project, id;
 -- name: tally_phases
 -- what is not looked at is not brought along: results are long
 SELECT project, task, run, cycle, phase, state, started_at, finished_at, cost_usd, tokens,
-    CASE WHEN phase IN ('check', 'gate') OR started_at < :since THEN '{}' ELSE result END AS result
+    CASE
+        WHEN phase = 'gate' OR started_at < :since THEN '{}'
+        WHEN phase = 'check' THEN '{"flaky": ' || COALESCE(json_extract(result, '$.flaky'), '[]') || '}'
+        ELSE result
+    END AS result
 FROM phases WHERE project IN (:projects) ORDER BY project, task, event_id;
 
 -- name: tally_decisions

@@ -36,6 +36,8 @@ class StatsOut(CostOut):
     verdicts: dict[str, int]
     findings: dict[str, Any]
     reviewers: list[dict[str, Any]]
+    flaky: dict[str, Any]
+    """Tests that failed and then passed on the same commit, and how often."""
 
 
 @router.get("/projects/{project}/stats", response_model=StatsOut)
