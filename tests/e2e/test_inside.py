@@ -15,28 +15,10 @@ from burnish.errors import Refused
 from burnish.wiring import RunRequest, cleaning, handoff, merging, outside, people, pull_request, rebuilding
 from burnish.wiring.app import App
 from testing.byhand import facts
+from testing.deciding_commands import DECISIONS, HARMLESS_VERBS, OTHER_COMMANDS
 from testing.lab import APPROVE, REJECT, Lab
 from testing.userrepo import UserRepo
 
-# Every command by which a person decides: task 1 waits, 2 is verified, 3 is blocked.
-WAYS = [
-    *[["decide", "1", *words] for words in (["approve"], ["reject"], ["fix", "-m", "x"], ["skip"])],
-    ["decide", "3", "fix", "-m", "x"],
-    *[["override", number, "--explain", "x"] for number in "13"],
-    ["edit", "3", "--verdict", "APPROVED", "--reason", "x"],
-    *[["done", number, "--reason", "x"] for number in "23"],
-    ["improve", "2", "-m", "x"],
-    ["waive", "3", "F1", "--reason", "x"],
-    ["merge", "2"],
-    ["merge", "--all-verified"],
-    # who runs a task brings settings along, and with them the judges
-    ["run", "3"],
-    ["retry", "3", "--later"],
-    ["review", "3"],
-    # who trusts a checkout decides what runs
-    ["trust"],
-    ["untrust"],
-]
 # An agent that tries them all: without the variable that names its task and in a session of its own; the first in
 # every other way, too.
 TRAITOR = """
@@ -71,7 +53,7 @@ def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_pa
     before = [lab.events(task=n) for n in kinds], lab.repo.git("rev-parse", "main")
     out = tmp_path / "came.json"
     home = {key: lab.env[key] for key in ("HOME", "BURNISH_HOME")}
-    names = {"WAYS": WAYS, "PYTHON": sys.executable, "REPO": str(lab.repo.path), "OUT": str(out), "HOME": home}
+    names = {"WAYS": DECISIONS, "PYTHON": sys.executable, "REPO": str(lab.repo.path), "OUT": str(out), "HOME": home}
     told = "".join(f"{name} = {value!r}\n" for name, value in names.items())
     lab.agent("robot", told + TRAITOR)
     lab.add("Treason")
@@ -79,49 +61,25 @@ def test_every_way_is_refused_from_inside_a_phase_and_nothing_has_changed(tmp_pa
     lab.apart("run", "4", timeout=280)
 
     came = json.loads(out.read_text())
-    assert len(came) == 2 + len(WAYS)
+    assert len(came) == 2 + len(DECISIONS)
     accepted = [(way, code, said) for way, code, said in came if code != 4 or "from inside a phase" not in said]
     assert accepted == []
     assert ([lab.events(task=n) for n in kinds], lab.repo.git("rev-parse", "main")) == before
 
 
-# Every other verb that changes what is decided, or what decides; each needs no more than a repository to be refused.
-ALSO = {
-    "cancel": ["1"],
-    "clean": ["1"],
-    "handoff": ["1"],
-    "hook": ["install", "git"],
-    "init": [],
-    "pr": ["1"],
-    "projects": ["forget", "1"],
-    "prompts": ["reset", "review.system"],
-    "rebuild": [],
-    "reopen": ["1", "F1"],
-    "rm": ["1"],
-    "work": [],
-}
-# These look, or add what a person sees before it is run. Those that decide through a screen of their own do it by the
-# functions that the last test here tries.
-HARMLESS = {
-    *("add", "config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
-    *("status", "version"),
-    *("cost", "eval", "export", "import", "mcp", "serve", "stats", "tui", "worker"),
-}
-
-
 def test_every_verb_is_tried_or_known_to_be_harmless() -> None:
-    tried = {way[0] for way in WAYS} | set(ALSO)
-    assert not tried & HARMLESS
-    assert set(VERBS) - HARMLESS == tried
+    tried = {command[0] for command in (*DECISIONS, *OTHER_COMMANDS)}
+    assert not tried & HARMLESS_VERBS
+    assert set(VERBS) - HARMLESS_VERBS == tried
 
 
-@pytest.mark.parametrize("verb", ALSO)
+@pytest.mark.parametrize("command", OTHER_COMMANDS, ids=" ".join)
 def test_the_other_verbs_are_refused_too(
-    verb: str, user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: list[str], user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BURNISH_TASK", "1")
     before = user_repo.fingerprint()
-    assert main(["-C", str(user_repo.path), verb, *ALSO[verb]]) == 4
+    assert main(["-C", str(user_repo.path), *command]) == 4
     assert "from inside a phase" in capsys.readouterr().err
     assert user_repo.fingerprint() == before
 

@@ -179,3 +179,58 @@ def test_a_folder_is_mounted_before_what_is_in_it_and_the_later_of_two_counts() 
     )
     assert [covering(mounts, home / name) for name in ("b/w/x", "b/x", "x")] == [mounts[0], mounts[1], mounts[4]]
     assert covering(mounts, Path("/etc")) is None
+
+
+def test_listed_places_are_shown_and_nothing_beside_them(sandbox: Sandbox) -> None:
+    for name in ("cache", "data"):
+        (sandbox.home / name).mkdir()
+        (sandbox.home / name / "file").write_text(name)
+    box = replace(sandbox, read=(sandbox.home / "data", sandbox.home / "gone"), write=(sandbox.home / "cache",))
+    printed = inside(box, "ls -A ~; cat ~/data/file; touch ~/data/new ~/cache/new")
+    assert "data" in printed and "cache" in printed and ".ssh" not in printed
+    assert printed.count("Read-only file system") == 1 and (sandbox.home / "cache" / "new").exists()
+
+
+def test_a_file_that_the_command_line_names_is_not_shown_for_that(sandbox: Sandbox) -> None:
+    key, script = sandbox.home / ".ssh" / "key", sandbox.home / "tool.sh"
+    script.write_text("echo the script runs\n")
+    env = {"PATH": os.environ["PATH"]}
+    for argv in (("cat", str(key)), ("sh", "-c", f"cat {key}")):
+        words = sandbox.around(argv, env=env, writable=())
+        assert "secret" not in subprocess.run(words, capture_output=True, text=True, timeout=30, check=False).stdout
+    for argv in (("sh", str(script)), ("sh", "-c", f"sh {script}")):
+        words = sandbox.around(argv, env=env, writable=())
+        done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+        assert done.stdout == "the script runs\n", done.stderr
+
+
+def test_a_script_finds_its_interpreter_in_a_masked_place(sandbox: Sandbox, tmp_path: Path) -> None:
+    interpreter = sandbox.home / "opt" / "shell" / "bin" / "mysh"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.symlink_to("/bin/sh")
+    script = tmp_path / "agents" / "robot"
+    script.parent.mkdir()
+    script.write_text(f"#!{interpreter}\necho started\n")
+    script.chmod(0o755)
+    argv = sandbox.around((str(script),), env={"PATH": os.environ["PATH"]}, writable=())
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == "started\n", done.stderr
+
+
+def test_temporary_files_are_private_and_the_folder_of_tmpdir_exists(sandbox: Sandbox, tmp_path: Path) -> None:
+    own = tmp_path / "own-tmp"
+    own.mkdir()
+    (own / "secret").write_text("secret")
+    env = {"PATH": os.environ["PATH"], "TMPDIR": str(own)}
+    argv = sandbox.around(("sh", "-c", "ls -A $TMPDIR /var/tmp; mktemp"), env=env, writable=())
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert str(own) in done.stdout and "secret" not in done.stdout, done.stderr
+    assert [path.name for path in own.iterdir()] == ["secret"]
+
+
+def test_codex_can_nest_a_sandbox_of_its_own(sandbox: Sandbox) -> None:
+    """It tries with a new /proc, which root may not mount inside, and then without."""
+    nested = "bwrap --unshare-user --unshare-pid --ro-bind / / --dev /dev --die-with-parent"
+    assert "nested" in inside(sandbox, f"{nested} --proc /proc echo nested || {nested} echo nested")
+    if os.geteuid() != 0:
+        assert inside(sandbox, f"{nested} --proc /proc echo nested") == "nested\n"

@@ -50,6 +50,7 @@ def prompts(
         refuse_inside_phase()
         _edit(_named(what, action), everywhere, as_json)
     elif action in ("on", "off"):
+        refuse_inside_phase()
         _switch(_named(what, action), action == "on", everywhere, as_json)
     else:
         refuse_inside_phase()

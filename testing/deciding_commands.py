@@ -1,0 +1,52 @@
+"""Every command that decides, that runs a task, or that loosens what decides. From inside a phase each is refused."""
+
+from __future__ import annotations
+
+# In a project where task 1 waits for approval, 2 is verified and 3 is blocked.
+DECISIONS = [
+    *[["decide", "1", *words] for words in (["approve"], ["reject"], ["fix", "-m", "x"], ["skip"])],
+    ["decide", "3", "fix", "-m", "x"],
+    *[["override", number, "--explain", "x"] for number in "13"],
+    ["edit", "3", "--verdict", "APPROVED", "--reason", "x"],
+    *[["done", number, "--reason", "x"] for number in "23"],
+    ["improve", "2", "-m", "x"],
+    ["waive", "3", "F1", "--reason", "x"],
+    ["merge", "2"],
+    ["merge", "--all-verified"],
+    # a run brings its settings along, and with them the reviewers
+    ["run", "3"],
+    ["retry", "3", "--later"],
+    ["review", "3"],
+    # a trusted checkout decides what runs
+    ["trust"],
+    ["untrust"],
+]
+# These are refused in any repository.
+OTHER_COMMANDS = [
+    ["cancel", "1"],
+    ["clean", "1"],
+    ["edit", "1", "--title", "x"],
+    ["handoff", "1"],
+    ["hook", "install", "git"],
+    ["hook", "uninstall", "git"],
+    ["init"],
+    ["pr", "1"],
+    ["projects", "forget", "1"],
+    ["prompts", "edit", "review.system"],
+    ["prompts", "on", "review.system"],
+    ["prompts", "off", "review.system"],
+    ["prompts", "reset", "review.system"],
+    ["prompts", "reset", "--all"],
+    ["rebuild"],
+    ["reopen", "1", "F1"],
+    ["review", "1", "--from", "review.md"],
+    ["rm", "1"],
+    ["run", "--all"],
+    ["work"],
+]
+# These look, or add what a person sees before it is run. `serve` refuses to start inside a phase.
+HARMLESS_VERBS = {
+    *("add", "config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
+    *("status", "version"),
+    *("cost", "eval", "export", "import", "mcp", "serve", "stats", "tui", "worker"),
+}
