@@ -17,6 +17,7 @@ from burnish.engine.checking import delta_since, remembered
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.review.context import ReviewContext
+from burnish.review.lock_digest import with_lock_digests
 from burnish.review.packing import only
 
 
@@ -99,7 +100,7 @@ def subject_of(deps: Deps, site: Site, history: History, cycle: int, step: str =
         cycle=cycle,
         max_cycles=task.max_cycles,
         commit=head,
-        change=site.workspace.changes(site.base.tree, head.tree),
+        change=with_lock_digests(site.workspace.changes(site.base.tree, head.tree), site.workspace.read_blobs),
         delta=delta_since(site, history, cycle, review_phase(step)),
         # what the review before a step has just raised is no earlier finding to it
         findings=tuple(f for f in history.findings if not step or f.first_cycle < cycle),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,9 +224,6 @@ def _no_index(project: Project, folder: Path) -> bytes:
     )  # fmt: skip
     env = bare_env(project.own) | {"GIT_DIR": str(folder / "none"), "GIT_CEILING_DIRECTORIES": str(folder)}
     return git(*args, cwd=folder, env=env, ok=(0, 1)).stdout
-
-
-ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes | None]]
 
 
 def read_blobs(project: Project, blobs: Sequence[str]) -> dict[str, bytes | None]:

@@ -18,6 +18,7 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
 from burnish.git import agentgit, large, leaks, rescue, state, written
 from burnish.git.differences import Differences
+from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, move_off, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
@@ -198,6 +199,10 @@ class Workspace:
 
     def read(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
         return read_files(self.project, commit, paths)
+
+    def read_blobs(self, blobs: Sequence[str]) -> dict[str, bytes | None]:
+        """Content by git's name of it; None for what is missing or very large."""
+        return read_blobs(self.project, blobs)
 
     # -- inside ----------------------------------------------------------------------------------
 

@@ -32,6 +32,11 @@ _TEST = re.compile(
 _DOCS = re.compile(r"\.(md|rst|txt|adoc)$|(^|/)docs?/", re.IGNORECASE)
 
 
+_DIGEST = (
+    "@@ digest of this lock file: every change, without hashes, sizes and addresses that follow from a new version @@\n"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Packed:
     """The text of a change for a prompt, and which path went where: each is in exactly one list."""
@@ -84,7 +89,7 @@ def as_shown(file: ChangedFile) -> ChangedFile:
     notes = [file.note] if file.note else []
     hunks = file.hunks
     if file.digest:
-        hunks = (Hunk(0, 0, 0, 0, "@@ digest: every change in this lock file @@\n" + "\n".join(file.digest) + "\n"),)
+        hunks = (Hunk(0, 0, 0, 0, _DIGEST + "\n".join(file.digest) + "\n"),)
     hunks = tuple(replace(hunk, text=text) for hunk in hunks for text in [escape_invisible(hunk.text)])
     if any(new.text != old.text for new, old in zip(hunks, file.hunks, strict=False)) and not file.digest:
         notes.append("Characters that cannot be seen are written as \\xNN or \\uNNNN.")

@@ -31,6 +31,7 @@ from burnish.engine.subject import Subject
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.adhoc import Pair, Wish, changes, choose, messages
 from burnish.git.base import identity
+from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Found, Project, discover
 from burnish.git.reading import Contents, list_files, read_files
@@ -38,6 +39,7 @@ from burnish.git.snapshot import snapshot
 from burnish.git.taking import Taken, private_project
 from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
+from burnish.review.lock_digest import with_lock_digests
 from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.wiring.confining import bystanders, confinement, registered
@@ -208,7 +210,7 @@ def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comp
         cycle=1,
         max_cycles=1,
         commit=pair.new,
-        change=change,
+        change=with_lock_digests(change, lambda blobs: read_blobs(project, blobs)),
         delta=None,
         findings=(),
         comparisons=comparisons,

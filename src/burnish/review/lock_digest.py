@@ -1,0 +1,260 @@
+"""Lock files of uv, poetry, cargo, npm and pnpm: what changed in them, in a form that a reviewer can judge.
+
+A digest is made only if it tells everything. Both files are parsed into packages with fields; every field that
+differs is printed, except values that say nothing more to a reader: hashes, sizes and upload times of a version
+that is new, and addresses that follow from the package's name, version and registry. What a parser hides (comments,
+a key that stands twice, floats, anchors) makes the file be shown as text instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from burnish.core.change import Change, ChangedFile
+from burnish.core.text_encoding import escape_invisible
+from burnish.review.lock_parsing import LockFile, NotExplained, read_cargo, read_npm, read_pnpm, read_poetry, read_uv
+
+# By file name; other lock files are shown as text.
+READERS: Mapping[str, Callable[[str], LockFile]] = {
+    "uv.lock": read_uv,
+    "poetry.lock": read_poetry,
+    "Cargo.lock": read_cargo,
+    "package-lock.json": read_npm,
+    "npm-shrinkwrap.json": read_npm,
+    "pnpm-lock.yaml": read_pnpm,
+}
+_HASH = re.compile(r"(sha(256|384|512):[0-9a-f]{64,128}|sha(1|256|384|512)-[A-Za-z0-9+/]{27,88}={0,2}|[0-9a-f]{64})")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)")
+# Python package indexes keep files in folders named after their hash, npm registries below the package's name.
+_HASH_FOLDER = re.compile(r"(https://[\w.:-]+/packages/)[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{60}/")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\"']*", re.IGNORECASE)
+_ABSENT = object()
+# Longer lock files are shown as text: reading them takes seconds.
+LARGEST = 8 * 1024 * 1024
+
+ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes | None]]
+
+
+def with_lock_digests(change: Change, read: ReadBlobs) -> Change:
+    """The change with a digest for each lock file that one explains completely."""
+    locks = [file for file in change.files if _is_lock(file)]
+    if not locks:
+        return change
+    blobs = read([blob for file in locks for blob in (file.old_blob, file.new_blob) if blob.strip("0")])
+    digests = {file.path: _digest_of(file, blobs) for file in locks}
+    return replace(change, files=tuple(replace(file, digest=digests.get(file.path, ())) for file in change.files))
+
+
+def _is_lock(file: ChangedFile) -> bool:
+    plain = file.status in ("A", "M", "R") and not file.binary and not file.is_symlink and not file.hidden
+    return plain and bool(file.hunks) and PurePosixPath(file.path).name in READERS
+
+
+def _digest_of(file: ChangedFile, blobs: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    new, old = blobs.get(file.new_blob), b"" if file.status == "A" else blobs.get(file.old_blob)
+    if new is None or old is None:
+        return ()
+    return digest(PurePosixPath(file.path).name, old, new) or ()
+
+
+def digest(name: str, old: bytes, new: bytes) -> tuple[str, ...] | None:
+    """Every difference between two versions of a lock file, line by line; None if it is to be shown as text."""
+    reader = READERS.get(name)
+    if reader is None or max(len(old), len(new)) > LARGEST:
+        return None
+    try:
+        before = reader(_text(old)) if old.strip() else LockFile({}, {}, ())
+        after = reader(_text(new))
+    except (NotExplained, UnicodeError, ValueError, RecursionError):
+        return None
+    lines = list(_lines(before, after))
+    return tuple(escape_invisible(line).replace("\n", "\\n").replace("\r", "\\r") for line in lines) or None
+
+
+def _text(data: bytes) -> str:
+    text = data.decode("utf-8")
+    if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)", text) or text.startswith("\ufeff"):
+        raise NotExplained("control characters")
+    return text
+
+
+def _lines(before: LockFile, after: LockFile) -> Iterator[str]:
+    yield from _sources(before, after)
+    yield from _fields("file", before.rest, after.rest)
+    if before.comments != after.comments:
+        yield from _difference("comments", list(before.comments), list(after.comments))
+    added = sorted(after.packages.keys() - before.packages.keys())
+    removed = sorted(before.packages.keys() - after.packages.keys())
+    names = {_name(before, key) for key in removed}
+    for key in removed:
+        yield f"- removed {key}"
+    for key in added:
+        word = "version" if _name(after, key) in names else "package"
+        yield f"+ new {word} {key}: {_told(key, after.packages[key])}"
+    for key in sorted(before.packages.keys() & after.packages.keys()):
+        yield from _changed(key, before.packages[key], after.packages[key])
+
+
+def _name(lock: LockFile, key: str) -> str:
+    return _name_of(key, lock.packages[key])
+
+
+def _name_of(key: str, package: Mapping[str, Any]) -> str:
+    """npm names a package by where it stands."""
+    return str(package.get("name", key.rpartition("node_modules/")[2].rpartition(" > ")[2]))
+
+
+def _changed(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    if _canonical(old) == _canonical(new):
+        return
+    if old.get("version") != new.get("version"):
+        # where a package stands, not its version, is its key: npm
+        yield f"~ {key}: version {_short(old.get('version'))} -> {_short(new.get('version'))}; now {_told(key, new)}"
+        gone = sorted(old.keys() - new.keys())
+        if gone:
+            yield f"~ {key}: no longer has {', '.join(gone)}"
+        return
+    hashes = [sorted(match[0] for match in _HASH.finditer(_canonical(side))) for side in (old, new)]
+    for line in _fields(key, old, new):
+        other = hashes[0] != hashes[1] and _HASH.search(line) is not None
+        yield f"{'! same version, other hash: ' if other else ''}{line}"
+
+
+def _fields(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Every field that differs, both values in full."""
+    for name in sorted(old.keys() | new.keys()):
+        one, other = old.get(name, _ABSENT), new.get(name, _ABSENT)
+        if _canonical(one) != _canonical(other):
+            yield from _difference(f"{key} {name}", one, other)
+
+
+def _difference(place: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        yield from _fields(place, old, new)
+    elif isinstance(old, list) and isinstance(new, list):
+        before, after = [_canonical(one) for one in old], [_canonical(one) for one in new]
+        gone, more = Counter(before) - Counter(after), Counter(after) - Counter(before)
+        for text in gone.elements():
+            yield f"~ {place}: - {text}"
+        for text in more.elements():
+            yield f"~ {place}: + {text}"
+        if not gone and not more:
+            yield f"~ {place}: other order, {json.dumps(after, ensure_ascii=False)}"
+    else:
+        yield f"~ {place}: {_short(old)} -> {_short(new)}"
+
+
+def _told(key: str, package: Mapping[str, Any]) -> str:
+    """A new package or version: everything about it, without what says nothing to a reader."""
+    name, version = _name_of(key, package), str(package.get("version", ""))
+    parts = []
+    if package.get("hasInstallScript") is True or package.get("requiresBuild") is True:
+        parts.append("RUNS A SCRIPT WHEN INSTALLED")
+    in_key = {field for field in ("name", "version") if package.get(field) in key.split(" ")}
+    if "source" in package and key.endswith((f" {_canonical(package['source'])}", f" {package['source']}")):
+        in_key.add("source")
+    for field in sorted(package.keys() - in_key):
+        value = package[field]
+        files = _files(value, name, version) if field in ("wheels", "files", "sdist") else None
+        if files is not None:
+            parts.append(f"{field}: {files}")
+        elif field in ("integrity", "checksum") and isinstance(value, str) and _HASH.fullmatch(value):
+            parts.append(f"{field}: {value.partition('-')[0] if '-' in value else 'sha256'}")
+        elif field == "resolved" and (registry := _registry(value, name, version)):
+            parts.append(f"resolved: {registry}")
+        else:
+            parts.append(f"{field}: {_short(value)}")
+    return "; ".join(parts)
+
+
+def _registry(address: Any, name: str, version: str) -> str:
+    """The registry, where the address is the one that npm makes of name and version; else empty."""
+    end = f"/{name}/-/{name.rpartition('/')[2]}-{version}.tgz"
+    registry = address.removesuffix(end) if isinstance(address, str) and address.endswith(end) else ""
+    return registry if re.fullmatch(r"https://[\w.:-]+", registry, re.ASCII) else ""
+
+
+def _files(value: Any, name: str, version: str) -> str | None:
+    """`12 files from https://…`, if each is named after the package and has a hash; None to print all of them."""
+    entries = value if isinstance(value, list) else [value]
+    if not entries:
+        return None
+    places: dict[str, int] = {}
+    for entry in entries:
+        place = _place(entry, name, version)
+        if place is None:
+            return None
+        places[place] = places.get(place, 0) + 1
+    counted = [f"{number} from {place}" if place else f"{number}" for place, number in sorted(places.items())]
+    return f"{', '.join(counted)}, each with its hash"
+
+
+def _place(entry: Any, name: str, version: str) -> str | None:
+    """The folder that a distribution file comes from, empty if none is named; None if something about it is unusual."""
+    if not isinstance(entry, dict) or not entry.keys() <= {"url", "file", "hash", "size", "upload-time"}:
+        return None
+    digest, size, time = entry.get("hash"), entry.get("size", 0), entry.get("upload-time", "")
+    if not isinstance(digest, str) or not _HASH.fullmatch(digest) or type(size) is not int:
+        return None
+    if not isinstance(time, str) or (time and not _TIME.fullmatch(time)):
+        return None
+    address = entry.get("url", entry.get("file"))
+    if not isinstance(address, str) or ("url" in entry and "file" in entry) or set(address) & set("?#@%\\ "):
+        return None
+    folder, slash, file = address.rpartition("/")
+    if not _is_named_after(file, name, version):
+        return None
+    return _HASH_FOLDER.sub(r"\1", folder + slash)
+
+
+def _is_named_after(file: str, name: str, version: str) -> bool:
+    """`some_name-1.0-py3-none-any.whl` or `some.name-1.0.tar.gz`, of this package and version."""
+    stem = re.escape(re.sub(r"[-_.]+", "-", name)).replace(r"\-", "[-_.]+")
+    pattern = rf"{stem}-{re.escape(version)}(-[\w.+-]+\.whl|\.tar\.gz|\.zip|\.tar\.bz2|\.tgz|\.egg)"
+    return bool(version) and re.fullmatch(pattern, file, re.IGNORECASE | re.ASCII) is not None
+
+
+def _sources(before: LockFile, after: LockFile) -> Iterator[str]:
+    """Registries, repositories and hosts that the lock file did not name before."""
+    old, new = _origins(before), _origins(after)
+    for origin in sorted(new - old):
+        yield f"! new source: {origin}"
+    for origin in sorted(old - new):
+        yield f"source no longer used: {origin}"
+
+
+def _origins(lock: LockFile) -> set[str]:
+    return {_origin(text) for text in _strings([lock.packages, lock.rest]) if _ADDRESS.match(text) and ":/" in text}
+
+
+def _origin(address: str) -> str:
+    """Scheme and host; of git and other sources the whole address, because the repository is what matters."""
+    match = re.match(r"(?:registry\+|sparse\+)?https?://[^/]*", address)
+    return match[0] if match and not address.startswith("git") else address.partition("#")[0]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _strings(key)
+            yield from _strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is _ABSENT or value is None else _canonical(value)
+
+
+def _canonical(value: Any) -> str:
+    """JSON text: unlike `==`, it tells 1, 1.0 and true apart."""
+    return "absent" if value is _ABSENT else json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,228 @@
+"""Lock files parsed into packages. Whatever a parser would hide is refused, so that the text is shown instead."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class NotExplained(Exception):
+    """Something in the file that packages and fields do not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockFile:
+    """Packages by a key that tells them apart, and everything else."""
+
+    packages: Mapping[str, Mapping[str, Any]]
+    rest: Mapping[str, Any]
+    # in the order of the file; a comment is not part of what a program reads, so it must not change unseen
+    comments: tuple[str, ...] = ()
+
+
+# Other names could look like a part of the digest.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]+")
+_PLAIN_PATH = re.compile(r"[\w@./~+:()^<>=*|, -]*", re.ASCII)
+
+
+def read_uv(text: str) -> LockFile:
+    return _toml(text, lambda package: json.dumps(package.get("source", ""), sort_keys=True))
+
+
+def read_poetry(text: str) -> LockFile:
+    return _toml(text, lambda package: json.dumps(package.get("source", ""), sort_keys=True))
+
+
+def read_cargo(text: str) -> LockFile:
+    return _toml(text, lambda package: str(package.get("source", "")))
+
+
+def _toml(text: str, source: Any) -> LockFile:
+    document = _plain(tomllib.loads(text, parse_float=_refused))
+    packages: dict[str, Mapping[str, Any]] = {}
+    listed = document.pop("package", None)
+    if listed is not None and (not isinstance(listed, list) or not listed):
+        raise NotExplained("packages are not a list")
+    for package in listed or ():
+        name = package.get("name") if isinstance(package, dict) else None
+        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
+            raise NotExplained("a package without a name, or with an odd one")
+        if not _PLAIN_NAME.fullmatch(str(package.get("version", "0"))):
+            raise NotExplained("an odd version")
+        key = " ".join(part for part in (name, str(package.get("version", "")), source(package)) if part)
+        if key in packages:
+            raise NotExplained("a package stands there twice")
+        packages[key] = package
+    return LockFile(packages, document, tuple(_toml_comments(text)))
+
+
+def _refused(number: str) -> Any:
+    raise NotExplained(f"a number with a fraction: {number}")
+
+
+def _plain(value: Any) -> Any:
+    """JSON types only: a date has several spellings."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    raise NotExplained(f"a value of type {type(value).__name__}")
+
+
+_TOML_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|(#[^\n]*)", re.DOTALL
+)
+
+
+def _toml_comments(text: str) -> Iterator[str]:
+    for match in _TOML_STRING.finditer(text):
+        if match[1]:
+            yield match[1]
+
+
+def read_npm(text: str) -> LockFile:
+    """`packages` of version 2 and 3, by path; `dependencies` of version 1 and 2, by the path of names."""
+    document = json.loads(text, object_pairs_hook=_once, parse_float=_refused, parse_constant=_refused)
+    if not isinstance(document, dict):
+        raise NotExplained("not an object")
+    packages: dict[str, Mapping[str, Any]] = {}
+    for path, package in _objects(_taken(document, "packages")):
+        packages[path or "(this project)"] = package
+    for key, package in _nested(_taken(document, "dependencies"), "dependencies"):
+        packages[key] = package
+    return LockFile(packages, document)
+
+
+def _taken(document: dict[str, Any], key: str) -> Any:
+    """What is below the key, taken out unless it is empty: that it is there must not vanish."""
+    return document.pop(key) if document.get(key) else {}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise NotExplained("a key stands there twice")
+    return made
+
+
+def _objects(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if not isinstance(value, dict):
+        raise NotExplained("not an object")
+    for key, one in value.items():
+        if not isinstance(one, dict) or not _PLAIN_PATH.fullmatch(key):
+            raise NotExplained("a package is not an object, or its name is odd")
+        yield key, one
+
+
+def _nested(value: Any, above: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, package in _objects(value):
+        if ">" in name:
+            raise NotExplained("an odd name")
+        key = f"{above} > {name}"
+        inside = _taken(package, "dependencies")
+        yield key, package
+        yield from _nested(inside, key)
+
+
+def read_pnpm(text: str) -> LockFile:
+    document = _yaml(text)
+    packages: dict[str, Mapping[str, Any]] = {}
+    for section in ("packages", "snapshots"):
+        for key, package in _objects(_taken(document, section)):
+            packages[f"{section} {key}"] = package
+    return LockFile(packages, document)
+
+
+_BARE = r"[A-Za-z0-9_./@^~<>=(+][^#\[\]{},&*!|%`\"'\n]*?"
+_KEY = re.compile(rf"^( *)('[^'\n]*'|{_BARE}):(?: (.*))?$")
+_ITEM = re.compile(r"^( *)- (.*)$")
+_SCALAR = re.compile(rf"'((?:[^'\n]|'')*)'|({_BARE})")
+# Bare words that YAML readers take for something else than text. A version with two dots is text.
+_ODD_WORD = re.compile(
+    r"~|(?i:null|y|n|yes|no|on|off|true|false|\.inf|\.nan)|<<|="
+    r"|[-+.]?[0-9][0-9a-fA-FxXoO_:+-]*\.?[0-9eE_+-]*"
+)
+
+
+def _yaml(text: str) -> dict[str, Any]:
+    """The part of YAML that pnpm writes: nested mappings, lists of scalars, flow mappings of one line. No more."""
+    lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
+    if lines and lines[0] == "---":
+        raise NotExplained("a document mark")
+    value, end = _block(lines, 0, 0)
+    if end != len(lines) or not isinstance(value, dict):
+        raise NotExplained("lines that do not belong to a mapping")
+    return value
+
+
+def _block(lines: list[str], at: int, indent: int) -> tuple[Any, int]:
+    """The mapping or list that begins at this line, and the line after it."""
+    if at < len(lines) and _ITEM.match(lines[at]):
+        return _items(lines, at, indent)
+    made: dict[str, Any] = {}
+    while at < len(lines) and _depth(lines[at]) == indent:
+        match = _KEY.match(lines[at])
+        if match is None:
+            raise NotExplained(f"not a line that pnpm writes: {lines[at][:40]}")
+        key = _scalar(match[2])
+        if not isinstance(key, str) or key in made:
+            raise NotExplained("a key stands there twice, or is not text")
+        at += 1
+        if match[3]:
+            made[key] = _value(match[3])
+        elif at < len(lines) and _depth(lines[at]) > indent:
+            made[key], at = _block(lines, at, _depth(lines[at]))
+        else:
+            made[key] = None
+    if at < len(lines) and _depth(lines[at]) > indent:
+        raise NotExplained("a line is indented further than its place allows")
+    return made, at
+
+
+def _items(lines: list[str], at: int, indent: int) -> tuple[list[Any], int]:
+    made = []
+    while at < len(lines) and _depth(lines[at]) == indent and (match := _ITEM.match(lines[at])):
+        made.append(_scalar(match[2]))
+        at += 1
+    return made, at
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _value(text: str) -> Any:
+    if text == "{}":
+        return {}
+    if text.startswith("{") and text.endswith("}"):
+        made: dict[str, Any] = {}
+        for part in text[1:-1].split(", "):
+            key, colon, value = part.partition(": ")
+            if not colon or key in made:
+                raise NotExplained("an odd flow mapping")
+            made[str(_scalar(key))] = _scalar(value)
+        return made
+    if text.startswith("[") and text.endswith("]"):
+        return [_scalar(part) for part in text[1:-1].split(", ")] if text != "[]" else []
+    return _scalar(text)
+
+
+def _scalar(text: str) -> Any:
+    match = _SCALAR.fullmatch(text)
+    if match is None:
+        raise NotExplained(f"not a value that pnpm writes: {text[:40]}")
+    if match[1] is not None:
+        return match[1].replace("''", "'")
+    word = match[2]
+    if word in ("true", "false"):
+        return word == "true"
+    if word != word.strip() or ": " in word or word.endswith(":"):
+        raise NotExplained(f"a word with several meanings: {word[:40]}")
+    # a number and the same digits in quotes are not the same to a program
+    return {"bare": word} if _ODD_WORD.fullmatch(word) else word
