@@ -45,11 +45,22 @@ class PhaseFailed(BurnishError):
         self.retryable = retryable
 
 
-class SecretFound(PhaseFailed):
-    """The work holds a secret, so nothing was committed; it stays in the workspace as it is."""
+class NotCommitted(PhaseFailed):
+    """Part of the work may not go into git, so nothing was committed; the work stays in the workspace."""
+
+
+class SecretFound(NotCommitted):
+    """The work holds a secret."""
 
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__("SECRET", what, hint=hint)
+
+
+class FileTooLarge(NotCommitted):
+    """The work holds a file over `commit.max_file_mb`."""
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__("FILE_TOO_LARGE", what, hint=hint)
 
 
 class OverBudget(PhaseFailed):

@@ -99,7 +99,6 @@ def _other_values(config: Config) -> dict[str, Any]:
         "copy": config.workspace.copies,
         "artifacts": config.workspace.artifacts,
         "commit_message": config.commit.message,
-        "max_file_mb": config.commit.max_file_mb,
         "isolation": config.isolation.strategy,
         "isolation_env": tuple(config.isolation.env.items()),
         "task_usd": config.budget.task_usd,

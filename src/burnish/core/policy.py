@@ -99,7 +99,6 @@ class Policy:
     artifacts: str = "ref"
     base_ref: str | None = None
     commit_message: str | None = None
-    max_file_mb: float = 50.0
     isolation: str = "none"
     isolation_env: tuple[tuple[str, str], ...] = ()
     task_usd: float | None = None

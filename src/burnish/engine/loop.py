@@ -22,7 +22,7 @@ from burnish.engine.reviewing import review
 from burnish.engine.site import Site, on_base, prepare, set_up
 from burnish.engine.spending import stop_for_money, too_dear
 from burnish.engine.work import committed, record_failure, save_leftovers, work
-from burnish.errors import BurnishError, OverBudget, PhaseFailed, SecretFound
+from burnish.errors import BurnishError, NotCommitted, OverBudget, PhaseFailed, SecretFound
 
 # The same failure this often on the same commit: more of the same will not help.
 BREAKER = 3
@@ -163,9 +163,10 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     """`failed`, or `blocked/stalled` when the breaker trips."""
     if task.status not in (Status.IN_PROGRESS, Status.CODE_REVIEW, Status.BACKLOG):
         return task
-    if isinstance(error, SecretFound):
+    if isinstance(error, NotCommitted):
         note = f"{error.what} {error.hint}"
-        return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.SECRET, note=note))
+        reason = Reason.SECRET if isinstance(error, SecretFound) else Reason.NO_CHANGES
+        return deps.record(task, moved(task, Status.BLOCKED, reason=reason, note=note))
     code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
     if isinstance(error, BurnishError) and error.exit_code == 2:
         code = ErrorCode.CONFIG_ERROR

@@ -18,7 +18,7 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
 from burnish.engine.telling import disputes_in, work_prompt
-from burnish.errors import PhaseFailed, SecretFound
+from burnish.errors import NotCommitted, PhaseFailed
 
 
 def work(deps: Deps, site: Site, history: History, step: Work) -> None:
@@ -252,8 +252,8 @@ def record_failure(
     deps: Deps, site: Site, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
 ) -> None:
     """A phase that could not be carried out: saved, put right, written down."""
-    # a secret stays in the workspace: nothing of it may get into git
-    kept = isinstance(error, SecretFound)
+    # a secret or a file that is too large stays in the workspace: nothing of it may get into git
+    kept = isinstance(error, NotCommitted)
     working = phase in ("implement", "improve", REVIEW_FIX) and not kept
     rescue = save_leftovers(deps, site, task, cycle, phase) if working else None
     if rescue:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
+from burnish.git import large
 from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, read_plain, remove_tree
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
@@ -130,7 +131,9 @@ def _loose_refs(git_dir: Path) -> Iterator[tuple[str, Path]]:
             yield str(path.relative_to(git_dir)), path
 
 
-def take_commits(project: Project, git_dir: Path, wanted: list[str], known: list[str], secrets: Secrets) -> list[str]:
+def take_commits(
+    project: Project, git_dir: Path, wanted: list[str], known: list[str], secrets: Secrets, most: int
+) -> list[str]:
     """Copy commits the agent made into the user's store; every object's name is computed anew on the way."""
     with _lent(git_dir) as lent:
         here = _present(project, wanted, None)
@@ -138,6 +141,7 @@ def take_commits(project: Project, git_dir: Path, wanted: list[str], known: list
         if not there:
             return []
         revs = "".join([*(f"{sha}\n" for sha in there), *(f"^{sha}\n" for sha in known)])
+        large.refuse_commits(project, lent, revs.encode(), most)
         _refuse_secrets(project, lent, revs, secrets)
         packing = ("pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset")
         pack = project.git(*packing, borrow=lent, stdin=revs.encode()).stdout

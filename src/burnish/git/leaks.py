@@ -76,8 +76,12 @@ def withhold(found: Leaks, root: Path, label: str) -> str:
     if not found:
         return ""
     place = put_beside(found, root, label)
-    names = (f"  {os.fsdecode(path)!r}: line {hits[0].line}, {hits[0].kind}\n" for path, hits in sorted(found.items()))
-    return f"\nLeft out, for they hold what looks like a secret (copies in {place}):\n" + "".join(names)
+    names = (f"  {os.fsdecode(path)!r}: {_in_words(hits[0])}\n" for path, hits in sorted(found.items()))
+    return f"\nLeft out because of secrets or size (copies in {place}):\n" + "".join(names)
+
+
+def _in_words(leak: Leak) -> str:
+    return f"line {leak.line}, {leak.kind}" if leak.line else leak.kind
 
 
 def put_beside(paths: Iterable[bytes], root: Path, label: str) -> Path:

@@ -50,13 +50,13 @@ def _taken(project: Project, label: str) -> Iterator[tuple[str, str | None]]:
         yield ref, read_ref(project, ref)
 
 
-def take_git(project: Project, root: Path, label: str, laid: list[str], *, secrets: Secrets) -> str | None:
+def take_git(project: Project, root: Path, label: str, laid: list[str], *, secrets: Secrets, most: int) -> str | None:
     """Move the agent's `.git` away; commits of its own go to rescue refs, the first of which is returned."""
     kept: list[str] = []
     for aside in agentgit.take_aside(root):
         theirs = [sha for sha in agentgit.tips(aside / "git") if sha not in laid]
         try:
-            made = agentgit.take_commits(project, aside / "git", theirs, laid, secrets) if theirs else []
+            made = agentgit.take_commits(project, aside / "git", theirs, laid, secrets, most) if theirs else []
         except PhaseFailed as failed:
             if failed.code == ErrorCode.DISK_FULL:
                 raise

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from burnish.core.change import Change
 from burnish.core.commit import Base, Commit
-from burnish.core.secrets import NO_SECRETS, Secrets
+from burnish.core.secrets import NO_SECRETS, Leak, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
 from burnish.git import agentgit, large, leaks, rescue, state, written
@@ -41,12 +41,14 @@ class Workspace:
         branch: str | None = None,
         author: Author = NOBODY,
         secrets: Secrets = NO_SECRETS,
+        max_file_bytes: int = large.MOST_BYTES,
     ) -> None:
         self.project = project
         self.path = path.absolute()
         self.name = name
         self.author = author
         self.secrets = secrets
+        self.max_file_bytes = max_file_bytes
         # another's, where two tasks work on one
         self.branch = branch or f"burnish/{name}"
         self.ref = f"refs/heads/{self.branch}"
@@ -164,6 +166,7 @@ class Workspace:
             dirt = dirt.without(exclude_prefix) if exclude_prefix else dirt
             if not dirt and aligned:
                 return None
+            large.refuse(self._too_large(dirt), self.path, self.max_file_bytes)
             leaks.refuse(self._leaks(expect, dirt), self.path, self.secrets)
             tree = self._staged_tree(scratch, dirt)
             if tree == self._commit(expect).tree:
@@ -266,7 +269,9 @@ class Workspace:
     def _set_aside(self, label: str) -> str | None:
         known = self._known() or state.State()
         laid = [one for sha in dict.fromkeys((known.commit, known.base)) if sha for one in {sha, self.plain(sha)}]
-        return rescue.take_git(self.project, self.path, f"{self.name}-{label}", laid, secrets=self.secrets)
+        return rescue.take_git(
+            self.project, self.path, f"{self.name}-{label}", laid, secrets=self.secrets, most=self.max_file_bytes
+        )
 
     def _lay_git(self) -> None:
         known = self._known() or state.State()
@@ -308,6 +313,9 @@ class Workspace:
     def _leaks(self, commit: str, dirt: Dirt) -> leaks.Leaks:
         return leaks.leaks(self.project, self.path, commit, dirt, self.secrets)
 
+    def _too_large(self, dirt: Dirt) -> dict[bytes, int]:
+        return large.too_large(self.path, dirt, self.max_file_bytes)
+
     def _dirty_tree(self) -> tuple[str | None, leaks.Leaks]:
         """The tree that a commit would have now, None if it is that of the branch; and what it must leave out."""
         self._guard()
@@ -318,7 +326,9 @@ class Workspace:
             dirt = look(self.project, scratch, self.path)
             if not dirt and aligned:
                 return None, {}
-            found = self._leaks(head.sha, dirt)
+            found = dict(self._leaks(head.sha, dirt))
+            for path, size in self._too_large(dirt).items():
+                found.setdefault(path, []).append(Leak(0, f"{size:,} bytes, over commit.max_file_mb"))
             stage(self.project, scratch, self.path, leaks.without(dirt, found), any_encoding=True)
             tree = write_tree(self.project, scratch)
         at = self.stands_on()

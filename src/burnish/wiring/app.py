@@ -26,6 +26,7 @@ from burnish.engine.ports import Gate, Progress
 from burnish.errors import BadInput, NotFound
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
+from burnish.git.large import MEGABYTE
 from burnish.git.project import Project, discover, open_project
 from burnish.git.written import read_written
 from burnish.proc.identity import is_dead
@@ -79,7 +80,10 @@ class App:
     @cached_property
     def code(self) -> GitCode:
         workspace = self.config.workspace
-        return GitCode(self.repo, self.home, self.key, workspace.artifacts, tuple(workspace.copies))
+        most = int(self.config.commit.max_file_mb * MEGABYTE)
+        return GitCode(
+            self.repo, self.home, self.key, workspace.artifacts, tuple(workspace.copies), max_file_bytes=most
+        )
 
     @cached_property
     def book(self) -> StoreBook:

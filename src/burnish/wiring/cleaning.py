@@ -144,9 +144,16 @@ def _clean(app: App, weight: Weight) -> Cleaned:
     try:
         with _held(app, weight.task):
             path = _place(app, "workspaces", weight.name)
-            author, secrets = app.code.author(), app.code.secrets
-            branch = weight.task.branch if weight.task else None
-            workspace = Workspace(app.repo, path, weight.name, branch=branch, author=author, secrets=secrets)
+            code, branch = app.code, weight.task.branch if weight.task else None
+            workspace = Workspace(
+                app.repo,
+                path,
+                weight.name,
+                branch=branch,
+                author=code.author(),
+                secrets=code.secrets,
+                max_file_bytes=code.max_file_bytes,
+            )
             kept = put_away(workspace, "clean", copies=app.config.workspace.copies)
             remove_tree(_place(app, "snapshots", weight.name))
             # What setup made is gone with it: the next run has to set up again.

@@ -20,6 +20,7 @@ from burnish.errors import BadInput, Refused
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
+from burnish.git.large import MOST_BYTES
 from burnish.git.leaks import left_out_by_name
 from burnish.git.merge import merge_base
 from burnish.git.objects import with_trailers
@@ -47,6 +48,7 @@ class GitCode:
     # ignored files of the user's that tests need
     copies: tuple[str, ...] = ()
     secrets: Secrets = field(default_factory=from_here)
+    max_file_bytes: int = MOST_BYTES
     _files: dict[str, list[str]] = field(default_factory=dict)
     _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
@@ -59,7 +61,13 @@ class GitCode:
 
     def workspace(self, task: Task) -> Workspace:
         return Workspace(
-            self.project, self.path(task), task.name, branch=task.branch, author=self.who, secrets=self.secrets
+            self.project,
+            self.path(task),
+            task.name,
+            branch=task.branch,
+            author=self.who,
+            secrets=self.secrets,
+            max_file_bytes=self.max_file_bytes,
         )
 
     def path(self, task: Task) -> Path:
