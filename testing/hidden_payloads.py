@@ -86,6 +86,9 @@ MORE = {
     "declaration in the second line": one(
         "a.py", b"#!/usr/bin/env python\n# vim: set fileencoding=utf-7 :\n+AGk-\n", outcome="hidden"
     ),
+    "declaration that swallows a backslash": one(
+        "a.py", "# coding: shift_jis\nx = 'ッ\\' + EV" + "IL#'\n", outcome="hidden"
+    ),
     "invalid UTF-8": one("a.py", b"# \xff\xfe\xfd \xc3\x28\n" + CODE.encode()),
     "stray escape bytes": one(
         "run.sh", SCRIPT.replace("EVIL", "EV\x1b[8mIL\x1b[0m").replace("EV\x1b[8mIL", "EVIL\x1b[8m")

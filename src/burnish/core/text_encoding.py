@@ -97,6 +97,11 @@ def in_doubt(head: bytes) -> bool:
     return not _LETTERS_STAY.fullmatch(codec) or _decoded(ascii_bytes, codec) != ascii_bytes.decode("ascii")
 
 
+def declares_other_encoding(head: bytes) -> bool:
+    """Must the whole content be read to know what an interpreter makes of it?"""
+    return _declared(head) not in (None, "utf-8", "ascii")
+
+
 def escape_invisible(text: str) -> str:
     """The text with every character that cannot be seen written as `\\xNN` or `\\uNNNN`."""
     return _INVISIBLE.sub(lambda match: "".join(map(_escape, match[0])), text)

@@ -14,7 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
-from burnish.core.text_encoding import HEAD, LONGEST_TEXT, TextReading, in_doubt, known_type, read_text
+from burnish.core.text_encoding import (
+    HEAD,
+    LONGEST_TEXT,
+    TextReading,
+    declares_other_encoding,
+    in_doubt,
+    known_type,
+    read_text,
+)
 from burnish.git import lfs
 from burnish.git.diff import hunks_of
 from burnish.git.files import disk_errors
@@ -49,9 +57,17 @@ def complete(project: Project, change: Change) -> Change:
         if pair is not None:
             texts[file.path] = pair
     hunks = _differences(project, texts)
-    for path, pair in texts.items():
-        files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path], pair))
-    return replace(change, files=tuple(files[file.path] for file in change.files))
+    for path in texts:
+        files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path]))
+    return replace(change, files=tuple(_printable(files[file.path]) for file in change.files))
+
+
+def _printable(file: ChangedFile) -> ChangedFile:
+    """Old text that was not read here, e.g. of a deleted file, may still hold bytes that are not UTF-8."""
+    if not any(_BROKEN.search(hunk.text) for hunk in file.hunks):
+        return file
+    texts = [hunk.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for hunk in file.hunks]
+    return replace(file, hunks=tuple(replace(hunk, text=text) for hunk, text in zip(file.hunks, texts, strict=True)))
 
 
 def _described(file: ChangedFile) -> ChangedFile:
@@ -120,12 +136,12 @@ def _declaring_another_encoding(project: Project, files: Sequence[ChangedFile]) 
         head = loose_head(project, file.new_blob, HEAD)
         if head is None:
             packed.append(file)
-        elif in_doubt(head):
+        elif declares_other_encoding(head):
             found.append(file)
     blobs = [file.new_blob for file in packed]
     for portion in _in_portions(blobs, _sizes(project, blobs), LONGEST_TEXT):
         answers = zip(portion, read_objects(project, portion), strict=True)
-        doubtful = {blob for blob, answer in answers if answer and in_doubt(answer[1][:HEAD])}
+        doubtful = {blob for blob, answer in answers if answer and declares_other_encoding(answer[1][:HEAD])}
         found += [file for file in packed if file.new_blob in doubtful]
     return found
 
@@ -189,12 +205,10 @@ def _hidden(file: ChangedFile, sizes: Mapping[str, int], data: bytes | None) -> 
     return replace(file, binary=True, hunks=(), hidden=HiddenContent(kind, sizes.get(file.new_blob), name, old_size))
 
 
-def _header(file: ChangedFile, texts: tuple[str, str]) -> str:
-    """git's own lines, with the names of both sides in place of "Binary files differ"."""
-    lines = [line for line in file.header.split("\n") if not line.startswith(("Binary files ", "--- ", "+++ "))]
-    head = "\n".join(lines).rstrip("\n") + "\n"
-    names = head.split("\n", 1)[0].removeprefix("diff --git ")
-    return f"{head}--- {names}\n+++ {names}\n" if texts[0] != texts[1] else head
+def _header(file: ChangedFile) -> str:
+    """git's own lines, without "Binary files differ"."""
+    lines = [line for line in file.header.split("\n") if not line.startswith("Binary files ")]
+    return "\n".join(lines)
 
 
 def _differences(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[Hunk, ...]]:

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from burnish.core.secrets import Leak, Secrets
+from burnish.core.text_encoding import read_text
 from burnish.errors import SecretFound
 from burnish.git.files import disk_errors, read_plain
 from burnish.git.project import SECRETS, Project
@@ -39,6 +40,11 @@ def leaks(project: Project, root: Path, commit: str, dirt: Dirt, secrets: Secret
 
 
 def _of(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
+    reading = read_text(data) if b"\0" in data[:8000] else None
+    if reading is not None:
+        # UTF-16, or a stray NUL byte in a script
+        before = read_text(old)
+        return secrets.find_new(reading.text, old=before.text if before else old.decode("utf-8", "replace"))
     if b"\0" in data[:8000]:
         return [leak for leak in secrets.find_values(data) if leak not in secrets.find_values(old)]
     return secrets.find_new(data.decode("utf-8", "replace"), old=old.decode("utf-8", "replace"))

@@ -219,7 +219,11 @@ def _notes(file: ChangedFile, has_lines: bool) -> Iterator[str]:
         yield "a symbolic link" if file.is_symlink else "a submodule: only the commit it points to is kept here"
     if file.status == "D":
         yield "deleted"
-    if file.binary:
+    if file.note:
+        yield file.note
+    if file.hidden:
+        yield f"{file.hidden.type}: its content is not shown"
+    elif file.binary:
         yield "binary: its bytes are not shown"
     elif not has_lines and file.old_blob == file.new_blob:
         yield "the text is the same"

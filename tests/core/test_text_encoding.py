@@ -1,0 +1,102 @@
+"""Bytes are shown as text only if an interpreter would see the same text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from burnish.core.text_encoding import escape_invisible, has_invisible, read_text
+
+ASCII_TEXT = frozenset(range(0x20, 0x7F))
+PIECES = st.one_of(
+    st.binary(max_size=12),
+    st.sampled_from(
+        [b"EVIL\n", b"\0", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"E\0V\0I\0L\0", b"\0E\0V", b"# caf\xe9\n"]
+    ),
+)
+
+
+def letters(data: bytes) -> str:
+    return "".join(chr(byte) for byte in data if byte in ASCII_TEXT)
+
+
+@settings(deadline=None, max_examples=1000)
+@given(st.lists(PIECES, max_size=8).map(b"".join))
+@example(b"\xff\xfe\0E\0V\0I\0L")
+@example(b"\xff\xfeEVIL")
+@example(b"a\0b\0\0E\0V\0I\0L")
+def test_every_ascii_letter_of_the_bytes_is_in_the_text(data: bytes) -> None:
+    """A shell that skips NUL bytes, and any byte-wise interpreter, runs what the reviewer was shown."""
+    reading = read_text(data)
+    if reading is None or reading.encoding in ("cp932", "euc_jp", "euc_kr", "gb18030", "big5"):
+        return
+    shown = iter(reading.text)
+    if reading.encoding.startswith(("utf-16", "utf-32")):
+        # letters with an accent have an ASCII byte as well; whole words of ASCII must be the same
+        assert letters(reading.text.encode("ascii", "ignore")) in letters(data) or len(reading.text) != len(data)
+    else:
+        assert all(letter in shown for letter in letters(data))
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60), st.sampled_from(["le", "be"]))
+def test_wide_text_is_what_a_shell_without_nul_bytes_would_run(text: str, order: str) -> None:
+    for codec in (f"utf-16-{order}", f"utf-32-{order}"):
+        reading = read_text(text.encode(codec))
+        assert reading is None or reading.text.replace("\0", "") == text
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_escaped_text_has_nothing_invisible(text: str) -> None:
+    assert not has_invisible(escape_invisible(text))
+
+
+READ = {
+    "UTF-8": ("é\n".encode(), "é\n", "utf-8"),
+    "UTF-16 with mark": ("a é\n".encode("utf-16"), "a é\n", "utf-16-le"),
+    "UTF-16 without mark": ("abc\n".encode("utf-16-be"), "abc\n", "utf-16-be"),
+    "UTF-32": ("abc\n".encode("utf-32"), "abc\n", "utf-32-le"),
+    "Latin-1": ("café na\xefve\n".encode("latin-1"), "café naïve\n", "latin-1"),
+    "EUC-JP": ("# こんにちは\n".encode("euc_jp"), "# こんにちは\n", "euc_jp"),
+    "GB18030": ("# 你好世界\n".encode("gb18030"), "# 你好世界\n", "gb18030"),
+    "EUC-KR": ("안녕하세요\n".encode("euc_kr"), "안녕하세요\n", "euc_kr"),
+    "declared": ("# coding: koi8-r\n# привет\n".encode("koi8-r"), "# coding: koi8-r\n# привет\n", "koi8-r"),
+    "NUL in text": (b"#!/bin/sh\necho a\0b\n", "#!/bin/sh\necho a\0b\n", "utf-8"),
+    "a text that begins like a program": (b"MZ is a name\n", "MZ is a name\n", "utf-8"),
+    "nothing": (b"", "", "utf-8"),
+}
+
+
+@pytest.mark.parametrize("what", READ)
+def test_decoded(what: str) -> None:
+    data, text, encoding = READ[what]
+    reading = read_text(data)
+    assert reading is not None and (reading.text, reading.encoding) == (text, encoding)
+
+
+def test_a_sign_that_a_two_byte_letter_swallows_is_written_out() -> None:
+    reading = read_text("# こんにちはソース\n".encode("cp932"))
+    assert reading is not None and r"ソ\x83\x5c" in reading.text
+
+
+IN_DOUBT = {
+    "UTF-16 mark before ASCII": b"\xff\xfe#!/bin/sh\nEVIL\n\n",
+    "other byte order": b"\xff\xfe" + "EVIL".encode("utf-16-be"),
+    "UTF-7": b"# coding: utf-7\n+AG8-\n",
+    "unicode_escape": b"# -*- coding: unicode_escape -*-\n\\x6f\n",
+    "declared in the second line": b"#!/usr/bin/python\n# coding=utf_7\n",
+    "XML in UTF-7": b'<?xml version="1.0" encoding="utf-7"?>\n<a/>\n',
+    "EBCDIC by declaration": b"# coding: cp037\n",
+    "Shift-JIS that swallows a backslash of UTF-8": "# coding: shift_jis\nx = 'ッ\\' + evil\n".encode(),
+    "PNG": b"\x89PNG\r\n\x1a\n\0\0\0#!/bin/sh\n",
+    "random": bytes(range(256)),
+    "mostly NUL": b"EVIL\n" + b"\0" * 100,
+    "very long": b"\0" + b"a" * (5 * 1024 * 1024),
+}
+
+
+@pytest.mark.parametrize("what", IN_DOUBT)
+def test_binary_or_in_doubt(what: str) -> None:
+    assert read_text(IN_DOUBT[what]) is None
