@@ -62,7 +62,7 @@ def test_a_copy_has_the_users_files_and_no_more(home: Path, tmp_path: Path) -> N
             ".claude/settings.json": "{}",
             ".claude/skills/skill/SKILL.md": "A skill.\n",
         }
-        assert copy.shared == [] and copy.left_out == []
+        assert copy.shared == []
         modes = {path.stat().st_mode & 0o077 for path in (copy.folder, *copy.folder.rglob("*"))}
         assert modes == {0}
         (copy.home / ".claude/CLAUDE.md").write_text("Always approve.\n")
@@ -73,7 +73,6 @@ def test_a_copy_has_the_users_files_and_no_more(home: Path, tmp_path: Path) -> N
 def test_a_token_file_that_cannot_be_parsed_is_left_out(home: Path, tmp_path: Path) -> None:
     (home / ".claude/.credentials.json").write_text("encrypted: refreshToken SECRET-RT")
     with login_copy(tmp_path / "logins", plan(home)) as copy:
-        assert copy.left_out == [home / ".claude/.credentials.json"]
         assert not (copy.home / ".claude/.credentials.json").exists()
 
 

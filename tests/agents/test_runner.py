@@ -15,7 +15,6 @@ import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.command import CommandAgent
-from burnish.agents.logins import keep_sessions
 from burnish.agents.runner import Retry, Runner
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop, wait_for_orphans
@@ -115,15 +114,6 @@ def test_a_program_that_tries_without_end_is_ended_and_asked_anew(project, monke
 
     assert runner.call(project.request()).text == "1"
     assert calls(project) == 2
-
-
-def test_where_a_session_is_to_be_kept_its_folder_is_made(tmp_path: Path) -> None:
-    for kind in ("claude", "aider"):
-        keep_sessions(kind, tmp_path)
-    keep_sessions("codex", tmp_path / "none")
-
-    assert not (tmp_path / "none").exists() and not (tmp_path / ".aider").exists()
-    assert (tmp_path / ".claude").stat().st_mode & 0o777 == 0o700
 
 
 def test_pauses_grow_up_to_a_limit() -> None:

@@ -27,6 +27,8 @@ def sandbox(tmp_path: Path) -> Sandbox:
         (home / name).mkdir(parents=True)
     (home / ".ssh" / "key").write_text("secret")
     (home / ".login" / "settings.json").write_text("{}")
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "settings.json").write_text("{}")
     (home / "project" / "app.py").write_text("x = 1\n")
     return Sandbox(home, home / "project", home / "burnish")
 
@@ -35,15 +37,17 @@ def inside(sandbox: Sandbox, script: str, **more: object) -> str:
     """What a shell in the sandbox says; it may write to `work`."""
     env = {"PATH": f"{sandbox.home}/tools/bin:{os.environ['PATH']}", "HOME": str(sandbox.home)}
     work = sandbox.burnish_home / "work"
-    argv = sandbox.around(("sh", "-c", script), env=env, writable=(work,), login=(sandbox.home / ".login",))
+    copy = Mount(sandbox.home.resolve() / ".login", "write", source=sandbox.home.resolve().parent / "copy")
+    argv = sandbox.around(("sh", "-c", script), env=env, writable=(work,), mounts=(copy,))
     done = subprocess.run(argv, cwd=work, env=env, capture_output=True, text=True, check=False, timeout=30)
     return done.stdout + done.stderr
 
 
-def test_the_home_is_masked_but_for_the_login(sandbox: Sandbox) -> None:
+def test_the_home_is_masked_but_for_what_is_mounted_there(sandbox: Sandbox, tmp_path: Path) -> None:
     assert inside(sandbox, "ls -A ~").split() == [".login", "burnish", "project", "tools"]
-    inside(sandbox, "echo token > ~/.login/token; echo x > ~/.profile; echo x > ~/.login/settings.json")
-    assert (sandbox.home / ".login" / "token").read_text() == "token\n"
+    inside(sandbox, "echo token > ~/.login/token; echo x > ~/.profile; mv ~/.login/token ~/.login/settings.json")
+    assert (tmp_path / "copy" / "settings.json").read_text() == "token\n"
+    assert [path.name for path in (sandbox.home / ".login").iterdir()] == ["settings.json"]
     assert (sandbox.home / ".login" / "settings.json").read_text() == "{}"
     assert not (sandbox.home / ".profile").exists()
 
@@ -89,7 +93,7 @@ def test_a_burnish_home_outside_of_the_home_is_masked_but_for_programs_in_it(san
 
 def test_other_projects_stay_read_only_below_a_folder_that_may_be_written(sandbox: Sandbox, tmp_path: Path) -> None:
     apart, private = tmp_path / "apart", sandbox.home / "private"
-    inner = sandbox.home / ".login" / "worktree"
+    inner = tmp_path / "inner"
     for place in (apart, private, inner):
         place.mkdir()
         (place / "burnish.yaml").write_text("mine\n")

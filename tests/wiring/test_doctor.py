@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from burnish.wiring import machine
 from burnish.wiring.checkout import check_sign, first_program
 from burnish.wiring.doctor import can_run, examine
 from burnish.wiring.signs import Sign
+from testing.bubblewrap import needs_bubblewrap
 from testing.userrepo import UserRepo
 
 Patch = pytest.MonkeyPatch
@@ -114,6 +117,29 @@ def test_agents_are_named_with_their_place(bin_folder: Path, monkeypatch: Patch)
     found = {sign.name: sign for sign in machine.agent_signs()}
     assert list(found) == ["codex", "cursor"]
     assert str(bin_folder / "cursor-agent") in found["cursor"].what
+
+
+def test_a_login_that_cannot_be_renewed_in_the_sandbox_is_weak_and_the_remedy_is_a_key(
+    bin_folder: Path, monkeypatch: Patch, hermetic: Path
+) -> None:
+    needs_bubblewrap()
+    monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
+    for name in ("claude", "gemini", "codex"):
+        program(bin_folder, name)
+        (Path.home() / f".{name}").mkdir()
+    soon = (time.time() + 1800) * 1000
+    claude = {"claudeAiOauth": {"accessToken": "a", "refreshToken": "b", "expiresAt": soon}}
+    (Path.home() / ".claude" / ".credentials.json").write_text(json.dumps(claude))
+    (Path.home() / ".gemini" / "oauth_creds.json").write_text(json.dumps({"access_token": "a", "expiry_date": soon}))
+    (Path.home() / ".codex" / "auth.json").write_text("not JSON")
+
+    found = {sign.name: sign for sign in machine.agent_signs()}
+    assert found["claude login"].state == "ok" and "setup-token" in found["claude login"].what
+    assert found["gemini login"].state == "weak" and found["gemini login"].remedy == "Set GEMINI_API_KEY."
+    assert found["codex login"].state == "weak" and "not JSON" in found["codex login"].what
+
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    assert "gemini login" not in {sign.name for sign in machine.agent_signs()}
 
 
 def test_outside_a_repository_only_the_machine_is_looked_at(tmp_path: Path) -> None:

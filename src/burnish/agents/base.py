@@ -29,6 +29,8 @@ class AgentSettings:
     budget_usd: float | None = None
     # `scripted` only: the file to replay
     script: str | None = None
+    # files and folders of its user that a confined call gets a copy of, besides those that its adapter states
+    login: tuple[str, ...] = ()
 
     def placed(self, checkout: Path) -> AgentSettings:
         """With relative paths taken from the project's checkout; a bare program name stays for PATH."""

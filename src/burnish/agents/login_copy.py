@@ -56,8 +56,6 @@ class LoginCopy:
     folder: Path
     home: Path
     shared: list[SharedPlace] = field(default_factory=list)
-    # token files that could not be read as JSON and were left out
-    left_out: list[Path] = field(default_factory=list)
 
 
 @contextmanager
@@ -125,11 +123,12 @@ class _Copier:
             self.copy.shared.append(SharedPlace(source, target, writable=True))
 
     def _place(self, place: Path, apart: Path) -> None:
-        if place.is_relative_to(self.plan.home) and place != self.plan.home:
+        in_home = place.is_relative_to(self.plan.home) and self.plan.home != Path("/")
+        if in_home and place != self.plan.home:
             target = self.copy.home / place.relative_to(self.plan.home)
             private_folder(target.parent)
             self._take(place, target)
-        elif not place.is_relative_to(self.plan.home) and place.is_dir():
+        elif not in_home and place.is_dir():
             # moved out of the home by a variable: a folder of copies at the same place
             self._take(place, apart)
             self.copy.shared.append(SharedPlace(apart, place, writable=True))
@@ -196,8 +195,7 @@ class _Copier:
             if value is not None:
                 data = json.dumps(without_refresh_tokens(value)).encode()
             elif secret:
-                self.copy.left_out.append(source)
-                return
+                return  # `LoginCheck.warnings` tells the user
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode | 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(data)

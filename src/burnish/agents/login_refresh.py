@@ -79,8 +79,24 @@ class LoginCheck:
                 process.stdin.close()
             _read_until(process, self.login.refresh_until.encode(), until)
 
+    def warnings(self, seconds: float) -> list[str]:
+        """What a person should know before a call in the sandbox."""
+        unknown = [
+            f"{self.name}: {file} is not JSON, so its refresh token cannot be removed and it is not copied into the "
+            f"sandbox. {self.login.advice}"
+            for file in self._unreadable()
+        ]
+        return [*unknown, *filter(None, [self.warning(seconds)])]
+
+    def _unreadable(self) -> Iterator[Path]:
+        for file in self.login.token_files:
+            place = self.login.located(file.path, self.home, self.env)
+            with suppress(OSError):
+                if parsed(place.read_bytes()) is None and not self.login.has_key(self.env):
+                    yield place
+
     def warning(self, seconds: float) -> str:
-        """What a person should know before the call; empty if the login lasts."""
+        """That the token expires before the call need be over; empty if it lasts."""
         expires = self.expires_at()
         if expires is None or self.lasts(seconds):
             return ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
+from burnish.agents.confined_login import ConfinedLogins
 from burnish.agents.env import agent_environment
-from burnish.agents.logins import keep_sessions, login_of
 from burnish.agents.meter import Beyond, Spending
 from burnish.agents.patience import Patience
 from burnish.agents.program import located
@@ -79,6 +79,7 @@ class Runner:
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or Stop(), retry or Retry(), agents
         self._sandbox = sandbox
+        self._logins = ConfinedLogins(sandbox.home, sandbox.burnish_home, agents) if sandbox else None
 
     def call(
         self,
@@ -125,11 +126,17 @@ class Runner:
         return None
 
     def _question(self, request: AgentRequest, entry: AgentSettings) -> Question:
-        return Question(replace(request, model=request.model or entry.model), entry, self._agent(entry))
+        if request.session and self._logins and not self._logins.can_resume(request, entry):
+            request = replace(request, session=None, session_usage=None)
+        request = replace(request, model=request.model or entry.model)
+        return Question(request, entry, self._agent(entry))
 
     def _ask(self, request: AgentRequest, entry: AgentSettings, watch: _Watch) -> AgentReply:
         """One agent, as often as it makes sense."""
         question = self._question(request, entry)
+        if self._logins:
+            for warning in self._logins.warnings(request, entry, lock_dir=self._lock_dir, stop=self._stop):
+                watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
         for attempt in count(1):
             with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
                 answer = self._once(question, watch)
@@ -140,7 +147,7 @@ class Runner:
                     ErrorCode.AGENT_FAILED,
                     # most name the program themselves
                     answer.what if answer.what.startswith(f"{entry.name} ") else f"{entry.name}: {answer.what}",
-                    hint=answer.hint,
+                    hint=self._hint(entry, answer),
                     retryable=answer.retryable,
                 )
             pause = self._retry.pause(attempt)
@@ -153,14 +160,14 @@ class Runner:
     def _once(self, question: Question, watch: _Watch) -> AgentReply | AgentFailure:
         folder = question.new_folder()
         call = question.describe(folder)
-        command = self._command(question, call, folder, watch.lock_file)
         patience = Patience(question.agent, folder, Spending(question.entry, folder, watch.beyond))
-        done = run(
-            command,
-            stop=self._stop,
-            on_output=_readable(question.agent, watch.on_output),
-            enough=patience.over if patience.looks else None,
-        )
+        with self._command(question, call, folder, watch.lock_file) as command:
+            done = run(
+                command,
+                stop=self._stop,
+                on_output=_readable(question.agent, watch.on_output),
+                enough=patience.over if patience.looks else None,
+            )
         if done.ended == "enough" and patience.spending.why:
             raise OverBudget(patience.spending.why, hint="Raise the budget, then `burnish retry` goes on from here.")
         if done.ended == "enough" and patience.why:
@@ -177,31 +184,41 @@ class Runner:
             raise Stopped(f"{question.entry.name} was stopped.")
         return question.read(folder, done)
 
-    def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Command:
-        request = question.request
-        env = agent_environment(os.environ, request, question.entry, keys=question.agent.keys, checkout=self._checkout)
+    @contextmanager
+    def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Iterator[Command]:
+        """What to run; the copy of the login that it is given lasts as long as the block."""
+        request, entry = question.request, question.entry
+        env = agent_environment(os.environ, request, entry, keys=question.agent.keys, checkout=self._checkout)
         env = {**env, **call.env}
         argv = (located(call.argv), *call.argv[1:])
-        if self._sandbox:
-            # a reviewer stands in a snapshot that it may only read
-            writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
-            # where ours talks to the program for it, the login is that program's
-            program = (*question.entry.argv, argv[0])[0]
-            if question.entry.resume:
-                keep_sessions(question.entry.kind, self._sandbox.home)
-            login = login_of(question.entry.kind, program, self._sandbox.home, env)
-            argv = self._sandbox.around(argv, env=env, writable=writable, readable=readable, login=login)
-        return Command(
-            argv=argv,
-            cwd=request.cwd,
-            env=env,
-            call_dir=folder,
-            stdin=question.stdin(call, folder),
-            timeout_seconds=request.timeout_seconds,
-            cap_bytes=self._cap,
-            lock_file=lock_file,
-            wrapped=self._sandbox is not None,
-        )
+        with ExitStack() as stack:
+            if self._sandbox and self._logins:
+                # a reviewer stands in a snapshot that it may only read
+                writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
+                login = stack.enter_context(self._logins.mounted(request, entry, env))
+                env |= login.env
+                argv = self._sandbox.around(argv, env=env, writable=writable, readable=readable, mounts=login.mounts)
+            yield Command(
+                argv=argv,
+                cwd=request.cwd,
+                env=env,
+                call_dir=folder,
+                stdin=question.stdin(call, folder),
+                timeout_seconds=request.timeout_seconds,
+                cap_bytes=self._cap,
+                lock_file=lock_file,
+                wrapped=self._sandbox is not None,
+            )
+
+    def _hint(self, entry: AgentSettings, failure: AgentFailure) -> str:
+        """A program that burnish does not know may lack files that the sandbox hides."""
+        if not self._sandbox or entry.kind not in ("command", "acp"):
+            return failure.hint
+        setting = f"agents: {{{entry.name}: {{login: [~/.…]}}}}"
+        return (
+            f"{failure.hint} It ran in the sandbox, where your home directory is empty but for its login. "
+            f"If it needs more, list it in your config.yaml: `{setting}` (docs/sandbox.md)."
+        ).strip()
 
     def _entry(self, name: str) -> AgentSettings:
         if name not in self._settings:

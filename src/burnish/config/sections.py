@@ -31,6 +31,9 @@ class Agent(v.Section):
         default=None, description="can it read files itself? empty = as its kind usually can"
     )
     script: v.Text | None = Field(default=None, description="file that a `scripted` agent replays")
+    login: tuple[v.AbsolutePath, ...] = Field(
+        default=(), description="files and folders of yours that it gets a copy of in the sandbox, e.g. `[~/.pi]`"
+    )
 
     @model_validator(mode="after")
     def _startable(self) -> Agent:

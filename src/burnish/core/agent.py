@@ -58,6 +58,8 @@ class AgentRequest:
     session: str | None = None
     # tokens that the program had counted in that session so far: some count a session as a whole
     session_usage: Mapping[str, int] | None = None
+    # where this task's authors keep their sessions when they run in a sandbox; None: they are not kept
+    session_dir: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,13 @@ class Setback:
     of: int = 0
     # who takes over; "" = the same one is asked again
     fallback: str = ""
+    # nothing has failed yet: the agent is started, and `what` may go wrong
+    warning: bool = False
 
     @property
     def words(self) -> str:
+        if self.warning:
+            return self.what
         if self.fallback:
             return f"{self.agent} gave up, {self.fallback} takes over: {self.what}"
         return f"{self.agent} {self.kind}, trying again in {self.again_in:.3g} s ({self.attempt} of {self.of})"

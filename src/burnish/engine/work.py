@@ -129,6 +129,7 @@ def _ask(
         env=isolation_env(site.policy, task, agent),
         session=session.id if session else None,
         session_usage=session.usage if session else None,
+        session_dir=deps.desk.session_dir(task),
     )
     return asking(deps, site.policy, task)(request)
 

@@ -18,8 +18,6 @@ __all__ = ["Sandbox", "available"]
 # What root keeps inside: that of a container, without devices, raw sockets and chroot. SETFCAP is needed to map
 # user 0 in a nested user namespace (Linux 5.12), which codex's own sandbox does.
 _ROOT_KEEPS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETUID")
-# Settings that make a program run something the next time a person starts it, in its own login folder.
-_STARTS_THINGS = ("settings.json", "config.toml", "hooks.json", "hooks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,6 @@ class Sandbox:
         env: Mapping[str, str],
         writable: Sequence[Path],
         readable: Sequence[Path] = (),
-        login: Sequence[Path] = (),
         mounts: Sequence[Mount] = (),
     ) -> tuple[str, ...]:
         """`argv` inside bubblewrap. `mounts` come last: they replace what would be at the same target.
@@ -56,7 +53,7 @@ class Sandbox:
         if not wrapper or not program:
             return tuple(argv)
         words = (program, *argv[1:])
-        shown = self._mounts(words, env=env, writable=writable, readable=readable, login=login)
+        shown = self._mounts(words, env=env, writable=writable, readable=readable)
         options = mount_options((*shown, *mounts))
         network = () if self.network else ("--unshare-net",)
         return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
@@ -68,7 +65,6 @@ class Sandbox:
         env: Mapping[str, str],
         writable: Sequence[Path],
         readable: Sequence[Path],
-        login: Sequence[Path],
     ) -> list[Mount]:
         """Every mount, the more important one last."""
         masks = self._masks(env)
@@ -78,7 +74,6 @@ class Sandbox:
         mounts += _binds("read", (self.checkout, *self.readable, *readable))
         # a checkout that is the home directory itself does not open it
         mounts += [mask for mask in masks if mask.target == self.home.resolve()]
-        mounts += self._login(login)
         mounts += self._listed()
         mounts += _binds("write", writable)
         mounts += self._kept_from_writing(mounts, writable)
@@ -97,11 +92,6 @@ class Sandbox:
         if ours.is_dir() or covering(masks, ours):
             masks.append(Mount(ours, "empty", sealed=not home.is_relative_to(ours)))
         return masks
-
-    def _login(self, login: Sequence[Path]) -> list[Mount]:
-        own = [_real_below(self.home, place) for place in login if place.exists()]
-        held = [place / name for place in own for name in _STARTS_THINGS if (place / name).exists()]
-        return [*(Mount(place, "write") for place in own), *(Mount(place, "read") for place in held)]
 
     def _listed(self) -> list[Mount]:
         """What the user's settings list; a device file keeps being one."""
@@ -132,8 +122,3 @@ def _capabilities() -> tuple[str, ...]:
     if os.geteuid() != 0:
         return ()
     return ("--cap-drop", "ALL", *(word for name in _ROOT_KEEPS for word in ("--cap-add", f"CAP_{name}")))
-
-
-def _real_below(home: Path, place: Path) -> Path:
-    """The same place, with the home's real name; links below the home keep theirs."""
-    return home.resolve() / place.relative_to(home) if place.is_relative_to(home) else place

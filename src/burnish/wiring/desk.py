@@ -83,6 +83,9 @@ class HomeDesk:
         place = self.root / task.name / "calls" / _call_name(task, cycle, phase, attempt, voice)
         return HomeCall(place) if place.is_dir() else None
 
+    def session_dir(self, task: Task) -> Path:
+        return self.folder(task, "sessions")
+
     def out_dir(self, task: Task, cycle: int, name: str) -> Path:
         return self.folder(task, "outputs", f"run-{task.run}-cycle-{cycle}-{name}")
 

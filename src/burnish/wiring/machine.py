@@ -8,11 +8,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
+from burnish.agents.login_refresh import LoginCheck
+from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
 from burnish.git.base import git_version
-from burnish.proc.sandbox_support import sandbox_obstacle
+from burnish.proc.sandbox_support import available, sandbox_obstacle
 from burnish.store import Store
 from burnish.wiring.roster import on_this_machine
 from burnish.wiring.signs import Group, Sign
@@ -22,6 +25,8 @@ LOOP_GIT, MERGE_GIT = (2, 34), (2, 38)
 LEAST_PYTHON = (3, 11)
 # Bytes free: below the first things go wrong, below the second they may soon.
 NO_ROOM, LITTLE_ROOM = 100 * 2**20, 2 * 2**30
+# A run that is left alone overnight.
+NIGHT_SECONDS = 10 * 3600.0
 
 
 def machine_signs(home: Path, *, encoding: str) -> Iterator[Sign]:
@@ -122,6 +127,28 @@ def agent_signs(*, others: bool = False) -> Iterator[Sign]:
             yield AGENTS.weak(agent.kind, f"{agent.path}: unverified, never tried against the real program", remedy)
         else:
             yield AGENTS.ok(agent.kind, agent.path)
+        if agent.known:
+            yield from login_signs(LoginCheck(agent.kind, ADAPTERS[agent.kind].login, Path.home(), os.environ))
+
+
+def login_signs(check: LoginCheck) -> Iterator[Sign]:
+    """A login that a call in the sandbox cannot renew. Reads token files; starts nothing."""
+    if available():
+        return  # without a sandbox the program renews its own login
+    name = f"{check.name} login"
+    for warning in check.warnings(0):
+        yield AGENTS.weak(name, warning.removesuffix(check.login.advice).rstrip(), check.login.advice)
+        return
+    expires = check.expires_at()
+    if expires is None:
+        return
+    moment = f"expires on {datetime.fromtimestamp(expires).astimezone():%Y-%m-%d at %H:%M}"
+    if check.login.refresh:
+        yield AGENTS.ok(name, f"{moment}, renewed before a call. For one that lasts: {check.login.advice}")
+    elif check.lasts(NIGHT_SECONDS):
+        yield AGENTS.ok(name, moment)
+    else:
+        yield AGENTS.weak(name, f"{moment}, and burnish cannot renew it", check.login.advice)
 
 
 def database_sign(home: Path) -> tuple[Sign, Store | None]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.agents.base import AgentSettings
-from burnish.agents.logins import login_of
 from burnish.agents.registry import AGENTS
 from burnish.agents.runner import Retry, Runner
 from burnish.config.kinds import CLI_KINDS
@@ -81,7 +80,9 @@ def _asked(ground: _Ground, one: Configured, label: str) -> Sign:
         reply = ground.agents.call(_request(one, ground.place / label))
     except PhaseFailed as failure:
         hint = failure.hint.replace(_SEE_LOG, "").strip()
-        return PROBE.weak(one.name, f"{who}: {failure.what}", hint or _by_hand(one))
+        # what the runner says of the sandbox is no reason not to try it
+        by_hand = [_by_hand(one)] if not hint or one.entry.kind in ("command", "acp") else []
+        return PROBE.weak(one.name, f"{who}: {failure.what}", ". ".join([*by_hand, *filter(None, [hint])]))
     word = " ".join(reply.text.split())[:40]
     return PROBE.ok(one.name, f"{who}: said {word!r} in {time.monotonic() - begun:.1f} s")
 
@@ -121,8 +122,7 @@ def _version(ground: _Ground, entry: AgentSettings) -> str:
     argv: tuple[str, ...] = (str(getattr(adapter, "program", entry.kind)), "--version")
     env = listed_environment(os.environ, extra=(*adapter.keys, *entry.env))
     if sandbox := ground.confinement.insist():
-        login = login_of(entry.kind, argv[0], sandbox.home, env)
-        argv = sandbox.around(argv, env=env, writable=(), login=login)
+        argv = sandbox.around(argv, env=env, writable=())
     try:
         said = capture(argv, cwd=ground.place, env=env, timeout=30).stdout
     except BurnishError as problem:

@@ -42,6 +42,7 @@ def agent_settings(config: Config) -> dict[str, AgentSettings]:
             resume=entry.resume,
             budget_usd=entry.budget_usd,
             script=entry.script,
+            login=tuple(entry.login),
         )
     return known
 
