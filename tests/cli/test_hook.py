@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from burnish.proc.slots import slot
+from burnish.wiring.hook_commits import CommitReview, CommitReviews
 from burnish.wiring.hook_kinds import STOP_HOOKS
 from testing.userrepo import UserRepo
 from tests.cli.conftest import Person
@@ -46,6 +48,12 @@ class Agent:
         self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         out = self.person.types("hook", "run", self.name)
         return json.loads(out) if out else None
+
+
+@pytest.fixture(autouse=True)
+def unconfined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reviewers of these tests leave marks in the test's own folder, which a sandbox would hide."""
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
 
 
 @pytest.fixture
@@ -211,6 +219,87 @@ def test_a_repository_that_burnish_was_not_asked_into_is_left_alone(agent: Agent
 def test_a_reviewer_that_fails_lets_it_go_and_says_so(agent: Agent, broken: str) -> None:
     agent.person.agent("judge", broken)
     agent.works()
+    assert agent.stops() is None
+    assert agent.person.err.splitlines()[-1].startswith("burnish: ")
+
+
+def test_a_review_that_failed_is_in_the_inbox_until_one_succeeds(agent: Agent) -> None:
+    agent.person.agent("judge", "raise SystemExit('Run gh auth login')")
+    agent.works()
+    assert agent.stops() is None
+    shown = agent.person.types("inbox")
+    assert "Stop hook of claude" in shown and "gh auth login" in shown and "burnish hook last" in shown
+    (news,) = json.loads(agent.person.types("inbox", "--json"))["commits"]
+    assert (news["agent"], news["commit"]) == ("claude", "") and news["why"].startswith("its review failed: ")
+    shown = agent.person.types("hook", "last", code=3)
+    assert "claude" in shown and "gh auth login" in shown
+    (failed,) = json.loads(agent.person.types("hook", "last", "--json", code=3))["failed_stops"]
+    assert failed["agent"] == "claude"
+    # another program's hook that works settles nothing for this one
+    agent.person.agent("judge", APPROVES)
+    agent.name = "qwen"
+    assert agent.stops() is None and "Stop hook of claude" in agent.person.types("inbox")
+    agent.name = "claude"
+    agent.works("y = 2\n")
+    assert agent.stops() is None
+    assert "Stop hook" not in agent.person.types("inbox")
+    assert "claude" not in agent.person.types("hook", "last")
+
+
+def test_a_review_that_cannot_be_read_is_in_the_inbox_too(agent: Agent) -> None:
+    agent.person.agent("judge", "print('I could not do it')")
+    agent.works()
+    assert agent.stops() is None
+    assert "Stop hook of claude" in agent.person.types("inbox")
+
+
+def test_a_copilot_hook_says_that_keys_are_taken_from_it(agent: Agent) -> None:
+    agent.name = "copilot"
+    agent.person.agent("judge", "raise SystemExit('no key')")
+    agent.works()
+    assert agent.stops() is None
+    assert "removes API keys from the environment of its hooks" in agent.person.types("hook", "last", code=3)
+
+
+def test_reviews_by_hooks_are_few_at_a_time(agent: Agent, hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burnish.wiring.hook_limits.WAIT_FOR_A_PLACE", 0.3)
+    locks = hermetic / "burnish" / "locks"
+    agent.works()
+    with slot(locks, "hook-review", 2):
+        assert agent.stops() is not None, "one place is left"
+        agent.works("y = 1 / 0\n")
+        with slot(locks, "hook-review", 2):
+            assert agent.stops() is None
+            assert "other reviews by hooks were running" in agent.person.err
+            assert "Stop hook of claude" in agent.person.types("inbox")
+    assert agent.stops() is not None
+
+
+def test_a_program_that_never_ends_its_message_is_not_waited_for(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burnish.cli.hook.QUESTION_SECONDS", 0.3)
+    read, write = os.pipe()
+    os.write(write, b'{"session_id": "x"')
+    with os.fdopen(read) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        began = time.monotonic()
+        assert agent.person.types("hook", "run", "claude") == ""
+    os.close(write)
+    assert time.monotonic() - began < 10 and "did not end its message" in agent.person.err
+
+
+@pytest.mark.parametrize("ill", ["database", "home", "hooks"])
+def test_an_agent_may_stop_where_burnish_itself_is_ill(agent: Agent, hermetic: Path, ill: str) -> None:
+    agent.person.agent("judge", "raise SystemExit('no key')")
+    agent.works()
+    home = hermetic / "burnish"
+    if ill == "database":
+        (home / "burnish.db").write_bytes(b"not a database" * 1000)
+    elif ill == "home":
+        home.rename(hermetic / "elsewhere")
+        home.write_text("a file in its place")
+    else:
+        (home / "hooks").rename(hermetic / "hooks")
+        (home / "hooks").write_text("a file in its place")
     assert agent.stops() is None
     assert agent.person.err.splitlines()[-1].startswith("burnish: ")
 
@@ -425,3 +514,13 @@ def test_commits_of_a_rebase_and_of_agents_are_not_reviewed(person: Person, monk
     assert "Which commit" in person.err
     time.sleep(0.5)
     assert not kept.exists()
+
+
+def test_of_many_commits_that_wait_only_the_newest_are_reviewed(tmp_path: Path) -> None:
+    reviews = CommitReviews(tmp_path / "commits")
+    for number in range(13):
+        reviews.keep(CommitReview(f"{number:040x}", "/repo", float(number)))
+    reviews.leave_out_oldest()
+    states = [review.state for review in reviews.all()]
+    assert states == ["failed"] * 3 + ["waiting"] * 10
+    assert "newer commits were waiting" in reviews.all()[0].error

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("install", "uninstall", "last", "run")
 LARGEST_QUESTION = 16 * 1024 * 1024
+QUESTION_SECONDS = 30.0
 
 
 def hook(
@@ -38,7 +39,8 @@ def hook(
     """Review when an agent stops, or in the background after each commit.
 
     install puts burnish behind the agent's stop: it goes on until the review passes, a few times at most.
-    uninstall gives the files back as they were. last shows the review of the last commit.
+    uninstall gives the files back as they were. last shows the review of the last commit, and reviews at an
+    agent's stop that failed.
     """
     if action == "run":
         return _run(name, commit)
@@ -107,7 +109,27 @@ def _answer(name: str, commit: str | None) -> str:
             return ""
         if sys.stdin.isatty():
             raise BadInput("This is for the agent's program to call.", hint=f"burnish hook install {name}")
-        return on_stop(STOP_HOOKS[name], sys.stdin.buffer.read(LARGEST_QUESTION), stops=stops, say=_tell)
+        return on_stop(STOP_HOOKS[name], _question(), stops=stops, say=_tell)
+
+
+def _question() -> bytes:
+    """What the agent's program writes to us; one that never closes its end is not waited for."""
+    import select
+    import time
+
+    try:
+        handle = sys.stdin.fileno()
+    except OSError:  # not a file: a text that was handed in
+        return sys.stdin.buffer.read(LARGEST_QUESTION)
+    data, end = b"", time.monotonic() + QUESTION_SECONDS
+    while len(data) < LARGEST_QUESTION:
+        if not select.select([handle], [], [], max(0.0, end - time.monotonic()))[0]:
+            raise BadInput(f"The agent's program did not end its message within {QUESTION_SECONDS:g} seconds.")
+        piece = os.read(handle, 1 << 16)
+        if not piece:
+            break
+        data += piece
+    return data
 
 
 def _tell(text: str) -> None:
@@ -135,16 +157,21 @@ def _rendered(done: Reviewed) -> str:
 
 
 def _last(as_json: bool) -> int:
-    from burnish.wiring.hook_commits import last_review
+    from burnish.wiring.hook_commits import failed_stop_reviews, last_review
 
-    review = last_review(start_dir())
+    review, failed_stops = last_review(start_dir()), failed_stop_reviews(start_dir())
     if as_json:
-        say_json(_as_json(review))
-    elif review is None:
-        say("No commit was reviewed here yet. `burnish hook install git` sees to it.")
-    else:
+        answer = _as_json(review)
+        stops = [{"agent": one.agent, "error": one.why, "since": one.since} for one in failed_stops]
+        say_json({**answer, "failed_stops": stops} if answer else {"failed_stops": stops} if stops else None)
+    elif review is not None:
         _show_review(review)
-    return 1 if review and review.state == "done" and not review.passed else 0
+    elif not failed_stops:
+        say("No commit was reviewed here yet. Review each one: burnish hook install git")
+    for one in [] if as_json else failed_stops:
+        say(paint(f"When {one.agent} was last about to stop ({one.since}):", "red", on=coloured(sys.stdout)))
+        say(clean(one.why))
+    return 1 if review and review.state == "done" and not review.passed else 3 if failed_stops else 0
 
 
 def _show_review(review: CommitReview) -> None:

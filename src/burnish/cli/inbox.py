@@ -54,7 +54,7 @@ def inbox(
 def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
     """What the hook found in the background; no task goes with it."""
     where = f"  {one_line(folder)}" if folder else ""
-    title = paint(f"Commit {one_line(news.commit)[:10]}", "bold", on=colour)
+    title = paint(one_line(news.title), "bold", on=colour)
     yield f"{paint('!', 'yellow', on=colour)} {title}{where}  {paint(ago(news.since, now), 'dim', on=colour)}"
     for line in wrap(one_line(news.why), room - 4)[:_LINES]:
         yield f"    {line}"
@@ -63,21 +63,21 @@ def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetim
 
 def _here() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
     """This project, which needs no folder to be named."""
-    from burnish.wiring.hook_news import commit_news
+    from burnish.wiring.hook_news import hook_news
 
     reader = open_reader()
     key = reader.project.key if reader.project else ""
-    news = commit_news(reader.home, key, reader.found.common_dir)
-    return reader.home, reader.store, {key: ""} if key else {}, [news] if news else []
+    news = hook_news(reader.home, key, reader.found.common_dir)
+    return reader.home, reader.store, {key: ""} if key else {}, news
 
 
 def _everything() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
-    from burnish.wiring.hook_news import commit_news
+    from burnish.wiring.hook_news import hook_news
     from burnish.wiring.reader import open_store
 
     home, store = open_store()
     rows = store.projects()
-    news = [one for row in rows if (one := commit_news(home, row.key, row.common_dir))]
+    news = [one for row in rows for one in hook_news(home, row.key, row.common_dir)]
     return home, store, {row.key: str(row.root) for row in rows}, news
 
 

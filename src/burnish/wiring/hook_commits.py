@@ -20,10 +20,14 @@ from burnish.views import finding_json
 from burnish.wiring.adhoc import Reviewed, Wish, review_change
 from burnish.wiring.discretion import from_here
 from burnish.wiring.helpers import Stops
-from burnish.wiring.hook_news import commits_folder
+from burnish.wiring.hook_kinds import GIVE_UP
+from burnish.wiring.hook_limits import limited
+from burnish.wiring.hook_news import CommitNews, commits_folder, stop_news
 from burnish.wiring.reader import home_of
 
 KEPT = 50
+# a script that makes a hundred commits does not pay for a hundred reviews
+MOST_WAITING = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,13 @@ class CommitReviews:
         finally:
             os.close(handle)
 
+    def leave_out_oldest(self) -> None:
+        """The newest of those that wait are reviewed; the others are on record as left out."""
+        waiting = [review for review in self.all() if review.state == "waiting"]
+        for review in waiting[:-MOST_WAITING]:
+            words = f"Left out: {MOST_WAITING} newer commits were waiting. burnish review {review.commit[:10]}"
+            self.keep(replace(review, state="failed", error=words, finished=time.time()))
+
     def forget_old(self) -> None:
         for review in self.all()[:-KEPT]:
             (self.folder / f"{review.commit}.json").unlink(missing_ok=True)
@@ -115,6 +126,11 @@ def last_review(start: Path) -> CommitReview | None:
     return CommitReviews.of(found).latest(head_of(found))
 
 
+def failed_stop_reviews(start: Path) -> list[CommitNews]:
+    """Reviews at an agent's stop that came to nothing, for `burnish hook last`."""
+    return stop_news(home_of(), "", discover(start).common_dir)
+
+
 def is_rebasing(found: Found) -> bool:
     """Commits that git is only replaying are no news."""
     return any((found.git_dir / name).is_dir() for name in ("rebase-merge", "rebase-apply"))
@@ -126,6 +142,7 @@ def on_commit(
     """Put the commit in the queue, and work through it unless somebody is at it already."""
     reviews = CommitReviews.of(found)
     reviews.keep(CommitReview(commit, os.fspath(found.root), time.time()))
+    reviews.leave_out_oldest()
     misses = 0
     # Looked at again after the turn is given back: one may have come when its owner had just looked. And tried more
     # than once: somebody may only have asked whether a review is running.
@@ -156,7 +173,8 @@ def _reviewed(
 ) -> CommitReview:
     wish = Wish("rev", review.commit)
     try:
-        done = review_change(found.root, wish, flags={}, tests=None, stop=stops.of(0), say=say)
+        with limited(stops, seconds=GIVE_UP) as stop:
+            done = review_change(found.root, wish, flags={}, tests=None, stop=stop, say=say)
     except BurnishError as error:
         words = f"{error.what} {error.hint}".strip()
         return replace(review, state="failed", error=words, finished=time.time())

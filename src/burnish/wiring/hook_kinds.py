@@ -14,6 +14,9 @@ from typing import Any
 # Node's timers hold 2^31 ms: taken for seconds by a program that counts in them, the number in ms still fits.
 PATIENCE = 2100
 GIVE_UP = PATIENCE - 60
+# Reviews by hooks at once, of all repositories; one that finds no place within this time is not made.
+MOST_AT_ONCE = 2
+WAIT_FOR_A_PLACE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class StopHook:
     # copilot: an entry is the hook itself; the others have a list of hooks in each entry
     flat: bool = False
     note: str = ""
+    # takes API keys out of the environment of its hooks (seen with copilot 1.0.102)
+    strips_keys: bool = False
 
     def file(self, root: Path | None, env: Mapping[str, str] = os.environ) -> Path:
         """In the checkout, or the person's own."""
@@ -88,6 +93,8 @@ COPILOT = StopHook(
     home_folder=".copilot",
     timeout_key="timeoutSec",
     flat=True,
+    strips_keys=True,
+    note="Copilot removes API keys from the environment of its hooks: choose reviewers that need none of them.",
 )
 
 STOP_HOOKS = {hook.name: hook for hook in (CLAUDE, CODEX, GEMINI, QWEN, COPILOT)}

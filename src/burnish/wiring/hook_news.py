@@ -1,4 +1,4 @@
-"""The newest review that the git hook had done in the background, where it wants a person. Kept light, for start-up."""
+"""Reviews by hooks that want a person: of the newest commit, and at an agent's stop. Kept light, for start-up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWS = "burnish hook last"
 
 @dataclass(frozen=True, slots=True)
 class CommitNews:
-    """A commit whose review found something, or could not be done."""
+    """A commit whose review found something, or a review at a commit or an agent's stop that could not be done."""
 
     project: str
     commit: str
@@ -23,6 +23,12 @@ class CommitNews:
     # since when
     since: str
     command: str = SHOWS
+    # the program at whose stop it was; then there is no commit
+    agent: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"Stop hook of {self.agent}" if self.agent else f"Commit {self.commit[:10]}"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -34,6 +40,35 @@ def commits_folder(home: Path, common_dir: Path) -> Path:
     return home / "hooks" / "commits" / key
 
 
+def stops_folder(home: Path, common_dir: Path) -> Path:
+    """Where the outcome of the last review at a stop is kept, one file for each agent program."""
+    return home / "hooks" / "stops" / commits_folder(home, common_dir).name
+
+
+def hook_news(home: Path, project: str, common_dir: Path) -> list[CommitNews]:
+    """Everything that hooks have to tell of one repository."""
+    commit = commit_news(home, project, common_dir)
+    return [*([commit] if commit else []), *stop_news(home, project, common_dir)]
+
+
+def stop_news(home: Path, project: str, common_dir: Path) -> list[CommitNews]:
+    """Reviews at a stop that failed, of each program until its next one succeeds; the oldest first."""
+    found = []
+    for path in stops_folder(home, common_dir).glob("*.json"):
+        try:
+            said = json.loads(path.read_bytes())
+            agent, at, trouble = str(said["agent"]), float(said["at"]), str(said["trouble"])
+        except (OSError, ValueError, TypeError, KeyError):
+            continue  # written by another version, or gone meanwhile
+        if trouble:
+            found.append(CommitNews(project, "", trouble, _time(at), agent=agent))
+    return sorted(found, key=lambda news: news.since)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def commit_news(home: Path, project: str, common_dir: Path) -> CommitNews | None:
     """Of the commit that was reviewed last; a later one that passed has settled it."""
     kept = [said for path in commits_folder(home, common_dir).glob("*.json") if (said := _read(path))]
@@ -42,8 +77,8 @@ def commit_news(home: Path, project: str, common_dir: Path) -> CommitNews | None
         return None
     words = last["error"] if last["state"] == "failed" else last["summary"]
     what = "its review failed" if last["state"] == "failed" else str(last["verdict"] or "the review could not be read")
-    when = datetime.fromtimestamp(last["finished"] or last["asked"], UTC).isoformat(timespec="milliseconds")
-    return CommitNews(project, last["commit"], f"{what}: {words}" if words else what, when.replace("+00:00", "Z"))
+    when = _time(last["finished"] or last["asked"])
+    return CommitNews(project, last["commit"], f"{what}: {words}" if words else what, when)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -17,6 +17,10 @@ from burnish.errors import BurnishError, Refused
 FORGOTTEN_AFTER = 30 * 24 * 3600.0
 
 
+class SessionBusy(Refused):
+    """Another process reviews this session."""
+
+
 @dataclass(slots=True)
 class Memory:
     rounds: int = 0
@@ -39,7 +43,7 @@ def remembered(folder: Path, agent: str, session: str, root: Path) -> Iterator[M
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise Refused("This session is being reviewed already.") from error
+            raise SessionBusy("This session is being reviewed already.") from error
         memory = _read(file.read())
         yield memory
         file.seek(0)

@@ -6,9 +6,7 @@ import json
 import os
 import secrets
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +25,9 @@ from burnish.wiring.adhoc import Reviewed, review_change
 from burnish.wiring.discretion import from_here
 from burnish.wiring.helpers import Stops
 from burnish.wiring.hook_kinds import GIVE_UP, StopHook
-from burnish.wiring.hook_sessions import Memory, remembered
+from burnish.wiring.hook_limits import limited
+from burnish.wiring.hook_outcomes import record_failure, record_review
+from burnish.wiring.hook_sessions import Memory, SessionBusy, remembered
 from burnish.wiring.reader import home_of, open_reader
 from burnish.wiring.trust import examine, load_settings
 
@@ -54,6 +54,16 @@ def on_stop(hook: StopHook, data: bytes, *, stops: Stops, say: Say) -> str:
     """The answer that holds the agent up; "" lets it go. Whatever is raised here must let it go as well."""
     stopping = read_stopping(data)
     found = known(stopping.cwd)
+    try:
+        return _review(hook, stopping, found, stops, say)
+    except SessionBusy:
+        raise
+    except Exception as error:
+        record_failure(hook, found, error)
+        raise
+
+
+def _review(hook: StopHook, stopping: Stopping, found: Found, stops: Stops, say: Say) -> str:
     most = load_settings(examine(found)).hook.max_rounds
     with remembered(home_of() / "hooks" / "sessions", hook.name, stopping.session, found.root) as memory:
         if memory.rounds >= most:
@@ -62,8 +72,9 @@ def on_stop(hook: StopHook, data: bytes, *, stops: Stops, say: Say) -> str:
         base = _worth_a_review(found, memory, say)
         if base is None:
             return ""
-        with _not_for_ever(stops):
-            done = review_change(found.root, base, flags={}, tests=None, stop=stops.of(0), say=say)
+        with limited(stops, seconds=GIVE_UP) as stop:
+            done = review_change(found.root, base, flags={}, tests=None, stop=stop, say=say)
+        record_review(hook, found, done)
         memory.tree, memory.passed = done.pair.new.tree, done.passed
         if not _holds_up(done, say):
             return ""
@@ -129,18 +140,6 @@ def _commit(project: Project, name: str) -> str | None:
         return resolve_base(project, name).commit
     except BadInput:
         return None
-
-
-@contextmanager
-def _not_for_ever(stops: Stops) -> Iterator[None]:
-    """The agent's program would end the hook a little later, without a word."""
-    timer = threading.Timer(GIVE_UP, stops.request)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _holds_up(done: Reviewed, say: Say) -> bool:

@@ -19,7 +19,7 @@ from burnish.web.parts import AppDep, HouseDep, ProjectDep, Via
 from burnish.web.problems import PROBLEMS
 from burnish.wiring import cleaning, explain
 from burnish.wiring.doctor import can_run, examine
-from burnish.wiring.hook_news import commit_news
+from burnish.wiring.hook_news import hook_news
 from burnish.wiring.house import House
 from burnish.wiring.rebuilding import rebuild as bring_back
 
@@ -49,13 +49,14 @@ class EntryOut(Answer):
 
 
 class CommitOut(Answer):
-    """A commit whose review in the background found something, or could not be done."""
+    """A commit whose review in the background found something; or a review by a hook that could not be done."""
 
     project: str
     commit: str
     why: str
     since: str
     command: str
+    agent: str = ""
 
 
 class InboxOut(Answer):
@@ -150,7 +151,7 @@ def inbox(house: HouseDep, project: ProjectDep) -> dict[str, Any]:
 
 
 def inbox_of(house: House, rows: Sequence[ProjectRow]) -> dict[str, Any]:
-    news = [one.as_json() for row in rows if (one := commit_news(house.home, row.key, row.common_dir))]
+    news = [one.as_json() for row in rows for one in hook_news(house.home, row.key, row.common_dir)]
     return {"inbox": [entry.as_json() for entry in house.inbox(rows)], "commits": news}
 
 

@@ -14,7 +14,7 @@ from burnish.store.rows import ProjectRow
 from burnish.views.inbox import Entry, from_elsewhere
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.parts import HouseDep
-from burnish.wiring.hook_news import commit_news
+from burnish.wiring.hook_news import hook_news
 from burnish.wiring.house import House
 
 router = APIRouter(prefix="/inbox", include_in_schema=False)
@@ -117,7 +117,7 @@ def _view(house: House, rows: list[ProjectRow], of: str) -> dict[str, Any]:
     waiting = [line for line in lines if line.entry.kind != "ready"]
     ready = [line for line in lines if line.entry.kind == "ready"]
     mergeable = list(dict.fromkeys(line.project.key for line in ready))
-    news = [(row, one) for row in wanted if (one := commit_news(house.home, row.key, row.common_dir))]
+    news = [(row, one) for row in wanted for one in hook_news(house.home, row.key, row.common_dir)]
     commits = [(row, one, from_elsewhere(one.command, str(row.root))) for row, one in news]
     return {"waiting": waiting, "ready": ready, "commits": commits, "mergeable": mergeable, "of": of, "rows": rows}
 
