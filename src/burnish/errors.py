@@ -39,6 +39,9 @@ class Untrusted(Refused):
 class PhaseFailed(BurnishError):
     """A phase could not be carried out; `code` is one of `core.status.ErrorCode`."""
 
+    # the agent that failed, by its name in the settings, where it was one
+    agent: str = ""
+
     def __init__(self, code: str, what: str, *, hint: str = "", retryable: bool = False) -> None:
         super().__init__(what, hint=hint)
         self.code = code

@@ -8,7 +8,7 @@ import pytest
 
 from burnish.core.budget import Limit
 from testing.lab import Lab
-from testing.program import put_on_path, spender
+from testing.program import PROGRAM, put_on_path, spender
 
 
 @pytest.mark.parametrize(
@@ -134,3 +134,103 @@ def test_a_limit_speaks_in_its_own_unit() -> None:
     assert not Limit("budget.task_usd", "the task", 0.79, 1.0).near
     tokens = Limit("budget.task_tokens", "the task", 10, 10, tokens=True)
     assert tokens.reached and tokens.words == "the task has used 10 of 10 tokens (budget.task_tokens)"
+
+
+LIAR = """
+import json, os
+{program}
+if os.environ["BURNISH_PHASE"] != "check":
+    print(json.dumps({{"type": "result", "result": result["result"], "session_id": "one", "total_cost_usd": {cost},
+                      "structured_output": result.get("structured_output")}}))
+"""
+
+
+@pytest.mark.parametrize("cost", ["-1000", "float('nan')", "float('-inf')", "10 ** 400", "0"])
+def test_a_forged_result_line_does_not_get_around_a_budget(tmp_path: Path, cost: str) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "budget: {task_usd: 0.5}", LIAR.format(program=PROGRAM, cost=cost))
+    lab.add()
+    lab.burnish("run", "1", code=1)
+
+    task = lab.task()
+    assert (task["status"], task["reason"], task["cost_usd"]) == ("blocked", "budget", 0.5)
+    assert task["cost_source"] == "program"
+    assert "$0.50" in lab.burnish("cost").out
+
+
+UNPRICED = PROGRAM.replace('"total_cost_usd": 0.25,', '"total_cost_usd": -1,')
+
+
+def test_an_unknown_cost_is_shown_as_unknown_on_every_screen_and_announced_once(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "budget: {task_usd: 0.5}", UNPRICED)
+    lab.add()
+    said = lab.burnish("run", "1", code=None)
+
+    task, shown = lab.task(), lab.show()
+    assert (task["cost_usd"], task["cost_source"]) == (None, "unknown")
+    assert {p["cost_source"] for c in shown["cycles"] for p in c["phases"] if p["phase"] != "check"} >= {"unknown"}
+    assert "$?" in lab.burnish("status").out and "cost unknown" in lab.burnish("show", "1").out
+    assert "no price known" in lab.burnish("cost").out and "$0.00" not in lab.burnish("cost").out
+    assert [e["data"]["budget"] for e in lab.events("budget.warned")] == ["budget.task_usd"]
+    assert "cannot be counted: claude told no cost" in said.err
+
+
+def test_a_call_without_a_cost_ends_a_task_whose_budget_must_be_counted(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "budget: {task_usd: 0.5, uncounted: refuse}", UNPRICED)
+    lab.add()
+    lab.burnish("run", "1", code=1)
+
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "budget")
+
+
+COMMAND = "agent: mine\nagents: {mine: {kind: command, argv: [cat]}}\nreview: {agents: [mine]}\n"
+
+
+@pytest.mark.parametrize(
+    ("budget", "argv", "name"),
+    [
+        ("budget: {task_usd: 1", (), "budget.task_usd cannot be counted for mine: command agents report no cost"),
+        ("budget: {session_tokens: 9", (), "budget.session_tokens cannot be counted for mine"),
+        ("budget: {task_usd: null", ("--budget", "5"), "--budget cannot be counted for mine"),
+    ],
+)
+def test_a_budget_that_cannot_be_counted_is_announced_before_the_run_or_refused(
+    tmp_path: Path, budget: str, argv: tuple[str, ...], name: str
+) -> None:
+    lab = Lab.make(tmp_path)
+    lab.repo.commit({"burnish.yaml": f"{COMMAND}{budget}}}\n"}, "settings")
+    lab.add()
+    assert name in lab.burnish("run", "1", *argv, code=None).err
+    before = len(lab.events())
+
+    lab.repo.commit({"burnish.yaml": f"{COMMAND}{budget}, uncounted: refuse}}\n"}, "settings")
+    lab.add()
+    refused = lab.burnish("run", "2", *argv, code=4)
+    assert name in refused.err and "uncounted" in refused.err
+    assert not lab.events("run.started", task=2) and before
+
+
+def test_nothing_is_announced_without_a_budget(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.repo.commit({"burnish.yaml": COMMAND}, "settings")
+    lab.add()
+    assert "cannot be counted" not in lab.burnish("run", "1", code=None).err
+
+
+def test_a_reviewer_that_failed_is_named_in_the_bill(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "")
+    lab.repo.commit(
+        {
+            "burnish.yaml": "agent: claude\nagents: {judge: {kind: command, argv: [sh, -c, 'exit 3']}}\n"
+            "review: {agents: [judge]}\nchecks: {test: null, lint: null}\n"
+        },
+        "settings",
+    )
+    lab.add()
+    lab.burnish("run", "1", code=None)
+
+    names = {line["agent"] for line in lab.burnish("cost", "--json").json["by_agent"]}
+    assert "judge" in names and "unknown" not in names

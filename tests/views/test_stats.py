@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -140,7 +141,9 @@ def test_a_reviewer_is_as_precise_as_what_it_raised_was_mended(teller: Teller) -
 def test_cost_and_time_go_to_whoever_spent_them(teller: Teller) -> None:
     told(teller)
     view = seen(teller)
-    lines = {(line.name, line.detail): line.effort for line in view.agents}
+    # told without a source, as before sources were recorded
+    assert {line.effort.cost_source for line in view.agents} == {"mixed", "unknown"}
+    lines = {(line.name, line.detail): replace(line.effort, cost_source=None) for line in view.agents}
     assert lines["robot", "big"] == Effort(calls=2, seconds=150, cost_usd=1.5, tokens=1500)
     assert lines["robot", "small"] == Effort(calls=1, seconds=20, cost_usd=None, tokens=7, unpriced=1)
     # whoever failed is not told by the event: the task's own agent did

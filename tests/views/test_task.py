@@ -15,7 +15,7 @@ from burnish.views import show_json, task_json
 from burnish.views.cycles import cycles
 
 TASK_KEYS = """id project title type status reason error final_verdict cycle max_cycles review_status
-    open_findings branch base commit agent model auto_review priority cost_usd tokens depends_on
+    open_findings branch base commit agent model auto_review priority cost_usd cost_source tokens depends_on
     overrides created_at updated_at"""
 CYCLE_KEYS = "number phases commit tree review_status verdict summary reviewers checks artifact"
 FINDING_KEYS = """id state category severity title description suggestion file line end_line quote rule

@@ -107,6 +107,7 @@ class Runner:
                 with _as_phase_failures():
                     return self._ask(request, entry, watch)
             except PhaseFailed as failure:
+                failure.agent = entry.name
                 # Out of time means a half-done workspace: the engine must see to that first.
                 if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in asked:
                     raise

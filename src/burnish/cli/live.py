@@ -20,7 +20,7 @@ from burnish.cli.text import cut, duration, one_line, width
 from burnish.core.event import Recorded
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
-from burnish.views.status import dollars
+from burnish.views.status import short_cost
 
 
 @dataclass(slots=True)
@@ -99,7 +99,8 @@ class Live(Plain):
     def _draw_row(self, row: Row) -> Table:
         room = self.console.width
         title = cut(one_line(row.task.spec.title), max(10, room // 3))
-        cost = f"  {dollars(row.task.cost_usd)}" if row.task.cost_usd else ""
+        words = short_cost(row.task.cost_usd, row.task.cost_source)
+        cost = f"  {words}" if words else ""
         words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}{cost}"
         grid = Table.grid(padding=(0, 1))
         left = room - width(words) - 8

@@ -7,7 +7,7 @@ from typing import Any
 
 from burnish.cli.findings import place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
-from burnish.cli.text import clean, count, cut, duration, money, one_line, pad, width, wrap
+from burnish.cli.text import clean, count, cut, duration, one_line, pad, priced, width, wrap
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
@@ -42,12 +42,13 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
     yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
     if story.get("note"):
         yield from _wrap(story["note"], room, "  ")
+    cost = priced(story.get("cost_usd"), story.get("cost_source"))
     facts = {
         "branch": story.get("branch"),
         "base": (story.get("base") or "")[:12],
         "commit": (story.get("commit") or "")[:12],
         "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
-        "cost": ", ".join(x for x in (money(story.get("cost_usd")), _tokens(story.get("tokens"))) if x),
+        "cost": ", ".join(x for x in (cost, _tokens(story.get("tokens"))) if x),
         "sandbox": _SHUT.get(str(story.get("sandbox") or "")),
         "after": ", ".join(story.get("depends_on") or ()),
     }
@@ -122,7 +123,7 @@ def _phase(phase: Mapping[str, Any]) -> str:
         words.append(f"attempt {phase['attempt']}")
     if phase.get("seconds") is not None and phase.get("state") == "finished":
         words.append(duration(phase["seconds"]))
-    words.append(money(phase.get("cost_usd")))
+    words.append(priced(phase.get("cost_usd"), phase.get("cost_source")))
     if phase.get("error"):
         words.append(one_line(str(phase["error"])))
     return "  ".join(word for word in words if word)

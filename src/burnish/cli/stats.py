@@ -75,7 +75,8 @@ def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
 def spent(total: Effort) -> str:
     cost = money(total.cost_usd) or "no price known"
     open_ = f" ({count(total.unpriced, 'phase')} without a price)" if total.unpriced and total.cost_usd else ""
-    return f"{cost}{open_} · {duration(total.seconds)} · {short(total.tokens)} tokens"
+    source = {"list": " at list prices", "mixed": ", partly at list prices"}.get(total.cost_source or "", "")
+    return f"{cost}{source}{open_} · {duration(total.seconds)} · {short(total.tokens)} tokens"
 
 
 def _summary(view: StatsView, colour: bool) -> str:

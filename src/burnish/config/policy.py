@@ -103,6 +103,7 @@ def _other_values(config: Config) -> dict[str, Any]:
         "isolation_env": tuple(config.isolation.env.items()),
         "task_usd": config.budget.task_usd,
         "task_tokens": config.budget.task_tokens,
+        "uncounted": config.budget.uncounted,
     }
 
 

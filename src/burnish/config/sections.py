@@ -243,6 +243,9 @@ class Budget(v.Section):
     session_usd: v.Amount | None = Field(default=None, description="most that one `burnish run` may cost")
     task_tokens: v.Count | None = Field(default=None, description="most tokens for one task")
     session_tokens: v.Count | None = Field(default=None, description="most tokens for one `burnish run`")
+    uncounted: Literal["warn", "refuse"] = Field(
+        default="warn", description="when an agent does not tell what a budget counts: say it, or do not run"
+    )
 
 
 class Hook(v.Section):

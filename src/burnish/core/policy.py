@@ -103,6 +103,8 @@ class Policy:
     isolation_env: tuple[tuple[str, str], ...] = ()
     task_usd: float | None = None
     task_tokens: int | None = None
+    # `warn` or `refuse`: when an agent does not tell what a budget counts
+    uncounted: str = "warn"
     # hash of everything that judges: check commands, reviewers, block_on, quorum, pipeline, own prompts
     judge: str = ""
     # the same criteria as earlier versions of burnish hashed them

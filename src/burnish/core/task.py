@@ -79,6 +79,8 @@ class Task:
     commit: str | None = None
     open_findings: int = 0
     cost_usd: float | None = None
+    # where that comes from (`CostSource`); None: nothing was used yet
+    cost_source: str | None = None
     tokens: int = 0
     overrides: int = 0
     runner: str | None = None

@@ -12,7 +12,7 @@ from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.ports import Deps
-from burnish.errors import PhaseFailed
+from burnish.errors import OverBudget, PhaseFailed
 
 Ask = Callable[[AgentRequest], AgentReply]
 
@@ -30,14 +30,37 @@ def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
                 warn(deps, fresh, request.cycle, limits)
             return why
 
-        return deps.agents(task.id).call(
+        reply = deps.agents(task.id).call(
             request,
             on_output=lambda line: deps.progress.output(task.id, line),
             beyond=beyond,
             on_setback=lambda setback: _told(deps, task, request, setback),
         )
+        _check_counted(deps, policy, task, request, reply)
+        return reply
 
     return ask
+
+
+def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest, reply: AgentReply) -> None:
+    """A USD budget that a call without a known cost has made uncountable: announced once, or the end of the task.
+
+    Token budgets go on counting.
+    """
+    if reply.cost_usd is not None:
+        return
+    agent = reply.agent or request.agent
+    limits = (*task_limits(deps.book.task(task.id), policy), *deps.purse.limits([agent]))
+    names = [limit.name for limit in limits if not limit.tokens]
+    if not names:
+        return
+    why = f"{', '.join(names)} cannot be counted: {agent} told no cost and its model has no list price"
+    if policy.uncounted == "refuse":
+        raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
+    known = {event.data.get("why") for event in deps.book.events(task.id) if event.type == "budget.warned"}
+    if why not in known:
+        data = {"why": why, "budget": names[0], "uncounted": True}
+        deps.record(task, Event("budget.warned", data, run=task.run, cycle=request.cycle))
 
 
 def cost_of_failure(error: PhaseFailed, used: Use) -> CostSource | None:
@@ -71,4 +94,4 @@ def _was_told(deps: Deps, task: Task, limit: Limit) -> bool:
 
 def _on_record(deps: Deps, task: Task, limit: Limit) -> bool:
     warned = (e for e in deps.book.events(task.id) if e.type == "budget.warned" and e.run == task.run)
-    return any(event.data.get("budget") == limit.name for event in warned)
+    return any(event.data.get("budget") == limit.name and not event.data.get("uncounted") for event in warned)

@@ -267,6 +267,7 @@ def record_failure(
         # what it had used after the last count is not known
         "cost_source": cost_of_failure(error, used),
         "tokens": used.tokens,
+        "agent": error.agent or None,
         "error": str(error.code),
         "what": error.what,
         "hint": error.hint,

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from burnish.core.agent import CostSource, joint_source
 from burnish.core.codec import decode, encode
 from burnish.core.event import Recorded
 from burnish.core.finding import ALIVE, State
@@ -178,9 +179,19 @@ def _phase_ended(db: Database, event: Recorded) -> None:
             "error": ErrorCode.INTERRUPTED if interrupted else row["error"],
             # unknown stays unknown: nothing is not zero dollars
             "cost_usd": row["cost_usd"] if cost is None else (row["cost_usd"] or 0.0) + cost,
+            "cost_source": joint_source((row["cost_source"], _cost_source(data))),
             "tokens": tokens,
         },
     )
+
+
+def _cost_source(data: Mapping[str, Any]) -> str | None:
+    """Of one phase. Events from before sources were recorded tell only whether there was a cost."""
+    if "cost_source" in data:
+        return str(data["cost_source"]) if data["cost_source"] else None
+    if data.get("cost_usd") is not None:
+        return CostSource.MIXED
+    return CostSource.UNKNOWN if data["phase"] in ("implement", "improve") and "agent" in data else None
 
 
 def _finding(db: Database, event: Recorded) -> None:

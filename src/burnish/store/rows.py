@@ -95,6 +95,7 @@ def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
         commit=row["commit_sha"],
         open_findings=row["open_findings"],
         cost_usd=row["cost_usd"],
+        cost_source=row["cost_source"],
         tokens=row["tokens"],
         overrides=row["overrides"],
         runner=row["runner"],

@@ -85,6 +85,7 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
         "started_at": phase.started_at,
         "finished_at": phase.finished_at,
         "cost_usd": phase.cost_usd,
+        "cost_source": phase.result.get("cost_source"),
         "tokens": phase.tokens,
         **{key: phase.result.get(key) for key in _TOLD},
         **_reckoned(phase),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from burnish.core.agent import CostSource, joint_source
 from burnish.core.review import is_person
 from burnish.store.tally import Of, PhaseRow, Tally
 
@@ -23,8 +24,10 @@ class Effort:
     # None: nobody said what any of it cost
     cost_usd: float | None = None
     tokens: int = 0
-    # calls that nobody gave a price for
+    # calls that have no known price
     unpriced: int = 0
+    # where the cost comes from (`CostSource`); None: nothing was used
+    cost_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ def total(efforts: Iterable[Effort]) -> Effort:
         sum(known) if known else None,
         sum(effort.tokens for effort in each),
         sum(effort.unpriced for effort in each),
+        joint_source(effort.cost_source for effort in each),
     )
 
 
@@ -99,6 +103,7 @@ def by_task(phases: Iterable[Paid], tally: Tally) -> tuple[Line, ...]:
 def _whole(phase: PhaseRow) -> Effort:
     """The phase by the clock, whoever worked side by side in it."""
     machine = phase.phase == "check"
+    source = _source(phase.result, phase.cost_usd)
     return Effort(
         calls=1,
         failed=int(phase.state == "failed"),
@@ -106,7 +111,8 @@ def _whole(phase: PhaseRow) -> Effort:
         # checks cost nothing but time, and that is known
         cost_usd=phase.cost_usd,
         tokens=phase.tokens,
-        unpriced=int(phase.cost_usd is None and not machine),
+        unpriced=int(phase.cost_usd is None and not machine and source is not None),
+        cost_source=None if machine else source,
     )
 
 
@@ -138,9 +144,17 @@ def _calls(phase: PhaseRow, effort: Effort, authors: Mapping[Of, str]) -> Iterat
 def _voice(phase: PhaseRow, whole: Effort, voice: Mapping[str, Any]) -> tuple[tuple[str, str], Effort]:
     ended = _between(phase.started_at, voice.get("reviewed_at")) if voice.get("reviewed_at") else None
     took = whole.seconds if ended is None else min(ended, whole.seconds)
-    cost = voice.get("cost_usd")
-    effort = Effort(1, int(not voice.get("verdict")), took, cost, int(voice.get("tokens") or 0), int(cost is None))
+    cost, source = voice.get("cost_usd"), _source(voice, voice.get("cost_usd"))
+    unpriced = int(cost is None and source is not None)
+    effort = Effort(1, int(not voice.get("verdict")), took, cost, int(voice.get("tokens") or 0), unpriced, source)
     return (_word(voice, "agent"), _word(voice, "model")), effort
+
+
+def _source(data: Mapping[str, Any], cost: float | None) -> str | None:
+    """Of one call or phase. What was recorded before sources were has a cost of an unknown kind, or none known."""
+    if "cost_source" in data:
+        return data["cost_source"] or None
+    return CostSource.UNKNOWN if cost is None else CostSource.MIXED
 
 
 def _word(data: Mapping[str, Any], key: str) -> str:

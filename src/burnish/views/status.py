@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from burnish.core.agent import CostSource, joint_source
 from burnish.core.status import ErrorCode, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -78,6 +79,7 @@ class Summary:
 
     counts: Mapping[Status, int]
     cost_usd: float | None
+    cost_source: str | None
     tokens: int
     need_a_person: int
     # the one command that helps most now, or nothing
@@ -87,7 +89,8 @@ class Summary:
     def words(self) -> str:
         """`3 tasks: 1 verified, 1 blocked, 1 in progress; $0.42. Next: burnish show 30`"""
         parts = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in self.counts.items())
-        cost = f"; {dollars(self.cost_usd)}" if self.cost_usd else ""
+        words = short_cost(self.cost_usd, self.cost_source)
+        cost = f"; {words}" if words else ""
         next_step = f"Next: {self.next_step}" if self.next_step else ""
         return f"{_many(sum(self.counts.values()), 'task')}: {parts}{cost}. {next_step}".rstrip()
 
@@ -125,7 +128,7 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
         overrides=_many(task.overrides, "override") if begun and task.overrides else "",
         review=_review(task) if begun else "",
         open=f"{task.open_findings} open" if begun and task.open_findings else "",
-        cost=dollars(task.cost_usd) if task.cost_usd else "",
+        cost=short_cost(task.cost_usd, task.cost_source),
     )
 
 
@@ -136,6 +139,7 @@ def summary(tasks: Iterable[Task]) -> Summary:
     return Summary(
         counts={status: count for status, count in counts.items() if count},
         cost_usd=sum(costs) if costs else None,
+        cost_source=joint_source(task.cost_source for task in everything),
         tokens=sum(task.tokens for task in everything),
         need_a_person=sum(task.status in NEEDS_A_PERSON for task in everything),
         next_step=next_step(everything),
@@ -225,6 +229,13 @@ def elapsed(since: str | None, now: datetime) -> str:
     if seconds < 3600:
         return f"{seconds // 60}m{seconds % 60:02d}s"
     return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
+
+
+def short_cost(usd: float | None, source: str | None) -> str:
+    """`$0.42`, `$0.42+` where a part has no known price, `$?` where nothing has; empty if nothing was used."""
+    if not usd:
+        return "$?" if source in (CostSource.UNKNOWN, CostSource.PARTIAL) else ""
+    return f"{dollars(usd)}{'+' if source == CostSource.PARTIAL else ''}"
 
 
 def dollars(amount: float) -> str:

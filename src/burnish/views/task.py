@@ -37,6 +37,7 @@ def task_json(task: Task) -> dict[str, Any]:
         "auto_review": task.auto_review,
         "priority": task.spec.priority,
         "cost_usd": task.cost_usd,
+        "cost_source": task.cost_source,
         "tokens": task.tokens,
         "depends_on": [str(other) for other in task.spec.depends_on],
         "overrides": task.overrides,

@@ -41,6 +41,7 @@ from burnish.wiring.purse import Purse
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.signals import stopping_on_signals
+from burnish.wiring.uncounted import refuse_uncounted, uncounted_budgets
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -53,7 +54,13 @@ def check(app: App, request: RunRequest) -> None:
         refuse_inside_phase()
         app.trust.require()
         confinement_of(app).insist()
+    refuse_uncounted(app.config.budget, _uncounted(app, request))
     _check_ids(app, request)
+
+
+def _uncounted(app: App, request: RunRequest) -> list[str]:
+    policies = [_policy(app, request, task) for task in _planned(app, request)]
+    return uncounted_budgets(app.config.budget, request.budget, app.agent_settings(), policies)
 
 
 def run(
@@ -141,6 +148,7 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Put right what an earlier run left, and say what the user may not expect."""
     notes = [deps.rights] if deps.rights else []
+    notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     for number in deps.book.unarchived():

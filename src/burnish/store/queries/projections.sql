@@ -51,7 +51,7 @@ WHERE project = :project AND id = :id;
 
 -- name: p_task_phase_end
 UPDATE tasks SET phase = NULL, phase_started = NULL, commit_sha = :commit_sha, error = :error,
-    cost_usd = :cost_usd, tokens = tokens + :tokens, updated_at = :ts
+    cost_usd = :cost_usd, cost_source = :cost_source, tokens = tokens + :tokens, updated_at = :ts
 WHERE project = :project AND id = :id;
 
 -- name: p_finding

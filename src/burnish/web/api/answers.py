@@ -27,6 +27,7 @@ EXAMPLE: dict[str, Any] = {
     "auto_review": True,
     "priority": 0,
     "cost_usd": 0.42,
+    "cost_source": "program",
     "tokens": 18042,
     "depends_on": ["12"],
     "overrides": 0,
@@ -67,6 +68,9 @@ class TaskOut(Answer):
     auto_review: bool
     priority: int
     cost_usd: float | None
+    """Null where it is not known."""
+    cost_source: str | None
+    """`program`, `list`, `mixed`, `partial` (a lower bound) or `unknown`; null before anything was used."""
     tokens: int
     depends_on: list[str]
     overrides: int
