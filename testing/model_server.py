@@ -26,6 +26,9 @@ class ModelServer:
     def __init__(self, brain: Brain) -> None:
         self.brain = brain
         self.turns: list[tuple[Turn, Move]] = []
+        # what it billed for, and how: half of the input from the cache, so many tokens of thoughts per answer
+        self.billed: list[wire.TokensBilled] = []
+        self.thoughts, self.caches = 0, False
         self.strangers: list[str] = []
         self.over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -46,6 +49,9 @@ class ModelServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def count(self, turn: Turn, size: int) -> wire.TokensBilled:
+        return wire.TokensBilled(turn.model, size, size // 2 if self.caches else 0, self.thoughts)
 
     def move(self, turn: Turn) -> Move:
         move = Refuse(401, "invalid api key") if "bad" in turn.key else self.brain(turn)
@@ -92,12 +98,12 @@ class _Handler(BaseHTTPRequestHandler):
         if turn is None:
             return self._stranger()
         try:
-            self._answer(turn, self.model.move(turn), size)
+            self._answer(turn, self.model.move(turn), self.model.count(turn, size))
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
         return None
 
-    def _answer(self, turn: Turn, move: Move, size: int) -> None:
+    def _answer(self, turn: Turn, move: Move, count: wire.TokensBilled) -> None:
         match move:
             case Refuse(status, message):
                 self._object(status, wire.error(turn, status, message))
@@ -107,15 +113,16 @@ class _Handler(BaseHTTPRequestHandler):
             case Cut():
                 self.close_connection = True
                 if turn.stream and turn.dialect != "gemini":
-                    self._stream(turn, "cut", size, only=1)
+                    self._stream(turn, "cut", count, only=1)
                 elif turn.stream:
                     self._begin()
             case _:
                 said = _said(move, turn)
+                self.model.billed.append(count)
                 if turn.stream:
-                    self._stream(turn, said, size)
+                    self._stream(turn, said, count)
                 else:
-                    self._object(200, wire.whole(turn, said, size))
+                    self._object(200, wire.whole(turn, said, count))
 
     def _body(self) -> bytes:
         if "chunked" in (self.headers.get("transfer-encoding") or ""):
@@ -149,10 +156,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.flush()
 
-    def _stream(self, turn: Turn, said: wire.Said, size: int, only: int | None = None) -> None:
+    def _stream(self, turn: Turn, said: wire.Said, count: wire.TokensBilled, only: int | None = None) -> None:
         self._begin()
-        for count, (name, data) in enumerate(wire.stream(turn, said, size)):
-            if count == only:
+        for number, (name, data) in enumerate(wire.stream(turn, said, count)):
+            if number == only:
                 return
             text = data if isinstance(data, str) else json.dumps(data)
             self.wfile.write(f"{f'event: {name}' + chr(10) if name else ''}data: {text}\n\n".encode())

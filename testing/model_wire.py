@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from testing.model_turns import Turn, Use
@@ -15,33 +16,51 @@ Said = str | Use
 OUT = 17
 
 
+@dataclass(frozen=True, slots=True)
+class TokensBilled:
+    """What the server bills for one answer. `given` includes `cached`; thoughts are billed as output."""
+
+    model: str
+    given: int
+    cached: int = 0
+    thought: int = 0
+
+    @property
+    def out(self) -> int:
+        return OUT + self.thought
+
+    @property
+    def total(self) -> int:
+        return self.given + self.out
+
+
 def new_id(prefix: str) -> str:
     return prefix + uuid.uuid4().hex[:20]
 
 
-def whole(turn: Turn, said: Said, size: int) -> dict[str, Any]:
+def whole(turn: Turn, said: Said, count: TokensBilled) -> dict[str, Any]:
     match turn.dialect:
         case "messages":
-            return {**_message(turn, size), "content": [_block(said)], "stop_reason": _stop(said)}
+            return {**_message(turn, count), "content": [_block(said)], "stop_reason": _stop(said)}
         case "chat":
             choice = {"index": 0, "message": _chat(said), "finish_reason": _finish(said)}
-            return {**_completion(turn), "object": "chat.completion", "choices": [choice], "usage": _chat_usage(size)}
+            return {**_completion(turn), "object": "chat.completion", "choices": [choice], "usage": _chat_usage(count)}
         case "responses":
-            return _response(turn, "completed", [_item(turn, said)], size)
+            return _response(turn, "completed", [_item(turn, said)], count)
         case _:
-            return _generated(said, size)
+            return _generated(said, count)
 
 
-def stream(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+def stream(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]:
     match turn.dialect:
         case "messages":
-            yield from _message_events(turn, said, size)
+            yield from _message_events(turn, said, count)
         case "chat":
-            yield from _chat_events(turn, said, size)
+            yield from _chat_events(turn, said, count)
         case "responses":
-            yield from _response_events(turn, said, size)
+            yield from _response_events(turn, said, count)
         case _:
-            yield None, _generated(said, size)
+            yield None, _generated(said, count)
 
 
 def error(turn: Turn, status: int, message: str) -> dict[str, Any]:
@@ -60,9 +79,9 @@ def error(turn: Turn, status: int, message: str) -> dict[str, Any]:
 # messages
 
 
-def _message(turn: Turn, size: int) -> dict[str, Any]:
-    usage = {"input_tokens": size, "output_tokens": OUT}
-    usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+def _message(turn: Turn, count: TokensBilled) -> dict[str, Any]:
+    usage = {"input_tokens": count.given - count.cached, "output_tokens": count.out}
+    usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": count.cached}
     head = {"id": new_id("msg_"), "type": "message", "role": "assistant", "model": turn.model}
     return {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
 
@@ -77,12 +96,12 @@ def _stop(said: Said) -> str:
     return "end_turn" if isinstance(said, str) else "tool_use"
 
 
-def _message_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+def _message_events(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]:
     def event(kind: str, **more: Any) -> Event:
         return kind, {"type": kind, **more}
 
     block = _block(said)
-    yield event("message_start", message=_message(turn, size))
+    yield event("message_start", message=_message(turn, count))
     if isinstance(said, str):
         empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": said}
     else:
@@ -92,7 +111,7 @@ def _message_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
     yield event("content_block_delta", index=0, delta=delta)
     yield event("content_block_stop", index=0)
     end = {"stop_reason": _stop(said), "stop_sequence": None}
-    yield event("message_delta", delta=end, usage={"output_tokens": OUT})
+    yield event("message_delta", delta=end, usage={"output_tokens": count.out})
     yield event("message_stop")
 
 
@@ -103,8 +122,10 @@ def _completion(turn: Turn) -> dict[str, Any]:
     return {"id": new_id("chatcmpl-"), "created": 1, "model": turn.model}
 
 
-def _chat_usage(size: int) -> dict[str, Any]:
-    return {"prompt_tokens": size, "completion_tokens": OUT, "total_tokens": size + OUT}
+def _chat_usage(count: TokensBilled) -> dict[str, Any]:
+    told: dict[str, Any] = {"prompt_tokens": count.given, "completion_tokens": count.out, "total_tokens": count.total}
+    told["prompt_tokens_details"] = {"cached_tokens": count.cached}
+    return {**told, "completion_tokens_details": {"reasoning_tokens": count.thought}}
 
 
 def _chat(said: Said) -> dict[str, Any]:
@@ -119,7 +140,7 @@ def _finish(said: Said) -> str:
     return "stop" if isinstance(said, str) else "tool_calls"
 
 
-def _chat_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+def _chat_events(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]:
     base = {**_completion(turn), "object": "chat.completion.chunk"}
 
     def chunk(delta: Any, finish: str | None = None) -> Event:
@@ -128,7 +149,7 @@ def _chat_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
     yield chunk({"role": "assistant", "content": ""})
     yield chunk({key: value for key, value in _chat(said).items() if value is not None and key != "role"})
     yield chunk({}, _finish(said))
-    yield None, {**base, "choices": [], "usage": _chat_usage(size)}
+    yield None, {**base, "choices": [], "usage": _chat_usage(count)}
     yield None, "[DONE]"
 
 
@@ -145,20 +166,21 @@ def _item(turn: Turn, said: Said) -> dict[str, Any]:
     return {"type": "function_call", "id": new_id("fc_"), "arguments": json.dumps(said.arguments), **head}
 
 
-def _response(turn: Turn, status: str, output: list[Any], size: int) -> dict[str, Any]:
-    usage = {"input_tokens": size, "output_tokens": OUT, "total_tokens": size + OUT}
-    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # type: ignore[dict-item]
+def _response(turn: Turn, status: str, output: list[Any], count: TokensBilled) -> dict[str, Any]:
+    usage: dict[str, Any] = {"input_tokens": count.given, "output_tokens": count.out, "total_tokens": count.total}
+    usage["input_tokens_details"] = {"cached_tokens": count.cached}
+    usage["output_tokens_details"] = {"reasoning_tokens": count.thought}
     head = {"id": new_id("resp_"), "object": "response", "created_at": 1, "model": turn.model}
     return {**head, "status": status, "output": output, "usage": usage if status == "completed" else None}
 
 
-def _response_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
+def _response_events(turn: Turn, said: Said, count: TokensBilled) -> Iterator[Event]:
     def event(kind: str, **more: Any) -> Event:
         return kind, {"type": kind, **more}
 
     item = _item(turn, said)
     place = {"item_id": item["id"], "output_index": 0}
-    yield event("response.created", response=_response(turn, "in_progress", [], size))
+    yield event("response.created", response=_response(turn, "in_progress", [], count))
     begun = {**item, "status": "in_progress", **({"content": []} if isinstance(said, str) else {})}
     yield event("response.output_item.added", output_index=0, item=begun)
     if isinstance(said, str):
@@ -170,14 +192,16 @@ def _response_events(turn: Turn, said: Said, size: int) -> Iterator[Event]:
     elif said.text is None:
         yield event("response.function_call_arguments.done", **place, arguments=item["arguments"])
     yield event("response.output_item.done", output_index=0, item=item)
-    yield event("response.completed", response=_response(turn, "completed", [item], size))
+    yield event("response.completed", response=_response(turn, "completed", [item], count))
 
 
 # gemini
 
 
-def _generated(said: Said, size: int) -> dict[str, Any]:
+def _generated(said: Said, count: TokensBilled) -> dict[str, Any]:
     part = {"text": said} if isinstance(said, str) else {"functionCall": {"name": said.name, "args": said.arguments}}
-    usage = {"promptTokenCount": size, "candidatesTokenCount": OUT, "totalTokenCount": size + OUT}
+    usage = {"promptTokenCount": count.given, "candidatesTokenCount": OUT, "totalTokenCount": count.total}
+    if count.cached or count.thought:
+        usage |= {"cachedContentTokenCount": count.cached, "thoughtsTokenCount": count.thought}
     candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": count.model or "scripted"}

@@ -57,4 +57,4 @@ def cell(trial: str, found: Mapping[str, Any] | None) -> str:
         return f"**failed**: {found['told'].splitlines()[0][:80]}".replace("|", "/")
     if found.get("lacks"):
         return f"– ({found['lacks']})"
-    return str(found["told"]) if trial == "start-up" else f"yes, {found['seconds']} s"
+    return str(found["told"]) if trial in ("start-up", "money") else f"yes, {found['seconds']} s"

@@ -21,6 +21,7 @@ from testing.lab import Lab
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write
 from tools.agent_bench import PATIENT, Bench, Lacks, bench, script
 from tools.agent_extras import holds_up, speaks_acp
+from tools.agent_money import counts_money
 from tools.agent_programs import Program
 
 NUMBER = "8f2c41d09b7e"
@@ -274,6 +275,7 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "review read": answers,
     "reject, fix, approve": loops,
     "resume": resumes,
+    "money": counts_money,
     "confined: implements": partial(implements, confined=True),
     "confined: reads only": partial(reads_only, confined=True),
     "confined: reject, fix, approve": partial(loops, confined=True),

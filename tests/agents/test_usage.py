@@ -228,3 +228,12 @@ def test_the_source_of_several_costs_is_the_weakest_of_theirs() -> None:
     assert joint_source(["program", "list"]) == CostSource.MIXED
     assert joint_source(["program", "unknown"]) == joint_source(["list", "partial"]) == CostSource.PARTIAL
     assert joint_source(["unknown"]) == CostSource.UNKNOWN
+
+
+def test_tokens_from_the_cache_are_metered_once(tmp_path: Path) -> None:
+    """Claude counts them beside the input, qwen as a part of it."""
+    output = tmp_path / "stdout"
+    usage = {"input_tokens": 1000, "cache_read_input_tokens": 400, "output_tokens": 10}
+    output.write_text(json.dumps({"type": "assistant", "message": {"id": "m", "model": "x", "usage": usage}}) + "\n")
+
+    assert (Meter("claude", output).rest().tokens, Meter("qwen", output).rest().tokens) == (1410, 1010)

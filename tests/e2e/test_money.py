@@ -201,11 +201,13 @@ def test_a_budget_that_cannot_be_counted_is_announced_before_the_run_or_refused(
 ) -> None:
     lab = Lab.make(tmp_path)
     lab.repo.commit({"burnish.yaml": f"{COMMAND}{budget}}}\n"}, "settings")
+    lab.trust()
     lab.add()
     assert name in lab.burnish("run", "1", *argv, code=None).err
     before = len(lab.events())
 
     lab.repo.commit({"burnish.yaml": f"{COMMAND}{budget}, uncounted: refuse}}\n"}, "settings")
+    lab.trust()
     lab.add()
     refused = lab.burnish("run", "2", *argv, code=4)
     assert name in refused.err and "uncounted" in refused.err
@@ -215,6 +217,7 @@ def test_a_budget_that_cannot_be_counted_is_announced_before_the_run_or_refused(
 def test_nothing_is_announced_without_a_budget(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.repo.commit({"burnish.yaml": COMMAND}, "settings")
+    lab.trust()
     lab.add()
     assert "cannot be counted" not in lab.burnish("run", "1", code=None).err
 
@@ -229,6 +232,7 @@ def test_a_reviewer_that_failed_is_named_in_the_bill(tmp_path: Path) -> None:
         },
         "settings",
     )
+    lab.trust()
     lab.add()
     lab.burnish("run", "1", code=None)
 

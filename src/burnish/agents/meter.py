@@ -12,7 +12,7 @@ from typing import Any
 from burnish.agents.base import AgentSettings
 from burnish.agents.jsonlines import Json, dig, words
 from burnish.agents.prices import cost
-from burnish.agents.usage import dollars, token_count
+from burnish.agents.usage import TokenCount, dollars, token_count
 from burnish.core.agent import Use
 
 # No line that counts is longer; one that is holds a file.
@@ -24,8 +24,18 @@ Count = tuple[str, Use]
 Beyond = Callable[[str, Use], str | None]
 
 
+def _qwen_messages(event: Json) -> Count | None:
+    """Qwen Code prints the same, but counts what came from the cache as input too."""
+    usage = dig(event, "message", "usage")
+    if event.get("type") != "assistant" or not isinstance(usage, dict):
+        return None
+    used = TokenCount.of(*(usage.get(f"{name}_tokens") for name in ("input", "cache_read_input", "output")))
+    price = used.price(words(dig(event, "message", "model")))
+    return words(dig(event, "message", "id")), Use(price, used.total)
+
+
 def _messages(event: Json) -> Count | None:
-    """Claude Code, and Qwen Code, which prints the same."""
+    """Claude Code."""
     usage = dig(event, "message", "usage")
     if event.get("type") != "assistant" or not isinstance(usage, dict):
         return None
@@ -59,7 +69,7 @@ def _sums(event: Json) -> Count | None:
 
 METERS: dict[str, Callable[[Json], Count | None]] = {
     "claude": _messages,
-    "qwen": _messages,
+    "qwen": _qwen_messages,
     "opencode": _steps,
     "acp": _sums,
 }
