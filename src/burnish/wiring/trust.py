@@ -27,6 +27,7 @@ from burnish.git.project import Found, discover
 from burnish.proc.birth import identity_of
 from burnish.proc.folders import private_folder
 from burnish.store import Store
+from burnish.wiring.discretion import from_here
 from burnish.wiring.reader import home_of, refuse_inside_phase
 
 if TYPE_CHECKING:
@@ -189,8 +190,11 @@ def _changed(before: RepositoryContent, after: RepositoryContent) -> set[str]:
 def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> CheckoutTrust:
     found, content = trust.found, trust.content
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    plain = json.loads(json.dumps(dict(content.settings), default=str))
-    new = Acceptance(content.digest, now, _person(), how, plain, dict(content.files), dict(content.texts))
+    # only the digest must be exact; what is kept to show a difference later holds no secret
+    secrets = from_here()
+    plain = secrets.clean(json.loads(json.dumps(dict(content.settings), default=str)))
+    texts = {path: secrets.redact(text) for path, text in content.texts.items()}
+    new = Acceptance(content.digest, now, _person(), how, plain, dict(content.files), texts)
     accepted = (*trust.accepted, new)[-MOST_ACCEPTED:]
     file = _file(home, found)
     known = {
@@ -202,7 +206,7 @@ def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> 
     with disk_errors(f"writing {file}"):
         private_folder(file.parent)
         write_whole(file, json.dumps(known).encode())
-    _tell(found, home, Event("trust.granted", _facts(trust, new)), store)
+    _tell(found, home, Event("trust.granted", secrets.clean(_facts(trust, new))), store)
     return replace(trust, accepted=accepted)
 
 

@@ -7,14 +7,16 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from burnish.checks.detect import detect
 from burnish.config.repository import is_inside
 from burnish.config.sources import Layer
+from burnish.core.secrets import Secrets
+from burnish.wiring.discretion import from_here
 from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.trust import CheckoutTrust
@@ -72,7 +74,7 @@ class TrustReport:
             "environment": [one.as_json() for one in self.environment],
             "outside": [one.as_json() for one in self.outside],
             "files": sorted(trust.content.files),
-            "ignored": [one.as_json() for one in trust.content.ignored],
+            "ignored": from_here().clean([one.as_json() for one in trust.content.ignored]),
             "difference": list(self.difference),
             "problem": f"{trust.problem.what} {trust.problem.hint}".strip() if trust.problem else None,
         }
@@ -82,12 +84,17 @@ def report_of(trust: CheckoutTrust) -> TrustReport:
     layer = trust.content.layer or Layer("", {})
     named = [*_chosen(layer, PROGRAMS), *_found_checks(trust.found.root, layer.data)]
     links = [NamedThing(path, f"link to {target}", path) for path, target in trust.content.links.items()]
+    secrets = from_here()
+
+    def clean(things: Iterable[NamedThing]) -> tuple[NamedThing, ...]:
+        return tuple(replace(one, value=secrets.clean(one.value)) for one in things)
+
     return TrustReport(
         trust,
-        tuple(named),
-        tuple(_variables(layer)),
-        (*_outside(layer, trust.found.root), *links),
-        tuple(difference(trust)),
+        clean(named),
+        clean(_variables(layer)),
+        clean((*_outside(layer, trust.found.root), *links)),
+        tuple(difference(trust, secrets)),
     )
 
 
@@ -161,17 +168,21 @@ def _leaves(word: str, root: Path) -> bool:
     return is_path and "://" not in word and not is_inside(root, root / word)
 
 
-def difference(trust: CheckoutTrust) -> Iterator[str]:
-    """Against what was accepted last; nothing where that is the same, or nothing was accepted."""
+def difference(trust: CheckoutTrust, secrets: Secrets) -> Iterator[str]:
+    """Against what was accepted last; nothing where that is the same, or nothing was accepted.
+
+    Both sides are redacted: of a changed secret, the name of the file is told.
+    """
     if not trust.accepted or trust.is_trusted or trust.problem:
         return
     last, now = trust.accepted[-1], trust.content
     name = now.layer.name if now.layer else "settings"
-    yield from _diff(name, _lines(last.settings), _lines(now.settings))
+    yield from _diff(name, _lines(last.settings), _lines(secrets.clean(now.settings)))
     for path in sorted(last.files.keys() | now.files.keys()):
         if last.files.get(path) != now.files.get(path):
-            old, new = (_shown(one.texts, one.files, path) for one in (last, now))
-            yield from _diff(path, old, new)
+            old = _shown(last.texts, last.files, path)
+            new = _shown({name: secrets.redact(text) for name, text in now.texts.items()}, now.files, path)
+            yield from _diff(path, old, new) if old != new else (f"{path}: changed where it is not shown",)
 
 
 def _shown(texts: Mapping[str, str], files: Mapping[str, str], path: str) -> list[str]:
