@@ -10,6 +10,7 @@ from pathlib import Path
 
 from burnish.checks.scanners.base import Ground, Scanner, Seen
 from burnish.checks.scanners.others import Clippy, Eslint, Golangci, Shellcheck
+from burnish.checks.scanners.parsers import PARSERS
 from burnish.checks.scanners.ruff import Ruff
 from burnish.core.finding import Remark
 
@@ -17,10 +18,13 @@ SCANNERS: tuple[Scanner, ...] = (Ruff(), Shellcheck(), Eslint(), Golangci(), Cli
 
 
 def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True) -> Seen:
-    """What they say about these files. `executing=False` leaves out those that run the repository's own code."""
+    """What they say about these files. `executing=False` leaves out those that run the repository's own code.
+
+    Plain parsers stand in for them.
+    """
     there, notes = _readable(ground, paths)
     jobs: list[tuple[Scanner, tuple[str, ...]]] = []
-    for scanner in SCANNERS:
+    for scanner in SCANNERS if executing else (*SCANNERS, *PARSERS):
         wanted = tuple(path for path in there if scanner.wants(path))
         if wanted and scanner.executes and not executing:
             notes.append(f"{scanner.name}: left out, because it runs code from the repository")

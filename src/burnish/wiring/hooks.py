@@ -15,6 +15,7 @@ from burnish.wiring.hook_files import Backups, Edit, mode_of, read, write
 from burnish.wiring.hook_kinds import GIT, NAMES, STOP_HOOKS, StopHook, command_for
 from burnish.wiring.hook_text import put_block, put_entry, take_block, take_entry
 from burnish.wiring.reader import home_of, refuse_inside_phase
+from burnish.wiring.trust import examine
 
 __all__ = ["NAMES", "Outcome", "install", "uninstall"]
 
@@ -82,7 +83,9 @@ def _scope(name: str, found: Found | None) -> tuple[str, ...]:
     hook = STOP_HOOKS.get(name)
     notes = [hook.note] if hook and hook.note else []
     if found is None:
-        notes.append("It is there for all projects, and reviews in those that burnish knows (`burnish init`).")
+        notes.append("It is there for all projects, and reviews in those that are trusted (`burnish trust`).")
+    elif not (trust := examine(found)).is_trusted:
+        notes.append(f"This checkout is not trusted, so nothing is reviewed yet: {trust.command('--show')}")
     return tuple(notes)
 
 
