@@ -237,3 +237,15 @@ def test_tokens_from_the_cache_are_metered_once(tmp_path: Path) -> None:
     output.write_text(json.dumps({"type": "assistant", "message": {"id": "m", "model": "x", "usage": usage}}) + "\n")
 
     assert (Meter("claude", output).rest().tokens, Meter("qwen", output).rest().tokens) == (1410, 1010)
+
+
+def test_a_resumed_copilot_session_is_billed_without_what_it_used_before() -> None:
+    def read(given: int, out: int, **changes: Any) -> AgentReply:
+        usage = {"inputTokens": given, "outputTokens": out, "cacheReadTokens": 0}
+        files = {"usage.json": json.dumps({"modelMetrics": {"gpt-5": {"usage": usage}}})}
+        message = {"type": "assistant.message", "data": {"content": "Done."}}
+        return said("copilot", message, {"type": "result", "sessionId": "s", "exitCode": 0}, files=files, **changes)
+
+    first = read(24_000, 34)
+    assert read(50_000, 68, resumed="s", session_usage=first.session_usage).tokens == 26_034
+    assert read(50_000, 68, resumed="other", session_usage=first.session_usage).tokens == 50_068

@@ -91,7 +91,7 @@ class CopilotAgent:
             return damage
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
-        return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")))
+        return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")), done)
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -112,13 +112,18 @@ class CopilotAgent:
         return failure("copilot", told, status=code, cut=code is None, login=_LOGIN)
 
 
-def _reply(text: str, session: str | None, usage: Any) -> AgentReply:
+def _reply(text: str, session: str | None, usage: Any, done: Spoken) -> AgentReply:
     metrics = dig(usage, "modelMetrics")
     counts = {str(name): _tokens(told) for name, told in (metrics.items() if isinstance(metrics, dict) else ())}
+    model = max(counts, key=lambda name: counts[name].out, default=None)
+    whole = TokenCount(*(sum(getattr(count, key) for count in counts.values()) for key in ("new", "cached", "out")))
+    if model and len(counts) == 1 and session and session == done.resumed:
+        # A resumed session is counted from its beginning. With several models it is not known whose part is how large.
+        counts = {model: counts[model].since(done.session_usage)}
     prices = [count.price(name) for name, count in counts.items()]
     known = [price for price in prices if price is not None]
-    model = max(counts, key=lambda name: counts[name].out, default=None)
-    reply = AgentReply(text, model, "github", tokens=sum(c.total for c in counts.values()), session=session)
+    tokens = sum(count.total for count in counts.values())
+    reply = AgentReply(text, model, "github", tokens=tokens, session=session, session_usage=whole.as_json())
     return billed(reply, None, sum(known) if known else None, partial=len(known) < len(prices))
 
 
