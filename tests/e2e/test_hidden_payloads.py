@@ -57,6 +57,7 @@ def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -
 
 
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("reads_files", [True, False])
 def test_no_relative_of_them_is_approved_unseen(
     tmp_path: Path, reads_files: bool, capsys: pytest.CaptureFixture[str]
