@@ -136,6 +136,7 @@ def test_a_lost_home_comes_back_from_the_branch(tmp_path: Path) -> None:
     lab.burnish("run")
     before = lab.show()
     shutil.rmtree(lab.env["BURNISH_HOME"])
+    lab.trust()  # what was accepted was in the home as well
     (restored,) = lab.burnish("rebuild", "--json").json["restored"]
     assert restored["source"] == f"refs/heads/{BRANCH}:{FOLDER}/events.jsonl"
     after = lab.show()
