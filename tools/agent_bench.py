@@ -45,6 +45,8 @@ class Bench:
     key: str = KEY
     # bubblewrap around every call
     confined: bool = False
+    # the key and the server's address are in files of the home, not in the environment
+    keyless: bool = False
 
     @property
     def home(self) -> Path:
@@ -53,8 +55,9 @@ class Bench:
     @property
     def env(self) -> dict[str, str]:
         path = f"{self.program.bin}{os.pathsep}{os.environ['PATH']}"
-        variables = {"HOME": str(self.home), "PATH": path, "TMPDIR": str(self.root / "tmp"), self.program.key: self.key}
-        return variables | self.program.env(self.server.url)
+        variables = {"HOME": str(self.home), "PATH": path, "TMPDIR": str(self.root / "tmp")}
+        key = {} if self.keyless else {self.program.key: self.key, **self.program.env(self.server.url)}
+        return variables | key
 
     def call(
         self, *, seconds: float = PATIENT, stop: Stop | None = None, entry: AgentSettings | None = None, **changes: Any

@@ -21,6 +21,7 @@ from testing.lab import Lab
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Shell, Turn, Write
 from tools.agent_bench import PATIENT, Bench, Lacks, bench, script
 from tools.agent_extras import holds_up, speaks_acp
+from tools.agent_logins import keeps_login
 from tools.agent_money import counts_money
 from tools.agent_programs import Program
 
@@ -279,6 +280,7 @@ TRIALS: dict[str, Callable[[Program], str]] = {
     "confined: implements": partial(implements, confined=True),
     "confined: reads only": partial(reads_only, confined=True),
     "confined: reject, fix, approve": partial(loops, confined=True),
+    "confined: login kept": keeps_login,
     "401": refuses(401, retryable=False),
     "404": refuses(404, retryable=False),
     "429": refuses(429, retryable=True),
