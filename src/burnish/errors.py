@@ -37,15 +37,19 @@ class Untrusted(Refused):
 
 
 class PhaseFailed(BurnishError):
-    """A phase could not be carried out; `code` is one of `core.status.ErrorCode`."""
+    """A phase could not be carried out; `code` is one of `core.status.ErrorCode`.
+
+    `output` is the end of what a command printed, for people who look for the cause.
+    """
 
     # the agent that failed, by its name in the settings, where it was one
     agent: str = ""
 
-    def __init__(self, code: str, what: str, *, hint: str = "", retryable: bool = False) -> None:
+    def __init__(self, code: str, what: str, *, hint: str = "", retryable: bool = False, output: str = "") -> None:
         super().__init__(what, hint=hint)
         self.code = code
         self.retryable = retryable
+        self.output = output
 
 
 class NotCommitted(PhaseFailed):

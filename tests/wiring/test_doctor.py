@@ -155,7 +155,8 @@ def test_the_users_own_settings_are_tried_everywhere(tmp_path: Path, hermetic: P
     assert look(user_repo.path)["repository.settings"].state == "missing"
 
 
-def test_looking_changes_nothing(user_repo: UserRepo, hermetic: Path) -> None:
+def test_looking_changes_nothing(user_repo: UserRepo, hermetic: Path, bin_folder: Path) -> None:
+    program(bin_folder, "claude")
     before = user_repo.fingerprint()
     signs = examine(user_repo.path, encoding="utf-8")
     assert user_repo.fingerprint() == before
@@ -224,7 +225,7 @@ def test_who_works_and_who_reviews_is_told(user_repo: UserRepo, bin_folder: Path
     (bin_folder / "robot").unlink()
     user_repo.write({"burnish.yaml": f"agent: robot\nreview: {{agents: [robot]}}\n{entry}"})
     found = look(user_repo.path)
-    assert found["repository.agent"].state == found["repository.reviewer"].state == "weak"
+    assert found["repository.agent"].state == found["repository.reviewer"].state == "missing"
 
 
 def test_checks_are_looked_up_with_their_programs(user_repo: UserRepo) -> None:
@@ -246,6 +247,9 @@ def test_a_python_without_pytest_is_told(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     (tmp_path / "bin").rename(tmp_path / ".venv" / "bin")
     assert "no pytest" in check_sign(spec, tmp_path, made_later=False).what
+    line = check_sign(CheckSpec("test", "CI=1 python -m pytest -q"), tmp_path, made_later=False)
+    assert "no pytest" in line.what and line.state == "missing"
+    assert check_sign(CheckSpec("test", f"{sys.executable} -m pytest -q"), tmp_path, made_later=False).state == "ok"
     own = CheckSpec("test", (sys.executable, "-m", "pytest"))
     assert check_sign(own, tmp_path, made_later=False).state == "ok"
 

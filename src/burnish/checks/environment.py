@@ -1,15 +1,124 @@
-"""What a check may see of the environment: the listed part, the isolation variables, and no keys."""
+"""What checks and the set-up see of the environment: names from a list, and for checks no credentials."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
-from burnish.proc.environment import listed_environment
+from burnish.proc.environment import PROXIES, listed_environment
+
+# Certificate authorities: without them nothing can be fetched or tested behind a proxy that inspects TLS.
+CA_FILES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "PIP_CERT",
+    "NPM_CONFIG_CAFILE",
+    "npm_config_cafile",
+    "CARGO_HTTP_CAINFO",
+    "NIX_SSL_CERT_FILE",
+    "AWS_CA_BUNDLE",
+)
+CA_SWITCHES = ("UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
+# Where packages come from. Their values may hold credentials: for the set-up alone.
+INDEX_FILES = ("PIP_CONFIG_FILE", "UV_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig")
+INDEXES = (
+    *INDEX_FILES,
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "PIP_NO_INDEX",
+    "PIP_TRUSTED_HOST",
+    "PIP_PROXY",
+    "UV_INDEX",
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+    "UV_INSECURE_HOST",
+    "UV_KEYRING_PROVIDER",
+    "UV_PYTHON_INSTALL_MIRROR",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "YARN_NPM_REGISTRY_SERVER",
+    "GOPROXY",
+    "GOPRIVATE",
+    "GONOPROXY",
+    "GONOSUMDB",
+    "GONOSUMCHECK",
+    "GOSUMDB",
+    "GOFLAGS",
+    "CARGO_REGISTRY_DEFAULT",
+    "CARGO_NET_GIT_FETCH_WITH_CLI",
+    "BUNDLE_MIRROR__ALL",
+)
+# e.g. UV_INDEX_COMPANY_PASSWORD, CARGO_REGISTRIES_COMPANY_INDEX
+_OF_ONE_INDEX = re.compile(
+    r"UV_INDEX_[A-Z0-9_]+_(?:USERNAME|PASSWORD)|CARGO_REGISTRIES_[A-Z0-9_]+_(?:INDEX|TOKEN)"
+    r"|POETRY_HTTP_BASIC_[A-Z0-9_]+_(?:USERNAME|PASSWORD)"
+)
+# Files in the home that say where packages come from; what else lies there stays hidden.
+_INDEX_SETTINGS = (
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
+    ".config/uv/uv.toml",
+    ".config/pypoetry/config.toml",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".config/pnpm/rc",
+    ".config/go/env",
+    ".cargo/config.toml",
+    ".cargo/config",
+    ".bundle/config",
+    ".m2/settings.xml",
+)
 
 
 def check_environment(
     source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The environment of checks; a `.venv` in one of `places` comes first on the PATH."""
-    return listed_environment(source, places=places) | dict(extra or {})
+    env = listed_environment(source, places=places, extra=(*CA_FILES, *CA_SWITCHES))
+    proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
+    cleaned = {name: without_credentials(value) if name in proxies else value for name, value in env.items()}
+    # test runners print plainly, run once and ask nothing
+    return {**cleaned, "CI": "1", **(extra or {})}
+
+
+def setup_environment(
+    source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The environment of `workspace.setup`: as of checks, with proxies as they are and package indexes."""
+    indexes = [name for name in source if name in INDEXES or _OF_ONE_INDEX.fullmatch(name)]
+    env = listed_environment(source, places=places, extra=(*CA_FILES, *CA_SWITCHES, *indexes))
+    return {**env, **(extra or {})}
+
+
+def without_credentials(url: str) -> str:
+    """`http://user:secret@proxy:3128` → `http://proxy:3128`; what is not a URL stays."""
+    try:
+        parts = urlsplit(url if "://" in url else f"//{url}")
+        if "@" not in parts.netloc:
+            return url
+        bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    except ValueError:
+        return ""
+    return bare if "://" in url else bare.removeprefix("//")
+
+
+def named_files(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Files and folders that the environment names and that a sandbox must show, read-only."""
+    values = (env[name] for name in (*CA_FILES, *INDEX_FILES) if name in env)
+    found = (Path(value) for value in values if value.startswith("/"))
+    return tuple(dict.fromkeys(path for path in found if path.exists()))
+
+
+def index_settings(home: Path) -> tuple[Path, ...]:
+    """The user's own settings for package indexes, for the set-up alone: they may hold credentials."""
+    return tuple(home / name for name in _INDEX_SETTINGS if (home / name).is_file())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from burnish.wiring import App, LogFile
 
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more comes.")]
-PHASES = ("implement", "improve", "check", "review")
+PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
 _PAUSE = 0.3
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
 _LONGEST = 64 * 1024
@@ -35,7 +35,7 @@ def log(
     task: TaskId,
     follow: Follow = False,
     phase: Annotated[
-        str | None, typer.Option("--phase", metavar="P", help="implement, improve, check or review.")
+        str | None, typer.Option("--phase", metavar="P", help="setup, baseline, implement, improve, check or review.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -76,20 +76,27 @@ def _check_phase(phase: str | None, seen: set[str]) -> None:
 
 def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
     # What was asked is an input, not output: shown only to those who want everything.
+    wanted = (phase, "baseline") if phase == "check" else (phase,)
     return [
         file
         for file in app.logs(number)
-        if (phase is None or file.phase == phase) and (SESSION.verbose or not file.kind.endswith("prompt"))
+        if (phase is None or file.phase in wanted) and (SESSION.verbose or not file.kind.endswith("prompt"))
     ]
 
 
 def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
     """What the file has gained since we last looked."""
+    from burnish.wiring.logs import is_sarif
+
     if not file.path.exists():
         return
     if file.path not in read:
         read[file.path] = 0
-        say(f"── cycle {file.cycle} {file.phase}, attempt {file.attempt}, {file.kind} ──")
+        whose = f"cycle {file.cycle} " if file.cycle else ""
+        say(f"── {whose}{file.phase}, attempt {file.attempt}, {file.kind} ──")
+        if is_sarif(file.path):
+            say(f"A SARIF report of {file.path.stat().st_size:,} bytes: {file.path}")
+            read[file.path] = file.path.stat().st_size
     for line in _lines_from(file.path, read):
         shown = filters[file.path](line)
         if shown is not None:

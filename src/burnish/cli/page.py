@@ -42,6 +42,8 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
     yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
     if story.get("note"):
         yield from _wrap(story["note"], room, "  ")
+    for line in str(story.get("output") or "").splitlines():
+        yield cut(f"  {paint('│', 'dim', on=colour)} {clean(line)}", room)
     cost = priced(story.get("cost_usd"), story.get("cost_source"))
     facts = {
         "branch": story.get("branch"),

@@ -36,6 +36,8 @@ class Plain:
             words = story.line(task, event)
             if words:
                 self.write(f"{self._whose(task.id)}{words}")
+            for line in story.printed(event):
+                self.write(f"{self._whose(task.id)}  │ {line}")
             self._rest(task)
 
     def output(self, task_id: int, line: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burnish.cli.paint import mark
-from burnish.cli.text import count, one_line, short_title
+from burnish.cli.text import clean, count, one_line, short_title
 from burnish.core.check import CANNOT_TELL
 from burnish.core.commit import left_out_words
 from burnish.core.event import Recorded
@@ -125,6 +125,12 @@ def _review(event: Recorded) -> str:
 def _short(value: object) -> str:
     text = one_line(str(value or ""))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def printed(event: Recorded) -> list[str]:
+    """The end of what a command printed that could not be run, line by line."""
+    output = event.data.get("output") if event.type == "task.status" else None
+    return [clean(line) for line in str(output).splitlines()] if output else []
 
 
 def result(task: Task) -> str:

@@ -197,7 +197,7 @@ class Isolation(v.Section):
         default="none", description="`serialized`: one task of the project runs checks at a time"
     )
     env: v.Variables = Field(
-        default={}, description='for agents and checks, e.g. `{TEST_DB: "test_{task}_{agent}_{cycle}"}`'
+        default={}, description='for agents, checks and the set-up, e.g. `{TEST_DB: "test_{task}_{agent}_{cycle}"}`'
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison, TestFailure
+from burnish.core.error_lines import first_error
 from burnish.core.finding import Category, Finding, Remark, Severity, State
 from burnish.core.matching import SAME, pair, trace
 from burnish.core.reanchor import Place, Tree, follow
@@ -129,6 +130,8 @@ def _of_whole(comparison: Comparison, severity: Severity, source: str) -> Remark
         title = f"Check {report.name} could not be run"
     else:
         title = f"Check {report.name} fails with exit code {report.exit_code}"
+    if cause := first_error(report.tail) or report.error:
+        title += f": {cause[:120]}"
     category = Category.TEST if report.name == "test" else Category.CODE
     told = "\n".join(part for part in (f"Command: {report.command}", report.error, report.tail) if part)
     return Remark(category, severity, title, told, rule=WHOLE, source=source)

@@ -12,6 +12,7 @@ from typing import Any
 from burnish.core.change import Change
 from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison
 from burnish.core.codec import decode, encode
+from burnish.core.error_lines import last_lines
 from burnish.core.event import Event
 from burnish.core.flow import Check
 from burnish.core.history import History
@@ -107,8 +108,9 @@ def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport) -> Co
         return replace(compared, broken=False)
     raise PhaseFailed(
         ErrorCode.CHECK_ERROR,
-        f"The check {spec.name} could not be run, at the base neither: {report.error}",
-        hint=f"Mend checks.{spec.name} in burnish.yaml or what it needs, then `burnish retry`.",
+        f"The check {spec.name} cannot be run, neither now nor on the base commit: {report.error}",
+        hint=f"Correct checks.{spec.name} in burnish.yaml or install what it needs, then `burnish retry`.",
+        output=last_lines(report.tail),
     )
 
 

@@ -170,13 +170,19 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
     if isinstance(error, BurnishError) and error.exit_code == 2:
         code = ErrorCode.CONFIG_ERROR
-    note = f"{error.what} {error.hint}".strip()
+    note = f"{_sentence(error.what)} {error.hint}".strip()
+    output = error.output if isinstance(error, PhaseFailed) else ""
     if task.status is Status.BACKLOG:
         task = deps.record(task, moved(task, Status.IN_PROGRESS))
     if _tripped(deps, task):
         note = f"The same failure {BREAKER} times in a row on the same commit: {note}"
-        return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=note))
-    return deps.record(task, moved(task, Status.FAILED, error=code, note=note))
+        return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=note, output=output))
+    return deps.record(task, moved(task, Status.FAILED, error=code, note=note, output=output))
+
+
+def _sentence(text: str) -> str:
+    """What a program printed has no full stop, and the hint follows."""
+    return text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
 
 
 def _tripped(deps: Deps, task: Task) -> bool:

@@ -30,6 +30,7 @@ def moved(
     reason: Reason | None = None,
     error: ErrorCode | None = None,
     note: str = "",
+    output: str = "",
     final_verdict: FinalVerdict | None = None,
     review_status: ReviewStatus | None = None,
 ) -> Event:
@@ -39,6 +40,7 @@ def moved(
         "reason": reason,
         "error": error,
         "note": note,
+        "output": output,
         "final_verdict": final_verdict,
         "review_status": review_status,
     }

@@ -22,6 +22,7 @@ from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
 from burnish.core.task import Spec, Task
 from burnish.engine.ports_git import Code
+from burnish.errors import PhaseFailed
 
 
 class Book(Protocol):
@@ -105,7 +106,12 @@ class Checks(Protocol):
         """What of the change makes it easier to pass; `old` and `new` read files at the base and now."""
 
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
-        """A command of the user's own (setup, lint_fix): exit code and the end of what it printed."""
+        """A command of the user's own (`checks.lint_fix`): exit code and the end of what it printed."""
+
+    def set_up(
+        self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float, env: Mapping[str, str]
+    ) -> tuple[int, str]:
+        """`workspace.setup`: exit code and the end of what it printed."""
 
 
 class CallDir(Protocol):
@@ -157,6 +163,10 @@ class Inspection:
 
 
 def _no_program(inspection: Inspection) -> Review | None:
+    return None
+
+
+def _every_agent_is_there(name: str) -> PhaseFailed | None:
     return None
 
 
@@ -246,6 +256,8 @@ class Deps:
     add: Callable[[Spec], Task] = _nothing_is_added
     # answers at once where the reviewer is a program of our own, None where an agent must be asked
     program: Callable[[Inspection], Review | None] = _no_program
+    # why an agent cannot be started here, None if it can
+    missing_agent: Callable[[str], PhaseFailed | None] = _every_agent_is_there
     # None: nobody can be asked, and a task at the gate waits
     gate: Gate | None = None
     person: Person = SOMEBODY

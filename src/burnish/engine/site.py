@@ -8,10 +8,12 @@ from pathlib import Path
 
 from burnish.core.check import CheckReport
 from burnish.core.commit import Base, Commit
+from burnish.core.error_lines import first_error, last_lines
 from burnish.core.event import Event
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
+from burnish.engine.before_paying import refuse_missing_agents, usable_checks
 from burnish.engine.continuing import continued, tip_to_continue
 from burnish.engine.moves import moved
 from burnish.engine.ports import Deps
@@ -73,6 +75,7 @@ class Site:
 
 def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     """The workspace of a task that is to be run, whatever state it was left in."""
+    refuse_missing_agents(deps, task, policy)
     task = begin(deps, task, policy) if task.status is Status.BACKLOG or not task.base else task
     deps.fail_at("run-started")
     base = deps.code.base_of(task)
@@ -91,6 +94,7 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
         set_up(deps, task, site)
         capture_baseline(deps, task, site)
+        site = without_unusable(deps, task, site)
     return task, site
 
 
@@ -102,7 +106,14 @@ def on_base(deps: Deps, site: Site) -> Site:
         return site
     site = replace(site, base=base)
     capture_baseline(deps, task, site)
-    return site
+    return without_unusable(deps, task, site)
+
+
+def without_unusable(deps: Deps, task: Task, site: Site) -> Site:
+    """The same place with the checks that can be run; raises where one that counts cannot be run at the base."""
+    at_base = {s.name: deps.book.baseline(site.base.tree, s.words) for s in site.policy.checks}
+    checks = usable_checks(deps, task, site.policy.checks, at_base)
+    return site if checks == site.policy.checks else replace(site, policy=replace(site.policy, checks=checks))
 
 
 def _make(workspace: Workspace, base: Base) -> set[str]:
@@ -212,12 +223,14 @@ def run_setup_in(deps: Deps, task: Task, site: Site, files: Path, label: str) ->
     if not site.policy.setup:
         return
     out_dir = deps.desk.out_dir(task, 0, label)
-    code, tail = deps.checks(task.id).command(site.policy.setup, cwd=files, out_dir=out_dir, timeout=1200)
+    env = isolation_env(site.policy, task, "setup")
+    code, tail = deps.checks(task.id).set_up(site.policy.setup, cwd=files, out_dir=out_dir, timeout=1200, env=env)
     if code:
         raise PhaseFailed(
             ErrorCode.SETUP_FAILED,
-            f"workspace.setup ended with exit code {code}: {_last_line(tail)}",
-            hint="Mend the command under workspace.setup in burnish.yaml, then `burnish retry`.",
+            f"workspace.setup failed with exit code {code}: {first_error(tail) or 'it printed nothing'}",
+            hint="Correct workspace.setup in burnish.yaml, then `burnish retry`.",
+            output=last_lines(tail),
         )
 
 
@@ -232,7 +245,8 @@ def _setup_mark(site: Site) -> str:
 
 def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
     """Every check at the base commit, shared by all tasks that start from the same tree."""
-    missing = [s for s in site.policy.checks if deps.book.baseline(site.base.tree, s.words) is None]
+    # what could not be run then may be installed by now
+    missing = [s for s in site.policy.checks if not _is_known(deps.book.baseline(site.base.tree, s.words))]
     if missing:
         _capture(deps, task, site, missing)
     write_baseline(deps, task, site)
@@ -241,7 +255,7 @@ def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
 def _capture(deps: Deps, task: Task, site: Site, missing: list[CheckSpec]) -> None:
     # One of several tasks does it, the others wait for the result.
     with deps.desk.lock(f"baseline-{site.base.tree[:16]}"):
-        missing = [s for s in missing if deps.book.baseline(site.base.tree, s.words) is None]
+        missing = [s for s in missing if not _is_known(deps.book.baseline(site.base.tree, s.words))]
         if missing:
             deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
             for spec, report in zip(missing, _run_at_base(deps, task, site, missing), strict=True):
@@ -262,6 +276,10 @@ def write_baseline(deps: Deps, task: Task, site: Site) -> None:
         known = [e for e in deps.book.events(task.id) if e.type == "baseline.captured"]
     text = render_baseline_json(site.base.commit, site.base.tree, report, known[-1].ts)
     deps.desk.write(task, "baseline-tests.json", text.encode())
+
+
+def _is_known(report: CheckReport | None) -> bool:
+    return report is not None and not report.unknown
 
 
 def _run_at_base(deps: Deps, task: Task, site: Site, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
@@ -294,9 +312,7 @@ def baseline_event(task: Task, base: Base, report: CheckReport, *, shared: bool 
 
 
 def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:
-    """Variables that keep tasks out of each other's databases and ports."""
-    if policy.isolation != "env_var":
-        return {}
+    """`isolation.env`: variables that keep tasks out of each other's databases and ports."""
     words = {"task": str(task.id), "agent": agent, "cycle": str(task.cycle)}
     filled = {}
     for name, value in policy.isolation_env:
@@ -304,8 +320,3 @@ def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:
             value = value.replace("{" + key + "}", word)
         filled[name] = value
     return filled
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip()[:200] if lines else "it printed nothing"

@@ -251,7 +251,7 @@ class Store:
         return decode(CheckReport, json.loads(row["report"])) if row else None
 
     def save_baseline(self, project: str, tree: str, command: str, report: CheckReport) -> None:
-        """The first one stays: every task is compared with the same."""
+        """The first one stays, unless it could not be run: every task is compared with the same."""
         row = {"project": project, "tree": tree, "command": command, "report": rows.to_json(report)}
         with self._db.writing():
             self._db.all("baseline_save", {**row, "now": self._now()})

@@ -9,6 +9,7 @@ from burnish.core.codec import encode
 from burnish.core.event import Recorded
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.cycles import cycles
@@ -56,6 +57,8 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
         **task_json(task),
         **_asked(task),
         "approval": encode(approval),
+        # of a task that could not be run: the end of what the command printed
+        "output": failure_output(task, events),
         # what its newest phase was shut into
         "sandbox": next((e.data["sandbox"] for e in reversed(events) if e.data.get("sandbox")), None),
         "cycles": _cycles_of(task.run, phases, decisions),
@@ -69,6 +72,13 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
         ],
         "events": [event_json(event) for event in events],
     }
+
+
+def failure_output(task: Task, events: Sequence[Recorded]) -> str:
+    """The end of what the command printed that a task failed on; "" if there was none."""
+    moves = [event for event in events if event.type == "task.status"]
+    stopped = task.status in (Status.FAILED, Status.BLOCKED)
+    return str(moves[-1].data.get("output") or "") if stopped and moves else ""
 
 
 def _asked(task: Task) -> dict[str, Any]:

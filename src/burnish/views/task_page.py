@@ -12,6 +12,7 @@ from burnish.store import Store
 from burnish.views.board import Holders, Need, needs_of
 from burnish.views.moves import ACTS, RUNNING, Act, moves, others
 from burnish.views.status import doing
+from burnish.views.task import failure_output
 
 TONES: Mapping[Status, str] = {
     Status.BACKLOG: "",
@@ -78,6 +79,8 @@ class TaskHead:
     commit: str
     # it can be closed by hand
     may_close: bool
+    # the end of what the command printed that it failed on
+    output: str = ""
 
     @property
     def running(self) -> bool:
@@ -100,6 +103,7 @@ def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
         needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
         commit=task.commit or "",
         may_close=_may_close(task, standing),
+        output=failure_output(task, store.events(project, task=id)) if task.status is Status.FAILED else "",
     )
 
 
@@ -150,7 +154,7 @@ def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
         case Status.BLOCKED:
             return _BLOCKED.get(task.reason, "It needs a person.") if task.reason else "It needs a person."
         case Status.FAILED:
-            return "It could not be run. Mend what is named here, then retry: it goes on where it was cut."
+            return "It could not be run. Correct what is named here, then retry: it continues where it stopped."
         case Status.CANCELLED:
             return "It was cancelled; what was done so far is kept."
     return "It is done."

@@ -26,7 +26,7 @@ from burnish.git.project import Found, Project, open_project
 from burnish.proc.capture import capture
 from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.machine import sandbox_signs
-from burnish.wiring.roster import can_start
+from burnish.wiring.roster import can_start, missing_agent
 from burnish.wiring.signs import OK, Group, Sign
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.trust import CheckoutTrust, check_settings, examine, load_settings
@@ -130,16 +130,14 @@ def _people_signs(config: Config) -> Iterator[Sign]:
     except BurnishError as error:
         yield REPO.missing("agent", error.what, error.hint)
         return
-    if not worker:
-        yield REPO.weak("agent", "nobody to do the work: no agent is installed", "Install one, or name a command.")
-    elif not can_start(config, worker):
-        yield REPO.weak("agent", f"{worker} cannot be started", f"Install {worker}, or set `agent:` to another.")
+    if problem := missing_agent(config, worker):
+        yield REPO.missing("agent", problem.what.rstrip("."), problem.hint)
     else:
         yield REPO.ok("agent", worker)
-    absent = [name for name in reviewers if name != "static" and not can_start(config, name)]
+    absent = [name for name in reviewers if missing_agent(config, name)]
     if absent:
         remedy = "Install it, or set `review.agents: [static]`, which needs no AI."
-        yield REPO.weak("reviewer", f"{', '.join(absent)} cannot be started", remedy)
+        yield REPO.missing("reviewer", f"{', '.join(absent)} cannot be started", remedy)
     elif reviewers == ["static"]:
         yield REPO.weak("reviewer", "static: rules and tests alone, no AI", "Install an agent for a second opinion.")
     else:
@@ -169,11 +167,28 @@ def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:
         there = made_later or (root / program).exists()
     if not there and not made_later:
         what = f"`{spec.words}`: {program} is not installed"
-        return REPO.weak(spec.name, what, f"Install {program}, or correct `checks.{spec.name}`.")
-    if spec.words.split()[1:3] == ["-m", "pytest"] and not made_later and not _has_pytest(argv[0], root, env):
+        # `run` stops before an agent is called; a check that does not block is left out there
+        state = REPO.missing if spec.blocking else REPO.weak
+        return state(spec.name, what, f"Install {program}, or correct `{setting_of(spec.name)}`.")
+    if _runs_module(spec, "pytest") and not made_later and not _has_pytest(_python_of(spec, argv), root, env):
         what = f"`{spec.words}`: this Python has no pytest"
-        return REPO.weak(spec.name, what, "Install pytest there, or have `workspace.setup` do it.")
+        state = REPO.missing if spec.blocking else REPO.weak
+        return state(spec.name, what, "Install pytest there, or have `workspace.setup` do it (`burnish init`).")
     return REPO.ok(spec.name, f"`{spec.words}`")
+
+
+def setting_of(name: str) -> str:
+    return f"checks.{name}" if name in ("test", "lint") else f"checks.extra.{name}"
+
+
+def _runs_module(spec: CheckSpec, module: str) -> bool:
+    """`python3 -m pytest -q`, as a line or as words, with variables and options before it."""
+    words = spec.words if isinstance(spec.command, str) else shlex.join(spec.command)
+    return bool(re.match(rf"\s*(?:\w+=\S*\s+)*(?:\S*/)?python[\d.]*\s+(?:-\w+\s+)*?-m\s+{module}(?:\s|$)", words))
+
+
+def _python_of(spec: CheckSpec, argv: tuple[str, ...]) -> str:
+    return first_program(spec.command) if isinstance(spec.command, str) else argv[0]
 
 
 def first_program(command: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ from burnish.proc.run import Stop, finished_call, wait_for_orphans
 from burnish.proc.slots import slot
 from burnish.review.contract import new_number
 from burnish.wiring.discretion import from_here
+
+# between the name of a folder of outputs and the number of a later attempt
+ATTEMPT = "@"
+MOST_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,13 @@ class HomeDesk:
         return self.folder(task, "sessions")
 
     def out_dir(self, task: Task, cycle: int, name: str) -> Path:
-        return self.folder(task, "outputs", f"run-{task.run}-cycle-{cycle}-{name}")
+        """A folder for what is printed; what was printed at an earlier attempt stays beside it."""
+        label = f"run-{task.run}-cycle-{cycle}-{name}"
+        for number in itertools.count(1):
+            place = self.folder(task, "outputs", label if number == 1 else f"{label}{ATTEMPT}{number}")
+            if number == MOST_ATTEMPTS or not any(place.iterdir()):
+                break
+        return place
 
     def write(self, task: Task, name: str, data: bytes) -> Path:
         target = self.folder(task, "artifacts") / name

@@ -58,6 +58,7 @@ def clean_lines(secrets: Secrets, text: str) -> str:
 
 def clean_failure(secrets: Secrets, failed: PhaseFailed) -> PhaseFailed:
     failed.what, failed.hint = secrets.redact(failed.what), secrets.redact(failed.hint)
+    failed.output = secrets.redact(failed.output)
     failed.args = (failed.what,)
     return failed
 

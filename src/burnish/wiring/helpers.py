@@ -10,7 +10,7 @@ from pathlib import Path
 from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
-from burnish.checks.environment import check_environment
+from burnish.checks.environment import check_environment, index_settings, named_files, setup_environment
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
@@ -105,12 +105,17 @@ class TaskChecks:
         self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]:
         given = check_environment(os.environ, places=(cwd, self.checkout), extra=env)
+        return self._run(specs, cwd, out_dir, given, named_files(given))
+
+    def _run(
+        self, specs: Sequence[CheckSpec], cwd: Path, out_dir: Path, env: Mapping[str, str], readable: Sequence[Path]
+    ) -> tuple[CheckReport, ...]:
         try:
             reports = run_checks(
                 specs,
-                place=Placement.plain(cwd, wrapping(self.confinement, cwd, given)),
+                place=Placement.plain(cwd, wrapping(self.confinement, cwd, env, readable)),
                 out_dir=out_dir,
-                env=given,
+                env=env,
                 stop=self.stop,
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
@@ -181,16 +186,34 @@ class TaskChecks:
         """A command of the user's own is run as a check without a report."""
         spec = CheckSpec("command", command, timeout_seconds=timeout)
         (report,) = self.run([spec], cwd=cwd, out_dir=out_dir, env={})
-        code = report.exit_code if report.exit_code is not None else 1
-        return code, report.tail or report.error
+        return _ended(report)
+
+    def set_up(
+        self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float, env: Mapping[str, str]
+    ) -> tuple[int, str]:
+        """`workspace.setup`, with the user's package indexes.
+
+        A `.venv` of the folder itself is not on its PATH: what is on PATH is read-only in the sandbox, and the set-up
+        writes there when it is run again.
+        """
+        given = setup_environment(os.environ, places=(self.checkout,), extra=env)
+        readable = (*named_files(given), *index_settings(Path.home()))
+        spec = CheckSpec("command", command, timeout_seconds=timeout)
+        (report,) = self._run([spec], cwd, out_dir, given, readable)
+        return _ended(report)
 
 
-def wrapping(confinement: Confinement, cwd: Path, env: Mapping[str, str]) -> Wrap | None:
+def _ended(report: CheckReport) -> tuple[int, str]:
+    code = report.exit_code if report.exit_code is not None else 1
+    return code, report.tail or report.error
+
+
+def wrapping(confinement: Confinement, cwd: Path, env: Mapping[str, str], readable: Sequence[Path] = ()) -> Wrap | None:
     """A check may write where it stands and where its report goes."""
     sandbox = confinement.insist()
     if sandbox is None:
         return None
-    return lambda argv, name, report_dir: sandbox.around(argv, env=env, writable=(cwd, report_dir))
+    return lambda argv, name, report_dir: sandbox.around(argv, env=env, writable=(cwd, report_dir), readable=readable)
 
 
 def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,9 @@ BEFORE = 8 * 1024
 RESTING = 1.0
 
 _CALL = re.compile(r"run-(\d+)-cycle-(\d+)-(implement|improve|review)-(\d+)(?:-(.+))?")
-_OUTPUT = re.compile(r"run-(\d+)-cycle-(\d+)-(.+)")
+_OUTPUT = re.compile(r"run-(\d+)-cycle-(\d+)-(.+?)(?:@(\d+))?")
+# folders of outputs → the phase that a person asks for
+_PHASES = {"checks": "check", "setup": "setup", "baseline-setup": "setup", "check-setup": "setup"}
 
 
 def find_logs(folder: Path) -> list[LogFile]:
@@ -65,6 +67,16 @@ def _letters(data: bytes) -> bytes:
     return data
 
 
+def is_sarif(file: Path) -> bool:
+    """A report for programs, most of which is a catalogue of rules."""
+    try:
+        with file.open("rb") as log:
+            start = log.read(2048).lstrip()
+    except OSError:
+        return False
+    return start.startswith(b"{") and b"sarif" in start.lower() and b'"version"' in start
+
+
 def _calls(folder: Path) -> list[LogFile]:
     logs = []
     for call in folder.glob("run-*"):
@@ -89,5 +101,6 @@ def _outputs(folder: Path) -> list[LogFile]:
         for file in [*place.glob("*/stdout"), *place.glob("*/stderr")]:
             if file.stat().st_size:
                 kind = f"{file.parent.name} {file.name}"
-                logs.append(LogFile(int(match[1]), int(match[2]), match[3], 1, kind, file))
+                phase, attempt = _PHASES.get(match[3], match[3]), int(match[4] or 1)
+                logs.append(LogFile(int(match[1]), int(match[2]), phase, attempt, kind, file))
     return logs

@@ -9,6 +9,8 @@ from burnish.agents.base import AgentSettings
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS
 from burnish.config.settings import Config
+from burnish.core.status import ErrorCode
+from burnish.errors import PhaseFailed
 
 # Where the program is not called as the agent is.
 PROGRAMS = {"cursor": "cursor-agent"}
@@ -54,6 +56,29 @@ def can_start(config: Config, agent: str) -> bool:
         return False
     program = entry.argv[0] if entry.argv else getattr(AGENTS[entry.kind], "program", "")
     return not program or "/" in program or shutil.which(program) is not None
+
+
+def missing_agent(config: Config, name: str) -> PhaseFailed | None:
+    """Why an agent and those that take its place cannot be started here; None if one can."""
+    if not name:
+        looked = ", ".join(getattr(AGENTS.get(kind), "program", "") or PROGRAMS.get(kind, kind) for kind in CLI_KINDS)
+        what = f"No agent program was found on PATH: looked for {looked}."
+        hint = "Install one of them, or describe a command under `agents:` in burnish.yaml and name it as `agent:`."
+        return PhaseFailed(ErrorCode.AGENT_MISSING, what, hint=hint)
+    known = agent_settings(config)
+    tried: list[str] = []
+    while name and name not in tried:
+        entry = known.get(name)
+        if can_start(config, name) or (entry.kind if entry else name) == "static":
+            return None
+        tried.append(name)
+        name = (entry.fallback or "") if entry else ""
+    first = known.get(tried[0])
+    if first is None or first.kind not in AGENTS:
+        return None  # the runner says what is wrong with the settings
+    program = first.argv[0] if first.argv else getattr(AGENTS[first.kind], "program", tried[0])
+    what = f"The program of agent {tried[0]} was not found on PATH: {program}."
+    return PhaseFailed(ErrorCode.AGENT_MISSING, what, hint=f"Install {program}, or name another agent.")
 
 
 def on_this_machine() -> list[Installed]:

@@ -40,6 +40,7 @@ from burnish.wiring.programs import programs
 from burnish.wiring.purse import Purse
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.requests import RunReport, RunRequest
+from burnish.wiring.roster import missing_agent
 from burnish.wiring.signals import stopping_on_signals
 from burnish.wiring.uncounted import refuse_uncounted, uncounted_budgets
 
@@ -210,6 +211,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         add=app.add,
         program=programs(app.repo, agents, stops.everything, shut),
         person=Person(app.person, "gate"),
+        missing_agent=lambda name: missing_agent(app.config, name),
         follow_up=follow_up(app),
         sandbox=shut.name,
         rights=shut.words,

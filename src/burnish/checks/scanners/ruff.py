@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -159,6 +160,8 @@ def _explained(ground: Ground, remarks: list[Remark]) -> list[Remark]:
     reasons: dict[str, str] = {SYNTAX: "Python cannot read this file: nothing in it can be imported or run."}
     if codes:
         rules = read_json(call(ground, "ruff-rules", (program(), "rule", "--all", "--output-format=json")).stdout)
+        # 22,000 lines that say nothing about this change have no place in its log
+        shutil.rmtree(ground.out_dir / "ruff-rules", ignore_errors=True)
         for rule in rules if isinstance(rules, list) else ():
             if isinstance(rule, dict) and rule.get("code") in codes:
                 reasons[rule["code"]] = _why(str(rule.get("explanation") or ""))

@@ -33,7 +33,8 @@ SELECT report FROM baselines WHERE project = :project AND tree = :tree AND comma
 -- name: baseline_save
 INSERT INTO baselines (project, tree, command, report, captured_at)
 VALUES (:project, :tree, :command, :report, :now)
-ON CONFLICT (project, tree, command) DO NOTHING;
+ON CONFLICT (project, tree, command) DO UPDATE SET report = excluded.report, captured_at = excluded.captured_at
+WHERE json_extract(baselines.report, '$.status') = 'error' OR json_extract(baselines.report, '$.error') <> '';
 
 -- name: tasks_left_out
 SELECT DISTINCT task FROM phases
