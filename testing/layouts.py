@@ -408,7 +408,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"svc/requirements.txt": "pytest\n", "svc/test_a.py": TEST, "go.mod": ""},
         {
             "checks.test": "go test ./...",
-            "checks.extra.svc-test": "cd svc && python3 -m pytest -q",
+            "checks.extra.svc-test": "cd svc && .venv/bin/python -m pytest -q",
             "checks.lint": "go vet ./...",
             "workspace.setup": f"cd svc && {PIP} -r requirements.txt",
         },

@@ -20,6 +20,7 @@ def test_the_exit_code_says_whether_tasks_can_run(user_repo: UserRepo, capsys: C
     assert main(["-C", str(user_repo.path), "doctor"]) == 1
     assert "No agent program was found on PATH: looked for claude, codex" in " ".join(capsys.readouterr().out.split())
     user_repo.commit({"burnish.yaml": "agent: robot\nagents: {robot: {kind: command, argv: [sh]}}\n"})
+    user_repo.trust()
     assert main(["-C", str(user_repo.path), "doctor"]) == 0
     assert "Tasks can be run" in capsys.readouterr().out
     user_repo.git("branch", "burnish")

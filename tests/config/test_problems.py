@@ -84,6 +84,9 @@ def test_an_unknown_key_is_named_with_its_line_and_a_better_one(
         ("checks: {extra: {types: auto}}", "only test and lint can be auto", ""),
         ("pipeline: [{agents: [claude]}]", "pipeline.0.name is missing", ""),
         ("budget: {task_usd: .nan}", "budget.task_usd cannot be nan", ""),
+        ("checks: {test: {run: x, cwd: ../other}}", "a folder of the repository", ""),
+        ("checks: {test: {run: x, cwd: /tmp}}", "a folder of the repository", ""),
+        ("checks: {test: {run: x, command: y}}", "two names of one setting", ""),
         ("isolation: {env: {A: true}}", "isolation.env.A cannot be True", "quotes"),
     ],
 )

@@ -67,7 +67,8 @@ class _Project:
 
     def test(self) -> Choice | None:
         if why := self._why_pytest():
-            return Choice(self._in_environment(PYTEST[2:]) if self.manager else PYTEST, why)
+            words = self._in_environment(PYTEST[2:]) if self.manager else self._python(*PYTEST[1:])
+            return Choice(words, why)
         if "manage.py" in self.place.names and self.tests:
             return Choice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")
         if self._have("TestCase"):
@@ -241,7 +242,11 @@ class _Project:
         )
 
     def _python(self, *words: str) -> Command:
-        return self._in_environment(("python", *words)) if self.manager else ("python", *words)
+        if self.manager:
+            return self._in_environment(("python", *words))
+        # only the root's .venv is on the PATH of checks
+        own = self.place.folder and self._packages()
+        return (".venv/bin/python" if own else "python", *words)
 
     def _in_environment(self, words: tuple[str, ...]) -> str:
         return f"{MANAGERS[self.manager][0]} {shlex.join(words)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -58,13 +59,18 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     # New and ours alone: a report that is found there afterwards was written by this run and no other.
     report_dir = Path(tempfile.mkdtemp(prefix="report-", dir=call_dir))
-    prepared = prepare(spec, report_dir=report_dir, env=ground.env, root=ground.place.files)
+    try:
+        place = _in_folder(ground.place, spec.cwd)
+    except ValueError as error:
+        return trouble(spec, str(error))
+    env = _with_own_programs(ground.env, place, spec.cwd)
+    prepared = prepare(spec, report_dir=report_dir, env=env, root=ground.place.files / spec.cwd)
     wrap = ground.place.wrap
     reports = prepared.known.runner.tree_reports if prepared.known else None
     before = marks_of(ground.place.written_by(spec.name), *reports) if reports else {}
     command = Command(
         argv=wrap(prepared.argv, spec.name, report_dir) if wrap else prepared.argv,
-        cwd=ground.place.path,
+        cwd=place,
         env=prepared.env,
         call_dir=call_dir,
         timeout_seconds=spec.timeout_seconds,
@@ -78,8 +84,8 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         return trouble(spec, f"{error.what} {error.hint}")
     report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
     if prepared.report == "go" and not prepared.promised:
-        return replace(report, tail=_readable(done.stdout, done.stderr))
-    return report
+        report = replace(report, tail=_readable(done.stdout, done.stderr))
+    return _from_root(report, ground.place, spec.cwd) if spec.cwd else report
 
 
 def _readable(stdout: Path, stderr: Path) -> str:
@@ -89,3 +95,32 @@ def _readable(stdout: Path, stderr: Path) -> str:
         file.writelines(plain_output(iterate_lines(stdout)))
     plain.replace(stdout)
     return tail_of(stdout, stderr)
+
+
+def _in_folder(place: Placement, cwd: str) -> Path:
+    """Where a check of one folder starts; raises ValueError if the tree has no such folder."""
+    if not cwd:
+        return place.path
+    folder = (place.files / cwd).resolve()
+    if not folder.is_dir() or not folder.is_relative_to(place.files.resolve()):
+        raise ValueError(f"The folder {cwd} does not exist in this commit.")
+    return place.path / cwd
+
+
+def _with_own_programs(env: Mapping[str, str], folder: Path, cwd: str) -> Mapping[str, str]:
+    """A `.venv` of the folder that a check runs in comes before that of the root."""
+    own = folder / ".venv" / "bin"
+    return {**env, "PATH": f"{own}{os.pathsep}{env.get('PATH', os.defpath)}"} if cwd and own.is_dir() else env
+
+
+def _from_root(report: CheckReport, place: Placement, cwd: str) -> CheckReport:
+    """Paths that a program printed from its own folder, as the repository knows them."""
+
+    def found(file: str | None) -> str | None:
+        if file is None or (place.files / file).exists() or not (place.files / cwd / file).exists():
+            return file
+        return f"{cwd}/{file}"
+
+    failures = tuple(replace(one, file=found(one.file)) for one in report.failures)
+    remarks = tuple(replace(one, file=found(one.file)) for one in report.remarks)
+    return replace(report, failures=failures, remarks=remarks)

@@ -132,6 +132,8 @@ def _phase(phase: Mapping[str, Any]) -> str:
 
 
 def _check(check: Mapping[str, Any]) -> str:
+    if check.get("status") == "not_run":
+        return one_line(f"check {check.get('name', '')}: not run, {check.get('why', '')}")
     counts = check.get("counts") or check
     numbers = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
     new = check.get("new")

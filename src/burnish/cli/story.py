@@ -93,6 +93,8 @@ def _check(event: Recorded) -> str:
     report: Mapping[str, Any] = inner if isinstance(inner, Mapping) else data
     name = data.get("name") or report.get("name") or "check"
     status = data.get("status") or report.get("status") or "done"
+    if status == "not_run":
+        return f"Check {one_line(str(name))}: not run, {_short(data.get('why'))}"
     counts = report.get("counts") or {}
     passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
     failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""

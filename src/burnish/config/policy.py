@@ -155,10 +155,14 @@ def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: f
     command = entry.command
     seconds = (entry.timeout_minutes or minutes) * 60
     if command == AUTO:
-        return replace(found, blocking=entry.blocking, timeout_seconds=seconds, found=True) if found else None
+        if found is None:
+            return None
+        found = replace(found, blocking=entry.blocking, timeout_seconds=seconds, found=True)
+        return replace(found, paths=entry.paths, cwd=entry.cwd or found.cwd)
     files = ((kind, getattr(entry, kind)) for kind in REPORTS)
     report, file = next(((kind, file) for kind, file in files if file), (None, None))
-    return CheckSpec(name, command, entry.blocking, seconds, report, file, entry.pattern)
+    spec = CheckSpec(name, command, entry.blocking, seconds, report, file, entry.pattern)
+    return replace(spec, paths=entry.paths, cwd=entry.cwd or "")
 
 
 def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping[str, str]) -> tuple[str, ...]:
@@ -193,7 +197,9 @@ def _place(name: str, config: Config) -> int:
 
 
 def _check(check: CheckSpec) -> list[Any]:
-    return [check.name, check.command, check.blocking, check.report, check.report_file, *_if_set(check.pattern)]
+    where = [[check.cwd, check.paths]] if check.cwd or check.paths else []
+    known = [check.name, check.command, check.blocking, check.report, check.report_file]
+    return [*known, *_if_set(check.pattern), *where]
 
 
 def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapping[str, str]) -> str:

@@ -115,6 +115,12 @@ def _projects(value: Any) -> Any:
     return {path: {} if settings is None else settings for path, settings in value.items()}
 
 
+def _inside(value: Any) -> Any:
+    if isinstance(value, str) and (value.startswith(("/", "~")) or ".." in value.split("/")):
+        raise ValueError("a folder of the repository, written from its root, e.g. services/api")
+    return value.strip("/").removeprefix("./") if isinstance(value, str) else value
+
+
 Projects = Annotated[dict[Text, dict[str, Any]], BeforeValidator(_projects)]
 
 
@@ -130,6 +136,7 @@ def _absolute_path(value: Any) -> Any:
 
 
 AbsolutePath = Annotated[StrictStr, BeforeValidator(_absolute_path)]
+Folder = Annotated[StrictStr, BeforeValidator(_inside)]
 Database = Annotated[StrictStr | None, BeforeValidator(_database)]
 Command = Annotated[StrictStr | tuple[StrictStr, ...], BeforeValidator(_command)]
 Guard = Annotated[Literal["error", "warning", "off"], BeforeValidator(_off)]
@@ -151,6 +158,10 @@ class CheckEntry(Section):
     )
     blocking: Flag = Field(default=True, description="do new failures stand in the way of approval?")
     timeout_minutes: Amount | None = Field(default=None, description="instead of `checks.timeout_minutes`")
+    paths: tuple[Text, ...] = Field(
+        default=(), description='patterns, e.g. `[api/**, "*.sql"]`: it runs only if the change touches one'
+    )
+    cwd: Folder | None = Field(default=None, description="folder that it runs in, from the root of the repository")
     junit: ReportFile = Field(default=None, description="JUnit file in `{report_dir}`")
     sarif: ReportFile = Field(default=None, description="SARIF file in `{report_dir}`, or `-`: what it prints")
     tap: ReportFile = Field(default=None, description="TAP file in `{report_dir}`, or `-`: what it prints")
@@ -169,6 +180,10 @@ class CheckEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "run" in value:
+            if "command" in value:
+                raise ValueError("run and command are two names of one setting: write one of them")
+            return {"command" if key == "run" else key: one for key, one in value.items()}
         return {"command": value} if isinstance(value, str | list | tuple) else value
 
     @model_validator(mode="after")

@@ -23,10 +23,16 @@ class CheckSpec:
     pattern: str | None = None
     # nobody asked for it: the repository seems to have it
     found: bool = False
+    # patterns: it runs only if the change touches one; none = always
+    paths: tuple[str, ...] = ()
+    # folder that it runs in, from the root
+    cwd: str = ""
 
     @property
     def words(self) -> str:
-        return self.command if isinstance(self.command, str) else " ".join(self.command)
+        """The command, with the folder it runs in: the same command in two folders is two checks."""
+        command = self.command if isinstance(self.command, str) else " ".join(self.command)
+        return f"cd {self.cwd} && {command}" if self.cwd else command
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from burnish.core.event import Event
 from burnish.core.flow import Check
 from burnish.core.history import History
 from burnish.core.ledger import absorb_checks
+from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
@@ -24,16 +25,18 @@ from burnish.engine.flakes import excuse_flaky
 from burnish.engine.guarding import absorb_guard, absorb_touched
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps
-from burnish.engine.site import Site, isolation_env, run_setup_in
+from burnish.engine.site import Site, capture_baseline, isolation_env, only, run_setup_in
 from burnish.errors import PhaseFailed
 
+NOT_RUN = "not_run"
 NO_TESTS = "No tests are configured or found, so nothing was tested."
 
 
 def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     """Run every check on this cycle's commit; what is new becomes findings."""
     task = history.task
-    specs = [s for s in site.policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    wanted = [s for s in site.policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    specs, untouched = _touched(site, wanted)
     attempt, new = history.attempt(step.cycle, "check")
     commit = history.work(step.cycle)
     assert commit
@@ -49,6 +52,7 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
         if new:
             deps.record(task, started)
         deps.fail_at("check-started")
+        capture_baseline(deps, task, only(site, [spec for spec in specs if spec.paths]))
         reports = _run(deps, site, task, step.cycle, specs)
         comparisons = tuple(_compare(deps, site, spec, report) for spec, report in zip(specs, reports, strict=True))
         remember(deps, task, step.cycle, comparisons)
@@ -56,9 +60,19 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     else:
         # nothing to wait for: started and finished are one write
         events += [started] if new else []
-    events += _finished(deps, site, history, step.cycle, attempt, comparisons)
+    events += _finished(deps, site, history, step.cycle, attempt, comparisons, untouched)
     deps.record(task, *events)
     deps.fail_at("check-finished")
+
+
+def _touched(site: Site, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
+    """Checks to run, and those whose `paths` the change does not touch."""
+    if not any(spec.paths for spec in specs):
+        return specs, []
+    change = site.workspace.changes(site.base.tree, site.head().tree)
+    paths = {path for file in change.files for path in (file.path, file.old_path) if path}
+    run = [spec for spec in specs if not spec.paths or any_matches(paths, spec.paths)]
+    return run, [spec for spec in specs if spec not in run]
 
 
 def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
@@ -115,7 +129,13 @@ def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport) -> Co
 
 
 def _finished(
-    deps: Deps, site: Site, history: History, cycle: int, attempt: int, comparisons: tuple[Comparison, ...]
+    deps: Deps,
+    site: Site,
+    history: History,
+    cycle: int,
+    attempt: int,
+    comparisons: tuple[Comparison, ...],
+    untouched: list[CheckSpec],
 ) -> list[Event]:
     task = history.task
     delta = delta_since(site, history, cycle, "check")
@@ -124,7 +144,7 @@ def _finished(
     work = history.work(cycle)
     touched = work.result.get("touched", ()) if work else ()
     update = absorb_touched(history.findings, update, touched, cycle, site.policy.block_on)
-    checks = [check_data(c) for c in comparisons]
+    checks = [*(check_data(c) for c in comparisons), *map(not_run_data, untouched)]
     data: dict[str, Any] = {
         "phase": "check",
         "attempt": attempt,
@@ -194,6 +214,13 @@ def check_data(comparison: Comparison) -> dict[str, Any]:
         "tail": report.tail,
         "output_path": report.output_path,
     }
+
+
+def not_run_data(spec: CheckSpec) -> dict[str, Any]:
+    """A check that had nothing to look at."""
+    why = f"no changed file matches {', '.join(spec.paths)}"
+    told = {"name": spec.name, "check": spec.name, "command": spec.words, "status": NOT_RUN, "why": why}
+    return {**told, "blocking": spec.blocking, "counts": None, "new": [], "old": [], "fixed": [], "problems": 0}
 
 
 def _counts(comparison: Comparison) -> dict[str, int]:

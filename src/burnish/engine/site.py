@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     deps.fail_at("workspace-created")
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):
         set_up(deps, task, site)
-        capture_baseline(deps, task, site)
+        capture_baseline(deps, task, only(site, [s for s in site.policy.checks if not s.paths]))
         site = without_unusable(deps, task, site)
     return task, site
 
@@ -105,8 +106,13 @@ def on_base(deps: Deps, site: Site) -> Site:
     if base == site.base:
         return site
     site = replace(site, base=base)
-    capture_baseline(deps, task, site)
+    capture_baseline(deps, task, only(site, [s for s in site.policy.checks if not s.paths]))
     return without_unusable(deps, task, site)
+
+
+def only(site: Site, checks: Iterable[CheckSpec]) -> Site:
+    """The same place with some of its checks; those with `paths` wait until it is known what the change touches."""
+    return replace(site, policy=replace(site.policy, checks=tuple(checks)))
 
 
 def without_unusable(deps: Deps, task: Task, site: Site) -> Site:

@@ -91,15 +91,16 @@ def _check(store: Store, project: str, check: Mapping[str, Any], tree: str) -> C
     status = str(check.get("status") or "")
     new = tuple(Failure(str(name), str(messages.get(name) or "")) for name in check.get("new") or ())
     clean = not new and not check.get("problems") and not check.get("broken")
+    left_out = status == "not_run"
     return CheckView(
         name=str(check.get("name") or "check"),
         command=command,
-        status=status,
-        tone="good" if status == "passed" else ("warn" if clean else "bad"),
+        status="not run" if left_out else status,
+        tone="" if left_out else "good" if status == "passed" else ("warn" if clean else "bad"),
         seconds=check.get("seconds"),
         exit_code=check.get("exit_code"),
         blocking=bool(check.get("blocking", True)),
-        has_baseline=bool(check.get("baseline")),
+        has_baseline=bool(check.get("baseline")) or left_out,
         baseline_status=base.status.value if base else "",
         numbers=_numbers(base.counts if base else None, check.get("counts")),
         new=new,
@@ -107,7 +108,7 @@ def _check(store: Store, project: str, check: Mapping[str, Any], tree: str) -> C
         fixed=tuple(str(name) for name in check.get("fixed") or ()),
         problems=int(check.get("problems") or 0),
         broken=bool(check.get("broken")),
-        error=str(check.get("error") or ""),
+        error=str(check.get("error") or check.get("why") or ""),
         tail=str(check.get("tail") or ""),
     )
 

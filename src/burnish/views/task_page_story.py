@@ -200,6 +200,8 @@ def _weighed(moment: Moment, phase: Mapping[str, Any], cycle: Mapping[str, Any])
 
 def _counted(check: Mapping[str, Any]) -> str:
     """`test: 6 passed, 2 failed (1 new)`"""
+    if check.get("status") == "not_run":
+        return f"{check.get('name')}: not run"
     counts = check.get("counts") or {}
     words = [f"{counts[name]} {name}" for name in ("passed", "failed", "skipped") if counts.get(name)]
     new = len(check.get("new") or ()) + int(check.get("problems") or 0)

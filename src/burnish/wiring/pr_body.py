@@ -72,6 +72,8 @@ def _last_checks(told: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _check(check: Mapping[str, Any]) -> str:
+    if check.get("status") == "not_run":
+        return f"{plain(check.get('name'))}: not run, {plain(check.get('why'))}"
     counts = check.get("counts") or {}
     numbers = ", ".join(f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key))
     new = f", {len(check['new'])} new" if check.get("new") else ""
