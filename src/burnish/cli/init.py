@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
-from burnish.cli.session import AsJson, start_dir
-from burnish.cli.text import clean, one_line, pad, width, wrap
+from burnish.cli.paint import coloured, columns, mark, paint, say, say_json, tell
+from burnish.cli.session import SESSION, AsJson, start_dir
+from burnish.cli.text import clean, cut, duration, one_line, pad, width, wrap
+from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.wiring.initiate import File, Outcome
+    from burnish.wiring.trial import Trial
 
 WORDS = {
     "written": "Wrote {}.",
@@ -28,18 +30,26 @@ def init(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Write files anew that are there already.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
+    try_now: Annotated[
+        bool | None,
+        typer.Option("--try/--no-try", help="Run set-up and checks once; asked on a terminal.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Write a short burnish.yaml: how it is tested, and why.
 
     Looks at the files of this repository and at the agents on this machine. Never overwrites without --force.
+    Nothing of the repository is run unless you say so; --try needs a trusted checkout.
     """
     from burnish.wiring.initiate import initiate
 
+    if dry_run and try_now:
+        raise BadInput("--dry-run writes nothing that could be tried.", hint="Leave out --dry-run or --try.")
     outcome = initiate(start_dir(), slash=slash, force=force, dry_run=dry_run)
     if as_json:
-        say_json(_json(outcome))
-        return
+        trial = _try_out() if try_now else None
+        say_json({**_json(outcome), "trial": trial.as_json() if trial else None})
+        return 0 if trial is None or trial.usable else 3
     room, on = columns(sys.stdout), coloured(sys.stdout)
     for line in report(outcome, room=min(room, 120), colour=on):
         say(line)
@@ -48,6 +58,51 @@ def init(
         tell(paint("note: ", "yellow", on=coloured(sys.stderr)) + first)
         for line in rest:
             tell(f"      {line}")
+    if dry_run or not (_wants_trial() if try_now is None else try_now):
+        return 0
+    trial = _try_out()
+    for line in trial_lines(trial, room=min(room, 120), colour=on):
+        say(line)
+    return 0 if trial.usable else 3
+
+
+def _wants_trial() -> bool:
+    """Ask; without a terminal nothing is asked and nothing is run."""
+    from burnish.cli.gate import can_ask
+
+    if SESSION.quiet or not can_ask():
+        return False
+    sys.stdout.flush()
+    sys.stderr.write("\nRun set-up and tests once now? This runs code of the repository. [Y/n] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    # an empty line is yes, the end of the input is not
+    return answer.strip().lower() in ("", "y", "yes") and answer != ""
+
+
+def _try_out() -> Trial:
+    from burnish.cli.waiting import waiting
+    from burnish.wiring.trial import try_out
+
+    with waiting() as tell_now:
+        return try_out(start_dir(), tell=tell_now)
+
+
+def trial_lines(trial: Trial, *, room: int, colour: bool) -> list[str]:
+    """What ran, how long it took, and how to go on."""
+    lines = [""]
+    names = max((width(step.name) for step in trial.steps), default=0)
+    for step in trial.steps:
+        sign = paint(mark("✓" if step.usable and not step.hint else "✗"), "green" if step.usable else "red", on=colour)
+        first, *rest = wrap(one_line(f"{step.words} ({duration(step.seconds)})"), room - names - 6)
+        lines += [f"  {sign} {pad(step.name, names)}  {first}", *(" " * (names + 6) + line for line in rest)]
+        lines += [cut(f"      │ {clean(line)}", room) for line in step.output.splitlines()]
+        lines += [f"      {line}" for line in wrap(step.hint, room - 6)] if step.hint else []
+    if not trial.has_tests and trial.usable:
+        lines += wrap("No tests ran: changes are reviewed without them until checks.test is set.", room)
+    elif trial.usable:
+        lines += ["", 'It works. Next: burnish add "What is to be done", then burnish run']
+    return lines
 
 
 def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:

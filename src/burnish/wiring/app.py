@@ -127,6 +127,10 @@ class App:
         if not any(entry is not None and entry.command == "auto" for entry in wanted):
             return ()
         commit = task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
+        return self.detected_at(commit)
+
+    def detected_at(self, commit: str) -> tuple[CheckSpec, ...]:
+        """The checks that `auto` stands for in that commit."""
         around = surroundings_of(self.repo.root)
         return detect(self.code.files(commit), lambda path: self.code.text(commit, path), around)
 

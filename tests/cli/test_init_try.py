@@ -1,0 +1,93 @@
+"""burnish init --try: set-up and tests are run once, and the result is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from burnish.cli.main import main
+from burnish.errors import Untrusted
+from burnish.wiring.trial import try_out
+from testing.bubblewrap import needs_bubblewrap
+from testing.userrepo import UserRepo
+
+Capture = pytest.CaptureFixture[str]
+TESTS = {"test_app.py": "def test_a(): ...\n\n\ndef test_b(): ...\n", ".gitignore": ".venv/\n*.log\n"}
+
+
+def types(repo: UserRepo, *argv: str) -> int:
+    return main(["-C", str(repo.path), *argv])
+
+
+def test_the_result_of_set_up_and_tests_is_shown(user_repo: UserRepo, capsys: Capture) -> None:
+    user_repo.commit({**TESTS, "burnish.yaml": "workspace: {setup: 'echo made > made.log'}\n"})
+    user_repo.trust()
+    before = user_repo.fingerprint()
+    assert types(user_repo, "init", "--try") == 0
+    out, err = capsys.readouterr()
+    assert "✓ set-up  done (" in out and "✓ test    2 tests ran, none failed (" in out
+    assert "It works. Next: burnish add" in out
+    assert "Running the set-up: echo made > made.log" in err and "Running the checks: test" in err
+    assert user_repo.fingerprint() == before
+
+
+def test_a_set_up_that_fails_is_told_with_its_cause_and_how_to_go_on(user_repo: UserRepo, capsys: Capture) -> None:
+    fails = "printf 'start\\\\nerror: no such package x\\\\nhint: none\\\\n'; exit 2"
+    user_repo.commit({**TESTS, "burnish.yaml": f'workspace: {{setup: "{fails}"}}\n'})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 3
+    out = capsys.readouterr().out
+    assert "✗ set-up  failed with exit code 2: error: no such package x" in out
+    assert "│ hint: none" in out and "then: burnish init --try" in out and "It works" not in out
+
+
+def test_a_check_that_cannot_be_started_is_told(user_repo: UserRepo, capsys: Capture) -> None:
+    user_repo.commit({"burnish.yaml": "checks: {test: nowhere-tool --all, lint: null}\n"})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try", "--json") == 3
+    trial = json.loads(capsys.readouterr().out)["trial"]
+    assert trial["usable"] is False and "nowhere-tool: not found" in trial["steps"][0]["result"]
+
+
+def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, capsys: Capture) -> None:
+    user_repo.commit({**TESTS, "test_old.py": "def test_old():\n    assert False\n"})
+    assert types(user_repo, "init", "--try") == 0
+    assert "3 tests ran, 1 failed: they fail before any task and are not blamed on one" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--no-try"], ["--json"], ["--dry-run"]])
+def test_without_a_terminal_nothing_is_asked_and_nothing_is_run(
+    user_repo: UserRepo, capsys: Capture, tmp_path: Path, options: list[str]
+) -> None:
+    user_repo.commit({"Makefile": f"test:\n\ttouch {tmp_path}/ran\n"})
+    assert types(user_repo, "init", *options) == 0
+    out, err = capsys.readouterr()
+    assert "Run set-up" not in out + err and not (tmp_path / "ran").exists()
+
+
+def test_a_dry_run_cannot_be_tried(user_repo: UserRepo, capsys: Capture) -> None:
+    assert types(user_repo, "init", "--dry-run", "--try") == 2
+    assert not (user_repo.path / "burnish.yaml").exists()
+
+
+def test_a_checkout_with_settings_of_its_own_must_be_trusted_first(
+    user_repo: UserRepo, tmp_path: Path, capsys: Capture
+) -> None:
+    user_repo.commit({"burnish.yaml": f"checks: {{test: 'touch {tmp_path}/ran'}}\n"})
+    with pytest.raises(Untrusted):
+        try_out(user_repo.path, tell=lambda text: None)
+    assert types(user_repo, "init", "--try") == 4
+    assert "burnish" in capsys.readouterr().err and not (tmp_path / "ran").exists()
+
+
+def test_it_runs_in_the_sandbox(user_repo: UserRepo, hermetic: Path, capsys: Capture) -> None:
+    needs_bubblewrap()
+    (hermetic / "private").write_text("x")
+    user_repo.commit({"burnish.yaml": "checks: {test: 'test ! -e ~/private', lint: null}\n"})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 0
+    assert "✓ test  passes" in capsys.readouterr().out
