@@ -86,7 +86,7 @@ def test_ruff_is_found_by_its_settings(files: dict[str, str]) -> None:
 def test_twenty_thousand_paths_take_no_time() -> None:
     opened: list[str] = []
     files = [f"src/package{n % 50}/test_module{n}.py" for n in range(20_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     assert detect(files, lambda path: opened.append(path)) == ()
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     assert len([path for path in opened if path.endswith(".py") and path.startswith("src/")]) <= 3 * MOST_OPENED

@@ -11,6 +11,8 @@ from burnish.cli.main import main
 from burnish.errors import Untrusted
 from burnish.wiring.trial import try_out
 from testing.bubblewrap import needs_bubblewrap
+from testing.lab import Lab
+from testing.terminal import terminal
 from testing.userrepo import UserRepo
 
 Capture = pytest.CaptureFixture[str]
@@ -91,3 +93,14 @@ def test_it_runs_in_the_sandbox(user_repo: UserRepo, hermetic: Path, capsys: Cap
     user_repo.trust()
     assert types(user_repo, "init", "--try") == 0
     assert "✓ test  passes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("keys", "runs"), [("y\n", True), ("\n", True), ("n\n", False), ("\x04", False)])
+def test_on_a_terminal_it_asks_and_a_no_runs_nothing(tmp_path: Path, keys: str, runs: bool) -> None:
+    lab = Lab.make(tmp_path, extra=f"checks: {{test: 'touch {tmp_path}/ran', lint: null}}\n")
+    with terminal(lab, "init") as screen:
+        screen.answer(keys, after="[Y/n] ")
+        assert screen.ended() == 0
+        assert "Run set-up and tests once now?" in screen.plain
+        assert ("It works." in screen.plain) is runs
+    assert (tmp_path / "ran").exists() is runs

@@ -222,6 +222,12 @@ class Runner:
         ).strip()
 
     def _entry(self, name: str) -> AgentSettings:
+        if not name:
+            raise PhaseFailed(
+                ErrorCode.AGENT_MISSING,
+                "No agent program was found on PATH.",
+                hint="Install one (`burnish doctor` lists them), or name a command as `agent:` in burnish.yaml.",
+            )
         if name not in self._settings:
             raise PhaseFailed(
                 ErrorCode.AGENT_MISSING,

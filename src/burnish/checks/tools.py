@@ -61,6 +61,8 @@ class Place:
 
     def read(self, name: str) -> str:
         """The text of a file, "" if there is none."""
+        if "/" not in name and name not in self.names:
+            return ""  # where files come out of git, a look is a process
         return self.read_from_root(self._from_root(name)) or ""
 
     def ignores(self, name: str) -> bool:

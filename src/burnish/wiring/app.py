@@ -53,6 +53,8 @@ class App:
     config: Config
     trust: CheckoutTrust
     flags: Mapping[str, Any] = field(default_factory=dict)
+    # commit → the checks that `auto` stands for there
+    _automatic: dict[str, tuple[CheckSpec, ...]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None) -> App:
@@ -131,8 +133,11 @@ class App:
 
     def detected_at(self, commit: str) -> tuple[CheckSpec, ...]:
         """The checks that `auto` stands for in that commit."""
-        around = surroundings_of(self.repo.root)
-        return detect(self.code.files(commit), lambda path: self.code.text(commit, path), around)
+        if commit not in self._automatic:
+            around = surroundings_of(self.repo.root)
+            found = detect(self.code.files(commit), lambda path: self.code.text(commit, path), around)
+            self._automatic[commit] = found
+        return self._automatic[commit]
 
     # what a person does to tasks
 
