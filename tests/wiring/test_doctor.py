@@ -241,6 +241,13 @@ def test_checks_are_looked_up_with_their_programs(user_repo: UserRepo) -> None:
     assert look(user_repo.path)["repository.test"].state == "ok"
 
 
+def test_a_linter_that_auto_leaves_out_is_told(user_repo: UserRepo, bin_folder: Path, monkeypatch: Patch) -> None:
+    user_repo.commit({"go.mod": "module x\n", "a.go": "package x\n", ".golangci.yml": ""})
+    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
+    told = [sign.what for sign in examine(user_repo.path, encoding="utf-8") if sign.name == "lint"]
+    assert "`go vet ./...`" in " ".join(told) and "golangci-lint is not installed here" in " ".join(told)
+
+
 def test_a_python_without_pytest_is_told(tmp_path: Path) -> None:
     spec = CheckSpec("test", ("python", "-m", "pytest", "-q"))
     program(tmp_path / "bin", "python", "#!/bin/sh\nexit 1\n")

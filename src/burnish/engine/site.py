@@ -77,6 +77,8 @@ class Site:
 def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
     """The workspace of a task that is to be run, whatever state it was left in."""
     refuse_missing_agents(deps, task, policy)
+    for note in policy.notes if task.status is Status.BACKLOG else ():
+        deps.progress.note(f"Task {task.id}: {note}")
     task = begin(deps, task, policy) if task.status is Status.BACKLOG or not task.base else task
     deps.fail_at("run-started")
     base = deps.code.base_of(task)

@@ -12,12 +12,12 @@ from typing import Any
 
 from burnish import config as settings
 from burnish.agents.base import AgentSettings
-from burnish.checks.detect import detect
+from burnish.checks.detect import FoundChecks, find_checks
 from burnish.config.policy import policy_for
 from burnish.config.settings import Config
 from burnish.core.approval import asked_for
 from burnish.core.finding import Finding, Severity, Waiver
-from burnish.core.policy import CheckSpec, Policy
+from burnish.core.policy import Policy
 from burnish.core.status import Status, check_move
 from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
@@ -54,7 +54,7 @@ class App:
     trust: CheckoutTrust
     flags: Mapping[str, Any] = field(default_factory=dict)
     # commit → the checks that `auto` stands for there
-    _automatic: dict[str, tuple[CheckSpec, ...]] = field(default_factory=dict)
+    _automatic: dict[str, FoundChecks] = field(default_factory=dict)
 
     @classmethod
     def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None) -> App:
@@ -114,28 +114,30 @@ class App:
     def policy(self, task: Task) -> Policy:
         """How the task is to be worked on and judged: by the settings of a trusted checkout, or not at all."""
         self.trust.require()
+        found = self._detected(task)
         policy = policy_for(
             self.config,
             task.spec,
             installed=self.installed,
-            detected=self._detected(task),
+            detected=found.specs,
             prompts=self.prompts,
         )
         # what the run was begun with counts, unless a person has edited the task since
-        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles)
+        notes = (*policy.notes, *found.notes)
+        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes)
 
-    def _detected(self, task: Task) -> tuple[CheckSpec, ...]:
+    def _detected(self, task: Task) -> FoundChecks:
         wanted = (self.config.checks.test, self.config.checks.lint)
         if not any(entry is not None and entry.command == "auto" for entry in wanted):
-            return ()
+            return FoundChecks()
         commit = task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
         return self.detected_at(commit)
 
-    def detected_at(self, commit: str) -> tuple[CheckSpec, ...]:
+    def detected_at(self, commit: str) -> FoundChecks:
         """The checks that `auto` stands for in that commit."""
         if commit not in self._automatic:
             around = surroundings_of(self.repo.root)
-            found = detect(self.code.files(commit), lambda path: self.code.text(commit, path), around)
+            found = find_checks(self.code.files(commit), lambda path: self.code.text(commit, path), around)
             self._automatic[commit] = found
         return self._automatic[commit]
 

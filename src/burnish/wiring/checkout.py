@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from burnish.checks.detect import detect
+from burnish.checks.detect import find_checks
 from burnish.checks.environment import check_environment
 from burnish.checks.prepare import prepare
 from burnish.config.cast import Cast
@@ -145,7 +145,8 @@ def _people_signs(config: Config) -> Iterator[Sign]:
 
 
 def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]:
-    specs = checks_for(config, detect(paths, reader_of(root), surroundings_of(root)), skip_tests=False)
+    found = find_checks(paths, reader_of(root), surroundings_of(root))
+    specs = checks_for(config, found.specs, skip_tests=False)
     names = {spec.name for spec in specs}
     for spec in specs:
         yield check_sign(spec, root, made_later=bool(config.workspace.setup))
@@ -153,6 +154,9 @@ def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]
         off = config.checks.test is None
         what = "switched off: changes are not tested" if off else "no test command found: changes are not tested"
         yield REPO.weak("test", what, "`burnish init` looks for one; or set `checks.test`.")
+    if config.checks.lint is not None and config.checks.lint.command == "auto":
+        for note in found.notes:
+            yield REPO.weak("lint", note.rstrip("."), "Install it, or set `checks.lint`.")
     if "lint" not in names and config.checks.lint is not None:
         yield REPO.ok("lint", "no linter found, none is run")
 

@@ -88,7 +88,7 @@ def try_out(start: Path, *, tell: Callable[[str], None]) -> Trial:
 def _steps(app: App, checks: TaskChecks, commit: str, tell: Callable[[str], None]) -> list[TrialStep]:
     out_dir = app.home / "projects" / app.key / "try"
     shutil.rmtree(out_dir, ignore_errors=True)
-    specs = checks_for(app.config, app.detected_at(commit), skip_tests=False)
+    specs = checks_for(app.config, app.detected_at(commit).specs, skip_tests=False)
     steps: list[TrialStep] = []
     with app.code.throwaway(commit, "try") as files:
         if command := app.config.workspace.setup:
