@@ -21,7 +21,7 @@ def reply(verdict, findings=(), inspected=("app.py",), **more):
 """
 REJECTS = READS + f'reply("changes_requested", [{FLAW}, "line": 99, "quote": "return a / b"}}])\n'
 APPROVES = READS + 'reply("approved")\n'
-KEYS = ["verdict", "summary", "findings", "inspected", "not_shown"]
+KEYS = ["verdict", "summary", "findings", "inspected", "not_shown", "checks", "notes", "judged_by"]
 
 
 @pytest.fixture

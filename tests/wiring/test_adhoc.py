@@ -70,13 +70,13 @@ def test_no_tests_means_none(tested_repo: UserRepo, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_tests_that_cannot_be_run_are_a_note_and_no_finding(user_repo: UserRepo) -> None:
+def test_tests_that_cannot_start_are_no_finding_and_no_pass(user_repo: UserRepo) -> None:
     user_repo.commit({"burnish.yaml": "checks: {test: [no-such-program-here]}\n"})
     user_repo.trust()
     user_repo.write({"app.py": "def add(a, b):\n    return b + a\n"})
     done = reviewed(user_repo)
-    assert done.passed and not done.findings
-    assert any("could not be run" in note for note in done.notes), done.notes
+    assert not done.findings and not done.passed and done.could_not_start
+    assert done.checks[0].line.startswith("test: could not start: ")
 
 
 def test_nothing_is_left_in_the_home_and_old_leavings_go(tested_repo: UserRepo, hermetic: Path) -> None:

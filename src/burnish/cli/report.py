@@ -10,6 +10,7 @@ from burnish.cli.paint import BY_SEVERITY, paint
 from burnish.cli.text import clean, count, cut, one_line, wrap
 from burnish.core.decision import weigh
 from burnish.core.finding import Finding, Remark, Severity
+from burnish.core.review import Verdict
 
 if TYPE_CHECKING:
     from burnish.wiring.adhoc import Reviewed
@@ -159,6 +160,10 @@ def _hanging(text: str, page: Page) -> Iterator[str]:
 
 def _end(done: Reviewed, page: Page) -> Iterator[str]:
     panel = done.panel
+    for check in done.checks:
+        tone = "red" if check in done.standing_checks else "green" if check.state == "passed" else "yellow"
+        for line in _hanging(f"Check {one_line(check.line)}", page):
+            yield paint(line, tone, on=page.colour)
     for note in done.notes:
         yield from _hanging(f"Note: {one_line(note)}", page)
     if panel:
@@ -204,7 +209,7 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
             yield f"What was said is in {one_line(str(done.kept))}"
         return
     tone = "green" if done.passed else "red" if done.blocking else "yellow"
-    yield paint(f"Verdict: {done.verdict.value.upper()}", tone, on=page.colour)
+    yield paint(f"Verdict: {_verdict_words(done)}", tone, on=page.colour)
     standing = [finding for finding in done.findings if finding.id in done.blocking]
     # without a task every remark is a finding of its own weight: those that stand say it all
     counts, but = weigh(replace(done.panel, remarks=()), standing, Severity.INFO)
@@ -214,5 +219,15 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
         yield from _hanging(
             "The reviewer approves what it saw, but not everything was seen: a person must look at the rest.", page
         )
-    elif done.verdict.value == "approved" and not done.passed:
-        yield from _hanging("This does not count as a pass: it was not signed, so a person must confirm it.", page)
+    elif done.verdict is Verdict.APPROVED and not done.passed:
+        why = "it was not signed, so a person must confirm it"
+        if done.standing_checks:
+            why = "; ".join(one_line(check.line) for check in done.standing_checks)
+        yield from _hanging(f"This does not count as a pass: {why}.", page)
+
+
+def _verdict_words(done: Reviewed) -> str:
+    """Programs that found nothing, without a test that ran, approve nothing."""
+    if done.verdict is Verdict.APPROVED and done.nothing_judged:
+        return "nothing found (no AI reviewed it and no tests ran)"
+    return done.verdict.value.upper() if done.verdict else "none"

@@ -23,6 +23,7 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.wiring.adhoc import Reviewed, Wish
 
+EXIT_COULD_NOT_RUN = 3
 _TASK = re.compile(r"[Tt]?[0-9]+")
 
 
@@ -127,6 +128,8 @@ def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exi
         say_json(_as_json(done))
     else:
         _show(done)
+    if done.could_not_start:
+        return EXIT_COULD_NOT_RUN
     return 0 if done.passed or exit_zero else 1
 
 
@@ -178,6 +181,9 @@ def _as_json(done: Reviewed) -> dict[str, Any]:
         "findings": [finding_json(finding) for finding in done.findings],
         "inspected": list(done.inspected),
         "not_shown": list(dict.fromkeys((*done.not_shown, *_left_out(done)))),
+        "checks": [check.as_json() for check in done.checks],
+        "notes": list(done.notes),
+        "judged_by": list(done.judged_by),
     }
 
 

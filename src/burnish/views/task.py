@@ -140,12 +140,17 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
     """What `review 29 --json` prints: the newest review of the task, and what is open."""
     read = [p for p in store.phases(project, id) if p.phase == "review" and p.state == "finished"]
     said = read[-1].result if read else {}
+    checked = [p for p in store.phases(project, id) if p.phase == "check" and p.state == "finished"]
+    checks = checked[-1].result if checked else {}
     return {
         "verdict": said.get("weighed", said.get("verdict")),
         "summary": said.get("summary") or said.get("why") or "",
         "findings": [finding_json(finding) for finding in store.findings(project, id)],
         "inspected": list(said.get("inspected", ())),
         "not_shown": [*said.get("uncovered", ()), *(file["path"] for file in said.get("unseen_files", ()))],
+        "checks": list(checks.get("checks", ())),
+        "notes": [*checks.get("warnings", ()), *said.get("notes", ())],
+        "judged_by": list(dict.fromkeys(str(voice["agent"]) for voice in said.get("reviewers", ()))),
     }
 
 

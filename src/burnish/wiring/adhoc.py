@@ -23,6 +23,7 @@ from burnish.core.finding import Finding, worst_first
 from burnish.core.ledger import absorb_review
 from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Verdict
+from burnish.core.review_checks import CheckState, ReviewedCheck
 from burnish.core.secrets import Secrets
 from burnish.core.task import Spec, TaskType
 from burnish.engine.hearing import Heard, Hearing, hear_all, mechanical, panel_of
@@ -79,13 +80,38 @@ class Reviewed:
     kept: Path | None = None
     # a line on the repository's settings, where they were left aside
     unused: str = ""
+    checks: tuple[ReviewedCheck, ...] = ()
+    # are failures that cannot be told from old ones accepted?
+    accepts_uncountable: bool = False
 
     @property
     def passed(self) -> bool:
         """Approved by those who saw everything, or nothing to review."""
         if self.panel is None:
             return not self.not_shown
+        if self.standing_checks:
+            return False
         return self.verdict is Verdict.APPROVED and not self.not_shown and self.panel.signed
+
+    @property
+    def standing_checks(self) -> tuple[ReviewedCheck, ...]:
+        """Checks that keep it from being a pass, whatever the reviewers say."""
+        accepted = (CheckState.UNCOUNTABLE,) if self.accepts_uncountable else ()
+        return tuple(check for check in self.checks if not check.clear and check.state not in accepted)
+
+    @property
+    def could_not_start(self) -> bool:
+        return any(check.state is CheckState.COULD_NOT_START for check in self.checks)
+
+    @property
+    def nothing_judged(self) -> bool:
+        """Programs alone looked at it, and no test ran: that nothing was found is not an approval."""
+        tested = any(check.state is not CheckState.NOT_RUN for check in self.checks)
+        return bool(self.panel and self.panel.mechanical) and not tested
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(voice.agent for voice in self.panel.voices)) if self.panel else ()
 
 
 def review_change(
@@ -141,7 +167,19 @@ def _discreet(secrets: Secrets, done: Reviewed) -> Reviewed:
         panel=replace(panel, summary=redact(panel.summary), why=redact(panel.why)) if panel else None,
         findings=tuple(clean_finding(secrets, finding) for finding in done.findings),
         notes=tuple(map(redact, done.notes)),
+        checks=tuple(_clean_check(redact, check) for check in done.checks),
         texts={path: clean_lines(secrets, text) for path, text in done.texts.items()},
+    )
+
+
+def _clean_check(redact: Callable[[str], str], check: ReviewedCheck) -> ReviewedCheck:
+    return replace(
+        check,
+        command=redact(check.command),
+        why=redact(check.why),
+        new=tuple(map(redact, check.new)),
+        old=tuple(map(redact, check.old)),
+        flaky=tuple(map(redact, check.flaky)),
     )
 
 
@@ -185,7 +223,7 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
     ground.say(f"Reviewing {pair.what} against {pair.against}, by {names}")
     workspace = Workspace(ground.project, ground.place / "none", "review", author=identity(ground.project))
     base = Base(pair.old.sha, pair.old.tree, None)
-    tested = run_tests(ground, pair)
+    tested = run_tests(ground, pair, change)
     subject = _subject(ground, pair, change, tested.comparisons)
     place = ground.place / "files"
     laid = snapshot(workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted)
@@ -195,7 +233,9 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
         breaches = files.breaches()
     panel = panel_of(hearing, heard)
     spoiled = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
-    return _put_together(ground, pair, subject, panel, heard, [*tested.notes, *spoiled])
+    done = _put_together(ground, pair, subject, panel, heard, spoiled)
+    accepts = ground.config.checks.uncountable == "accept"
+    return replace(done, checks=tested.checks, accepts_uncountable=accepts)
 
 
 def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comparison, ...]) -> Subject:

@@ -10,13 +10,17 @@ from pathlib import Path
 from burnish.checks.compare import compare
 from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
+from burnish.checks.flakes import passing_again
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
+from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison
+from burnish.core.flaky import MOST_RERUN, is_blamed, without_flaky
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
+from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
 from burnish.core.status import ErrorCode
 from burnish.engine.hearing import Seat
 from burnish.engine.subject import Subject
@@ -34,6 +38,7 @@ from burnish.wiring.surroundings import surroundings_of
 
 # Unasked, tests may take this long: somebody waits for the review.
 PATIENCE = 60.0
+ONLY_TESTS = "a review runs the tests alone; its static reviewer runs linters of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,48 +71,95 @@ class Ground:
 @dataclass(frozen=True, slots=True)
 class Tested:
     comparisons: tuple[Comparison, ...] = ()
-    notes: tuple[str, ...] = ()
+    checks: tuple[ReviewedCheck, ...] = ()
 
 
-def run_tests(ground: Ground, pair: Pair) -> Tested:
-    """The tests on the reviewed tree and, if some fail, on the one before. An AI reviewer gets them if asked for."""
-    if not ground.tests and not any(ground.is_static(spec.agent) for spec in ground.policy.reviewers):
-        return Tested()
-    spec = test_spec(ground, pair)
+def run_tests(ground: Ground, pair: Pair, change: Change) -> Tested:
+    """The tests on the reviewed tree and, if some fail, on the one before; and what became of every other check."""
+    configured = checks_for(ground.config, (), skip_tests=False)
+    others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured if spec.name != "test")
+    why = _why_not(ground, pair, change)
+    spec = None if why else test_spec(ground, pair)
     if spec is None:
-        return Tested()
+        return Tested(checks=(_not_run("test", None, why or "no test command is configured or found"), *others))
     ground.say(f"Running the tests ({spec.words}); --no-tests leaves them out")
-    report = _run(ground, pair.new.sha, spec, "tests-now")
-    if report.status is CheckStatus.ERROR:
-        return Tested(notes=(f"The tests could not be run ({spec.words}): {report.error or report.tail[-200:]}",))
-    before = _run(ground, pair.old.sha, spec, "tests-before") if report.status is CheckStatus.FAILED else None
-    return Tested((compare(report, before),))
+    comparison = _compared(ground, pair, change, spec)
+    if not ground.tests and _took_too_long(comparison.report):
+        why = f"it takes longer than {PATIENCE:g} seconds; --tests waits for it"
+        return Tested(checks=(_not_run("test", spec, why), *others))
+    check = reviewed_check(comparison)
+    # what could not start says nothing about the change
+    compared = () if check.state is CheckState.COULD_NOT_START else (comparison,)
+    return Tested(compared, (check, *others))
+
+
+def _not_run(name: str, spec: CheckSpec | None, why: str) -> ReviewedCheck:
+    return ReviewedCheck(name, spec.words if spec else "", CheckState.NOT_RUN, why)
+
+
+def _why_not(ground: Ground, pair: Pair, change: Change) -> str:
+    """Why the tests do not run, "" if they do."""
+    if ground.tests is False:
+        return "--no-tests was given"
+    if not ground.trusted:
+        return "this repository is not trusted (burnish trust)"
+    if ground.tests:
+        return ""
+    if is_documentation(change):
+        return "the change touches documentation only"
+    if not any(ground.is_static(one.agent) for one in ground.policy.reviewers):
+        return "an AI reviews; --tests runs them too"
+    return "" if pair.checked_out else "this is not what is checked out; --tests runs it all the same"
+
+
+def _took_too_long(report: CheckReport) -> bool:
+    return report.status is CheckStatus.ERROR and report.exit_code is None and report.seconds >= PATIENCE
+
+
+def _compared(ground: Ground, pair: Pair, change: Change, spec: CheckSpec) -> Comparison:
+    """Failures that are new run again before the change is blamed for them."""
+    with throwaway(ground.project, pair.new.sha, ground.place / "tests" / "tests-now") as files:
+        report = _run(ground, files, spec, "tests-now")
+        if report.status is not CheckStatus.FAILED:
+            return compare(report, None)
+        with throwaway(ground.project, pair.old.sha, ground.place / "tests" / "tests-before") as old_files:
+            before = _run(ground, old_files, spec, "tests-before")
+        suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
+        if 0 < len(suspects) <= MOST_RERUN:
+            flaky = passing_again(
+                spec, report, suspects, lambda again, label: _run(ground, files, again, f"tests-{label}"), root=files
+            )
+            report = without_flaky(report, flaky)
+    return compare(report, before)
+
+
+def _checks_of(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
+    """What is configured, or found in the reviewed tree."""
+    files = list_files(ground.project, pair.new.sha)
+    around = surroundings_of(ground.project.root)
+    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
+    return checks_for(ground.config, found, skip_tests=False)
 
 
 def test_spec(ground: Ground, pair: Pair) -> CheckSpec | None:
     if not ground.may_run(pair):
         return None
-    files = list_files(ground.project, pair.new.sha)
-    around = surroundings_of(ground.project.root)
-    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
-    specs = checks_for(ground.config, found, skip_tests=False)
-    spec = next((spec for spec in specs if spec.name == "test"), None)
+    spec = next((spec for spec in _checks_of(ground, pair) if spec.name == "test"), None)
     if spec is None or ground.tests:
         return spec
     return replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE))
 
 
-def _run(ground: Ground, commit: str, spec: CheckSpec, name: str) -> CheckReport:
-    with throwaway(ground.project, commit, ground.place / "tests" / name) as files:
-        env = check_environment(os.environ, places=(files, ground.project.root))
-        (report,) = run_checks(
-            [spec],
-            place=Placement.plain(files, wrapping(ground.confinement, files, env)),
-            out_dir=ground.place / "out" / name,
-            env=env,
-            stop=ground.stop,
-            cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
-        )
+def _run(ground: Ground, files: Path, spec: CheckSpec, name: str) -> CheckReport:
+    env = check_environment(os.environ, places=(files, ground.project.root))
+    (report,) = run_checks(
+        [spec],
+        place=Placement.plain(files, wrapping(ground.confinement, files, env)),
+        out_dir=ground.place / "out" / name,
+        env=env,
+        stop=ground.stop,
+        cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
+    )
     if ground.stop.requested:
         raise PhaseFailed(ErrorCode.INTERRUPTED, "The tests were stopped.")
     return report

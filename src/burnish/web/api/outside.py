@@ -60,6 +60,10 @@ class ReviewOut(Answer):
     findings: list[FindingOut]
     inspected: list[str]
     not_shown: list[str]
+    checks: list[dict[str, Any]]
+    """The newest run of each check, as in `cycles[].checks` of a task."""
+    notes: list[str]
+    judged_by: list[str]
 
 
 @router.post("/tasks/{task}/handoff", response_model=HandedOut)

@@ -1,0 +1,125 @@
+"""What the checks of a review without a task came to, one entry per check."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any
+
+from burnish.core.change import Change
+from burnish.core.check import CANNOT_TELL, CheckStatus, Comparison
+
+
+class CheckState(StrEnum):
+    PASSED = "passed"
+    NEW_FAILURES = "new_failures"
+    FAILED_BEFORE = "failed_before"
+    # failed before and now, and new failures cannot be told from old ones
+    UNCOUNTABLE = "uncountable"
+    COULD_NOT_START = "could_not_start"
+    NOT_RUN = "not_run"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedCheck:
+    name: str
+    command: str
+    state: CheckState
+    # why it did not run, did not start, or cannot be compared
+    why: str = ""
+    # None where no single tests were reported
+    passed: int | None = None
+    new: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+
+    @property
+    def clear(self) -> bool:
+        """It holds nothing against the change."""
+        return self.state in (CheckState.PASSED, CheckState.FAILED_BEFORE, CheckState.NOT_RUN)
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        flaky = f", {_count(len(self.flaky), 'flaky test')}" if self.flaky else ""
+        passed = f", {self.passed} passed" if self.passed is not None else ""
+        match self.state:
+            case CheckState.PASSED:
+                words = f"passed {self.passed}" if self.passed is not None else "passed"
+            case CheckState.NEW_FAILURES if self.new:
+                before = f", {len(self.old)} failed before too" if self.old else ""
+                words = f"{_count(len(self.new), 'new failure')}{before}{passed}"
+            case CheckState.NEW_FAILURES:
+                words = f"fails, and did not fail before{passed}"
+            case CheckState.FAILED_BEFORE:
+                words = f"{_count(len(self.old), 'failure')}, failed before too{passed}"
+            case CheckState.UNCOUNTABLE:
+                words = f"{self.why}: {CANNOT_TELL}"
+            case CheckState.COULD_NOT_START:
+                words = f"could not start: {self.why}"
+            case CheckState.NOT_RUN:
+                words = f"not run: {self.why}"
+        return f"{self.name}: {words}{flaky}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "command": self.command,
+            "state": self.state.value,
+            "why": self.why,
+            "passed": self.passed,
+            "new": list(self.new),
+            "old": list(self.old),
+            "flaky": list(self.flaky),
+            "line": self.line,
+        }
+
+
+def reviewed_check(comparison: Comparison) -> ReviewedCheck:
+    """The entry of a check that ran on the reviewed tree and, if it failed there, on the one before."""
+    report, base = comparison.report, comparison.baseline
+    state, why = CheckState.FAILED_BEFORE, ""
+    if report.status is CheckStatus.PASSED:
+        state = CheckState.PASSED
+    elif report.status is CheckStatus.ERROR or (report.unknown and (base is None or base.unknown)):
+        state, why = CheckState.COULD_NOT_START, report.error or "no reason given"
+    elif comparison.new or comparison.broken:
+        state = CheckState.NEW_FAILURES
+    elif comparison.uncountable:
+        state, why = CheckState.UNCOUNTABLE, comparison.uncountable.removeprefix(f"{report.name} ")
+    return ReviewedCheck(
+        report.name,
+        report.command,
+        state,
+        why,
+        report.counts.passed if report.counts else None,
+        tuple(failure.name for failure in comparison.new),
+        tuple(failure.name for failure in comparison.old),
+        report.flaky,
+    )
+
+
+_TEXTS = frozenset({".md", ".markdown", ".rst", ".adoc"})
+_PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp"})
+_NAMES = re.compile(r"(?:LICEN[CS]E|COPYING|NOTICE|AUTHORS|CONTRIBUTORS|CODEOWNERS|CHANGELOG|README)(?:\.txt)?")
+
+
+def is_documentation(change: Change) -> bool:
+    """Does the change touch documentation alone, which no test runs?"""
+    paths = [path for file in change.files for path in (file.path, file.old_path) if path]
+    return bool(paths) and all(_is_document(PurePosixPath(path)) for path in paths)
+
+
+def _is_document(path: PurePosixPath) -> bool:
+    # fixtures of tests are often texts and pictures
+    if any(part in ("test", "tests", "testdata", "fixtures", "samples", "spec", "__tests__") for part in path.parts):
+        return False
+    suffix = path.suffix.lower()
+    in_docs = path.parts[0] in ("docs", "doc")
+    return suffix in _TEXTS or bool(_NAMES.fullmatch(path.name)) or (in_docs and suffix in _PICTURES)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,114 @@
+"""What `burnish review` says about the checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from burnish.cli.main import main
+from testing.userrepo import UserRepo
+
+TESTS = "import app\n\n\ndef test_add():\n    assert app.add(1, 2) == 3\n"
+OLD = "\n\ndef test_old():\n    assert app.add(1, 1) == 3\n"
+GOOD, BAD = "def add(a, b):\n    return b + a\n", "def add(a, b):\n    return a - b\n"
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
+    monkeypatch.setenv("BURNISH__REVIEW__AGENTS", '["static"]')
+
+
+def review(repo: UserRepo, capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0, trusted: bool = True) -> str:
+    if trusted:
+        repo.trust()
+    capsys.readouterr()
+    ended = main(["-C", str(repo.path), "review", *argv])
+    out, err = capsys.readouterr()
+    assert ended == code, (out, err)
+    return out
+
+
+def test_tests_that_pass_are_told_with_their_number(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    user_repo.commit({"test_app.py": TESTS, "conftest.py": ""})
+    user_repo.write({"app.py": GOOD})
+    out = review(user_repo, capsys)
+    assert "Check test: passed 1" in out and "Verdict: APPROVED" in out
+
+
+def test_a_new_failure_and_an_old_one_are_told_apart(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    user_repo.commit({"test_app.py": TESTS + OLD, "conftest.py": ""})
+    user_repo.write({"app.py": BAD})
+    assert "Check test: 1 new failure, 1 failed before too, 0 passed" in review(user_repo, capsys, code=1)
+    user_repo.write({"app.py": GOOD})
+    answer = json.loads(review(user_repo, capsys, "--json"))
+    (check,) = answer["checks"]
+    assert (check["state"], check["passed"], check["old"]) == ("failed_before", 1, ["test_app.py::test_old"])
+    assert answer["verdict"] == "approved" and answer["judged_by"] == ["static"] and answer["notes"] == []
+
+
+def test_a_suite_that_dies_before_and_after_is_exit_3(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    user_repo.commit({"test_app.py": TESTS, "conftest.py": "import no_such_module_here\n"})
+    user_repo.write({"app.py": BAD})
+    out = review(user_repo, capsys, code=3)
+    assert "Check test: could not start: " in out and "no_such_module_here" in out
+    assert "This does not count as a pass" in " ".join(out.split())
+
+
+def test_a_suite_that_the_change_breaks_as_a_whole_is_a_finding(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_repo.commit({"test_app.py": TESTS, "conftest.py": ""})
+    user_repo.write({"conftest.py": "import no_such_module_here\n"})
+    out = review(user_repo, capsys, code=1)
+    assert "Check test: fails, and did not fail before" in out
+
+
+def test_a_red_exit_code_before_and_after_is_not_a_pass(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_repo.commit({"burnish.yaml": "checks: {test: 'exit 1', lint: null}\n"})
+    user_repo.write({"app.py": GOOD})
+    out = " ".join(review(user_repo, capsys, code=1).split())
+    assert "new failures cannot be told from old ones" in out and "This does not count as a pass" in out
+    monkeypatch.setenv("BURNISH__CHECKS__UNCOUNTABLE", "accept")
+    assert "cannot be told" in " ".join(review(user_repo, capsys).split())
+
+
+def test_without_ai_and_without_tests_nothing_is_approved(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_repo.write({"app.py": GOOD})
+    out = review(user_repo, capsys)
+    assert "Check test: not run: no test command is configured or found" in out
+    assert "nothing found" in out and "APPROVED" not in out
+    assert json.loads(review(user_repo, capsys, "--json"))["verdict"] == "approved"
+
+
+def test_documentation_alone_runs_no_tests_and_says_so(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    leaves = f"import pathlib\n\n\ndef test_it():\n    pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
+    user_repo.commit({"test_app.py": leaves, "conftest.py": ""})
+    user_repo.write({"README.md": "# Words\n", "docs/use.rst": "Use\n===\n"})
+    assert "Check test: not run: the change touches documentation only" in review(user_repo, capsys)
+    assert not (tmp_path / "ran").exists()
+    assert "Check test: passed 1" in review(user_repo, capsys, "--tests")
+
+
+def test_what_is_left_out_says_why(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    user_repo.commit({"test_app.py": TESTS, "conftest.py": "", "burnish.yaml": "checks: {lint: 'false'}\n"})
+    user_repo.write({"app.py": GOOD})
+    out = review(user_repo, capsys, "--no-tests")
+    assert "Check test: not run: --no-tests was given" in out
+    assert "Check lint: not run: a review runs the tests alone" in out
+    user_repo.git("stash", "-q")
+    user_repo.git("checkout", "-q", "-b", "other")
+    user_repo.commit({"app.py": GOOD})
+    user_repo.git("checkout", "-q", "-")
+    assert "Check test: not run: this is not what is checked out" in review(user_repo, capsys, "--rev", "other")
