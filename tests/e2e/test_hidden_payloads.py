@@ -20,7 +20,7 @@ from testing.userrepo import UserRepo
 TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
 # Approves whatever does not show the payload, and lists nothing as inspected.
 LENIENT = """
-seen = "EVIL" in re.sub(r"\\\\\\\\x[0-9a-f]{2}|\\\\\\\\u[0-9a-f]{4}", "", prompt)
+seen = "EVIL" in re.sub(r"\\\\x[0-9a-f]{2}|\\\\u[0-9a-f]{4}", "", prompt)
 print(verdict("rejected", "it runs EVIL", [flaw], blocking=True) if seen else verdict("approved", "good"))
 """
 EXPECTED = {
