@@ -24,7 +24,8 @@ seen = "EVIL" in re.sub(r"\\\\x[0-9a-f]{2}|\\\\u[0-9a-f]{4}", "", prompt)
 print(verdict("rejected", "it runs EVIL", [flaw], blocking=True) if seen else verdict("approved", "good"))
 """
 EXPECTED = {
-    "seen": {("blocked", "rejected")},
+    # a file in a folder of installed packages is stopped by the guard before a reviewer sees it
+    "seen": {("blocked", "rejected"), ("blocked", "guard")},
     "hidden": {("waiting_approval", None)},
     "incomplete": {("blocked", "incomplete_review"), ("blocked", "rejected")},
 }
