@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from burnish.checks.compare import compare
+from burnish.core.check import CheckReport, CheckStatus, Counts
+from burnish.review.sections import baseline_text
 from testing.lab import Lab
 
 # An own script, as many projects have: it names nothing, and one of its checks has failed for long.
@@ -129,7 +132,15 @@ def test_a_baseline_that_crashed_is_unknown_and_never_zero(tmp_path: Path) -> No
     lab.burnish("run", code=None)
     (captured,) = lab.events("baseline.captured")
     assert captured["data"]["failed"] == -1 and "no database" in captured["data"]["error"]
-    prompts = [call["prompt"] for call in lab.calls() if call["phase"] == "review"]
-    assert prompts and all("0 failures existed" not in prompt for prompt in prompts)
-    assert all("unknown how it was before" in prompt for prompt in prompts)
-    assert lab.task()["status"] == "waiting_approval"
+    # nothing could be compared, so no agent is paid
+    assert (lab.task()["status"], lab.task()["error"], lab.calls()) == ("failed", "CHECK_ERROR", [])
+    (file,) = tmp_path.rglob("artifacts/baseline-tests.json")
+    kept = json.loads(file.read_text())
+    assert kept["failed"] == -1 and "no database" in kept["error"]
+
+
+def test_a_reviewer_is_told_that_a_crashed_baseline_is_unknown() -> None:
+    crashed = CheckReport("test", "pytest", CheckStatus.FAILED, 4, error="pytest could not run the tests")
+    now = CheckReport("test", "pytest", CheckStatus.PASSED, 0, counts=Counts(3, 3, 0, 0))
+    text = baseline_text([compare(now, crashed)], 2000, "tag")
+    assert "unknown how it was before" in text and "0 failures existed" not in text
