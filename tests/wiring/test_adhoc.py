@@ -26,8 +26,9 @@ def python_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def tested_repo(user_repo: UserRepo, tmp_path: Path, python_first: None) -> UserRepo:
-    """A repository whose tests leave a trace when they are run."""
+def tested_repo(user_repo: UserRepo, tmp_path: Path, python_first: None, monkeypatch: pytest.MonkeyPatch) -> UserRepo:
+    """A repository whose tests leave a trace when they are run, which a sandbox would not let them."""
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
     test = (
         "import pathlib, app\n\n\n"
         f"def test_add():\n    pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n    assert app.add(1, 2) == 3\n\n\n"

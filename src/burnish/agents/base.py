@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,11 +34,29 @@ class AgentSettings:
     login: tuple[str, ...] = ()
 
     def placed(self, checkout: Path) -> AgentSettings:
-        """With relative paths taken from the project's checkout; a bare program name stays for PATH."""
+        """With relative paths taken from the project's checkout; a bare program name stays for PATH.
+
+        So is the script that an interpreter is given (`[python3, tools/judge.py]`): in a reviewer's working directory,
+        that name is the author's file.
+        """
         argv = self.argv
         if argv and "/" in argv[0]:
             argv = (str(checkout / argv[0]), *argv[1:])
+        script = _script(argv)
+        if script and (checkout / argv[script]).is_file():
+            argv = (*argv[:script], str(checkout / argv[script]), *argv[script + 1 :])
         return replace(self, argv=argv, script=str(checkout / self.script) if self.script else None)
+
+
+_INTERPRETER = re.compile(r"(?:python|node|ruby|perl|bash|zsh|sh|deno|bun|php|Rscript)[\d.]*")
+
+
+def _script(argv: tuple[str, ...]) -> int | None:
+    """Where the name of a script stands behind an interpreter; options without a value may come before it."""
+    if not argv or not _INTERPRETER.fullmatch(Path(argv[0]).name):
+        return None
+    number = next((n for n, word in enumerate(argv) if n and not word.startswith("-")), None)
+    return number if number and argv[number - 1] not in ("-m", "-c", "-e") else None
 
 
 @dataclass(frozen=True, slots=True)

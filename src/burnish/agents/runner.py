@@ -22,6 +22,7 @@ from burnish.agents.transient import in_short
 from burnish.core.agent import AgentReply, AgentRequest, Setback
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
+from burnish.proc.overlay import TreeView, with_overlays
 from burnish.proc.run import (
     Command,
     DiskFull,
@@ -74,8 +75,15 @@ class Runner:
         retry: Retry | None = None,
         agents: Mapping[str, Agent] = AGENTS,
         sandbox: Sandbox | None = None,
+        programs: Path | None = None,
+        author_view: Callable[[Path, Path], TreeView] | None = None,
     ) -> None:
-        self._settings = {name: entry.placed(checkout) for name, entry in settings.items()}
+        """`programs`: where a sandbox shows the checkout itself, for programs that are named by a relative path.
+
+        `author_view(workspace, scratch)`: what an author sees beside its workspace.
+        """
+        self._settings = {name: entry.placed(programs or checkout) for name, entry in settings.items()}
+        self._author_view = author_view
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or Stop(), retry or Retry(), agents
         self._sandbox = sandbox
@@ -186,6 +194,18 @@ class Runner:
         return question.read(folder, done)
 
     @contextmanager
+    def _view(self, request: AgentRequest, folder: Path) -> Iterator[TreeView]:
+        """Authors see their workspace at the checkout's path, too. Reviewers never do: they see the checkout itself."""
+        if self._sandbox is None or self._author_view is None or request.read_only:
+            yield TreeView()
+            return
+        view = self._author_view(request.cwd, folder / "overlay")
+        try:
+            yield view
+        finally:
+            view.remove_scratch()
+
+    @contextmanager
     def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Iterator[Command]:
         """What to run; the copy of the login that it is given lasts as long as the block."""
         request, entry = question.request, question.entry
@@ -197,8 +217,12 @@ class Runner:
                 # a reviewer stands in a snapshot that it may only read
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
                 login = stack.enter_context(self._logins.mounted(request, entry, env))
+                view = stack.enter_context(self._view(request, folder))
                 env |= login.env
-                argv = self._sandbox.around(argv, env=env, writable=writable, readable=readable, mounts=login.mounts)
+                argv = self._sandbox.around(
+                    argv, env=env, writable=writable, readable=readable, mounts=login.mounts, trees=view.mounts
+                )
+                argv = with_overlays(argv, view.overlays)
             yield Command(
                 argv=argv,
                 cwd=request.cwd,

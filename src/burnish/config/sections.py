@@ -178,13 +178,15 @@ class Checks(v.Section):
         default="fix", description="`fix` goes straight to improve, `review` reviews all the same"
     )
     where: Literal["workspace", "clean"] = Field(
-        default="workspace", description="`clean`: a fresh checkout after setup"
+        default="clean",
+        description="`clean`: a clean checkout of the commit; `workspace`: where the author worked, ignored files too",
     )
     uncountable: Literal["wait", "accept"] = Field(
         default="wait",
         description="a check was red before the change and is red now, and new failures cannot be told from old ones:"
         " `wait` for a person before approval, or `accept`",
     )
+    build: v.Command | None = Field(default=None, description="runs on each tree before its checks, after set-up")
     guard: GuardSettings = Field(default_factory=GuardSettings)
     timeout_minutes: v.Amount = Field(default=20, description="for each check")
     extra: Annotated[dict[v.Name, v.Extra], BeforeValidator(_no_clash)] = Field(

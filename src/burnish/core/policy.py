@@ -76,7 +76,7 @@ class Policy:
     checks: tuple[CheckSpec, ...] = ()
     lint_fix: str | tuple[str, ...] | None = None
     on_failure: str = "fix"
-    checks_where: str = "workspace"
+    checks_where: str = "clean"
     # wait or accept: an approval while a check is red as before, and new failures cannot be told from old ones
     uncountable: str = "wait"
     max_cycles: int = 3

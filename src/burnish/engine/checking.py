@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,23 @@ from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
-from burnish.engine.flakes import excuse_flaky
+from burnish.engine.flakes import Again, excuse_flaky
 from burnish.engine.guarding import absorb_guard, absorb_touched
 from burnish.engine.ledger_events import finding_events
-from burnish.engine.ports import Deps
-from burnish.engine.site import Site, capture_baseline, isolation_env, only, run_setup_in
+from burnish.engine.ports import CheckPlace, Deps
+from burnish.engine.site import Site, baseline_environment, capture_baseline, isolation_env, only
 from burnish.errors import PhaseFailed
 
 NOT_RUN = "not_run"
 NO_TESTS = "No tests are configured or found, so nothing was tested."
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """What the checks of one commit reported, and what to know about where they ran."""
+
+    reports: tuple[CheckReport, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def check(deps: Deps, site: Site, history: History, step: Check) -> None:
@@ -47,20 +55,23 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
         cycle=step.cycle,
     )
     comparisons: tuple[Comparison, ...] = ()
+    result = CheckRun(())
     events: list[Event] = []
     if specs:
         if new:
             deps.record(task, started)
         deps.fail_at("check-started")
         capture_baseline(deps, task, only(site, [spec for spec in specs if spec.paths]))
-        reports = _run(deps, site, task, step.cycle, specs)
-        comparisons = tuple(_compare(deps, site, spec, report) for spec, report in zip(specs, reports, strict=True))
+        result = _run(deps, site, task, step.cycle, specs)
+        environment = baseline_environment(deps, site)
+        pairs = zip(specs, result.reports, strict=True)
+        comparisons = tuple(_compare(deps, site, spec, report, environment) for spec, report in pairs)
         remember(deps, task, step.cycle, comparisons)
         deps.fail_at("check-run")
     else:
         # nothing to wait for: started and finished are one write
         events += [started] if new else []
-    events += _finished(deps, site, history, step.cycle, attempt, comparisons, untouched)
+    events += _finished(deps, site, history, step.cycle, attempt, comparisons, untouched, result.warnings)
     deps.record(task, *events)
     deps.fail_at("check-finished")
 
@@ -75,7 +86,7 @@ def _touched(site: Site, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[
     return run, [spec for spec in specs if spec not in run]
 
 
-def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
+def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec]) -> CheckRun:
     serial: AbstractContextManager[None] = nullcontext()
     if site.policy.isolation == "serialized":
         serial = deps.desk.lock("checks")
@@ -84,36 +95,33 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
     checks = deps.checks(task.id)
     with serial:
         if site.policy.checks_where == "clean":
-            with deps.code.throwaway(site.workspace.plain(site.head().sha), f"{task.name}-check") as files:
-                run_setup_in(deps, task, site, files, "check-setup")
-                reports = checks.run(specs, cwd=files, out_dir=out_dir, env=env)
-                return _settled(deps, site, task, specs, reports, files, out_dir, env)
+            with checks.on(specs, site.head_tree(f"{task.name}-check"), out_dir=out_dir) as place:
+                return _run_at(deps, site, task, specs, place, out_dir, env)
         try:
-            reports = checks.run(specs, cwd=site.workspace.path, out_dir=out_dir, env=env)
-            return _settled(deps, site, task, specs, reports, site.workspace.path, out_dir, env)
+            return _run_at(deps, site, task, specs, checks.inside(site.workspace.path), out_dir, env)
         finally:
             site.workspace.tidy()
 
 
-def _settled(
+def _run_at(
     deps: Deps,
     site: Site,
     task: Task,
     specs: list[CheckSpec],
-    reports: tuple[CheckReport, ...],
-    cwd: Path,
+    place: CheckPlace,
     out_dir: Path,
     env: Mapping[str, str],
-) -> tuple[CheckReport, ...]:
-    if all(report.status is not CheckStatus.FAILED for report in reports):
-        return reports
-    change = site.workspace.changes(site.base.tree, site.head().tree)
-    tree = site.base.tree
-    return excuse_flaky(deps, task, specs, reports, base_tree=tree, change=change, cwd=cwd, out_dir=out_dir, env=env)
+) -> CheckRun:
+    reports = deps.checks(task.id).run(specs, place=place, out_dir=out_dir, env=env)
+    if any(report.status is CheckStatus.FAILED for report in reports):
+        change = site.workspace.changes(site.base.tree, site.head().tree)
+        again = Again(place, out_dir, env, site.base.tree, baseline_environment(deps, site))
+        reports = excuse_flaky(deps, task, specs, reports, again, change=change)
+    return CheckRun(reports, place.warnings)
 
 
-def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport) -> Comparison:
-    baseline = deps.book.baseline(site.base.tree, spec.words)
+def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
+    baseline = deps.book.baseline(site.base.tree, spec.words, environment)
     compared = deps.checks(site.task_id).compare(report, baseline)
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
         return compared
@@ -136,6 +144,7 @@ def _finished(
     attempt: int,
     comparisons: tuple[Comparison, ...],
     untouched: list[CheckSpec],
+    notes: tuple[str, ...],
 ) -> list[Event]:
     task = history.task
     delta = delta_since(site, history, cycle, "check")
@@ -150,7 +159,7 @@ def _finished(
         "attempt": attempt,
         "commit": site.head().sha,
         "checks": checks,
-        "warnings": warnings(site, comparisons) + list(update.notes),
+        "warnings": [*warnings(site, comparisons), *notes, *update.notes],
         "flaky": [name for c in comparisons for name in c.report.flaky],
     }
     events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]

@@ -37,8 +37,10 @@ class Book(Protocol):
         """All of them or none, in one transaction with what they change."""
 
     def events(self, task_id: int) -> list[Recorded]: ...
-    def baseline(self, tree: str, command: str) -> CheckReport | None: ...
-    def save_baseline(self, tree: str, command: str, report: CheckReport) -> None: ...
+    def baseline(self, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
+        """Without an environment: the newest of that tree and command."""
+
+    def save_baseline(self, tree: str, command: str, environment: str, report: CheckReport) -> None: ...
     def claim(self, ids: Sequence[int] | None) -> Task | None: ...
     def release(self, task_id: int) -> None: ...
     @property
@@ -72,9 +74,43 @@ class Agents(Protocol):
 Reads = Callable[[Sequence[str]], Mapping[str, bytes | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedCommit:
+    """A commit whose files are checked, and where its change begins; `label` names the copy on the disk."""
+
+    commit: str
+    base: str
+    label: str
+
+
+class CheckPlace(Protocol):
+    """Where checks run, for as long as it is needed."""
+
+    @property
+    def origins(self) -> tuple[tuple[str, str], ...]:
+        """Where the project's own packages are imported from, by name."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+
 class Checks(Protocol):
+    def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
+        """A fingerprint of what is installed for the checks of a commit; set-up runs first if that is new."""
+
+    def on(
+        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path
+    ) -> AbstractContextManager[CheckPlace]:
+        """A clean checkout of the commit with its environment."""
+
+    def inside(self, folder: Path) -> CheckPlace:
+        """A folder as it is (`checks.where: workspace`)."""
+
+    def furnish(self, workspace: Path, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> bool:
+        """Copy the environment of a commit into a workspace; False where set-up has to be run there instead."""
+
     def run(
-        self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+        self, specs: Sequence[CheckSpec], *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]: ...
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison: ...
     def passing_again(
@@ -83,14 +119,14 @@ class Checks(Protocol):
         report: CheckReport,
         failures: Sequence[TestFailure],
         *,
-        cwd: Path,
+        place: CheckPlace,
         out_dir: Path,
         env: Mapping[str, str],
     ) -> frozenset[str]:
         """Names of the failures that pass when the suite runs again on the same tree."""
 
     def confirmed(
-        self, spec: CheckSpec, report: CheckReport, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+        self, spec: CheckSpec, report: CheckReport, *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> CheckReport:
         """A report of the base without the failures that pass when they are run again."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from burnish.core.task import Task, TaskType
 from burnish.engine.before_paying import refuse_missing_agents, usable_checks
 from burnish.engine.continuing import continued, tip_to_continue
 from burnish.engine.moves import moved
-from burnish.engine.ports import Deps
+from burnish.engine.ports import CheckedCommit, CheckPlace, Deps
 from burnish.engine.ports_git import Workspace
 from burnish.errors import PhaseFailed
 from burnish.review.records import render_baseline_json
@@ -72,6 +73,17 @@ class Site:
                 hint="Run `burnish retry ID --restart` to begin anew; rescued work is under refs/burnish/rescue/.",
             )
         return head
+
+    def head_tree(self, label: str) -> CheckedCommit:
+        """The newest commit, to be checked."""
+        return CheckedCommit(self._plain(self.head().sha), self._plain(self.base.commit), label)
+
+    def base_tree(self, label: str) -> CheckedCommit:
+        base = self._plain(self.base.commit)
+        return CheckedCommit(base, base, label)
+
+    def _plain(self, commit: str) -> str:
+        return self.workspace.plain(commit)
 
 
 def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
@@ -220,11 +232,21 @@ def set_up(deps: Deps, task: Task, site: Site) -> None:
     if deps.desk.stamp(task, "setup") == mark:
         return
     deps.progress.note(f"Task {task.id}: setting up the workspace…")
-    run_setup_in(deps, task, site, site.workspace.path, "setup")
+    if not _furnish(deps, task, site):
+        run_setup_in(deps, task, site, site.workspace.path, "setup")
     site.workspace.tidy()
     if deps.desk.stamp(task, LAID_BY_SETUP) is None:
         deps.desk.stamp(task, LAID_BY_SETUP, "\0".join(deps.code.left_out(site.workspace)))
     deps.desk.stamp(task, "setup", mark)
+
+
+def _furnish(deps: Deps, task: Task, site: Site) -> bool:
+    """Give the author the environment that the checks have, where one was made; set-up is not run a second time."""
+    if site.policy.checks_where != "clean":
+        return False
+    out_dir, checks = deps.desk.out_dir(task, 0, "setup"), site.policy.checks
+    tree = site.head_tree(f"{task.name}-setup")
+    return deps.checks(task.id).furnish(site.workspace.path, checks, tree, out_dir=out_dir)
 
 
 def run_setup_in(deps: Deps, task: Task, site: Site, files: Path, label: str) -> None:
@@ -253,34 +275,57 @@ def _setup_mark(site: Site) -> str:
 
 def capture_baseline(deps: Deps, task: Task, site: Site) -> None:
     """Every check at the base commit, shared by all tasks that start from the same tree."""
+    if not site.policy.checks:
+        return
+    environment = baseline_environment(deps, site)
+    if _missing(deps, site, environment):
+        _capture(deps, task, site, environment)
+    write_baseline(deps, task, site, environment)
+
+
+def _missing(deps: Deps, site: Site, environment: str) -> list[CheckSpec]:
+    checks, tree = site.policy.checks, site.base.tree
     # what could not be run then may be installed by now
-    missing = [s for s in site.policy.checks if not _is_known(deps.book.baseline(site.base.tree, s.words))]
-    if missing:
-        _capture(deps, task, site, missing)
-    write_baseline(deps, task, site)
+    return [spec for spec in checks if not _is_known(deps.book.baseline(tree, spec.words, environment))]
 
 
-def _capture(deps: Deps, task: Task, site: Site, missing: list[CheckSpec]) -> None:
+def _capture(deps: Deps, task: Task, site: Site, environment: str) -> None:
     # One of several tasks does it, the others wait for the result.
     with deps.desk.lock(f"baseline-{site.base.tree[:16]}"):
-        missing = [s for s in missing if not _is_known(deps.book.baseline(site.base.tree, s.words))]
-        if missing:
-            deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
-            for spec, report in zip(missing, _run_at_base(deps, task, site, missing), strict=True):
-                deps.book.save_baseline(site.base.tree, spec.words, report)
-                deps.record(task, baseline_event(task, site.base, report))
+        specs = _missing(deps, site, environment)
+        if not specs:
+            return
+        deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
+        out_dir, env = deps.desk.out_dir(task, 0, "baseline"), isolation_env(site.policy, task, "baseline")
+        checks = deps.checks(task.id)
+        with _base_place(deps, task, site, specs, out_dir) as place:
+            reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
+            for spec, first in zip(specs, reports, strict=True):
+                # A failure by chance would excuse a real one later, for every task that starts from this tree.
+                report = checks.confirmed(spec, first, place=place, out_dir=out_dir, env=env)
+                deps.book.save_baseline(site.base.tree, spec.words, environment, report)
+                deps.record(task, baseline_event(task, site.base, report, environment, place.origins))
 
 
-def write_baseline(deps: Deps, task: Task, site: Site) -> None:
+def baseline_environment(deps: Deps, site: Site) -> str:
+    """What is installed for the checks of the base; "" where checks run in the workspace."""
+    if site.policy.checks_where != "clean":
+        return ""
+    task = deps.book.task(site.task_id)
+    out_dir = deps.desk.out_dir(task, 0, "setup")
+    return deps.checks(task.id).environment(site.policy.checks, site.base_tree("baseline"), out_dir=out_dir)
+
+
+def write_baseline(deps: Deps, task: Task, site: Site, environment: str) -> None:
     """`baseline-tests.json`, also where another task ran the tests on this tree."""
     spec = next((spec for spec in site.policy.checks if spec.name == "test"), None)
-    report = deps.book.baseline(site.base.tree, spec.words) if spec else None
+    report = deps.book.baseline(site.base.tree, spec.words, environment) if spec else None
     if report is None:
         return
     captured = [e for e in deps.book.events(task.id) if e.type == "baseline.captured"]
     known = [e for e in captured if e.data.get("check") == "test" and e.data.get("tree") == site.base.tree]
     if not known:
-        deps.record(task, baseline_event(task, site.base, report, shared=True))
+        deps.record(task, baseline_event(task, site.base, report, environment, shared=True))
         known = [e for e in deps.book.events(task.id) if e.type == "baseline.captured"]
     text = render_baseline_json(site.base.commit, site.base.tree, report, known[-1].ts)
     deps.desk.write(task, "baseline-tests.json", text.encode())
@@ -290,21 +335,27 @@ def _is_known(report: CheckReport | None) -> bool:
     return report is not None and not report.unknown
 
 
-def _run_at_base(deps: Deps, task: Task, site: Site, specs: list[CheckSpec]) -> tuple[CheckReport, ...]:
-    checks = deps.checks(task.id)
-    out_dir = deps.desk.out_dir(task, 0, "baseline")
-    with deps.code.throwaway(site.workspace.plain(site.base.commit), f"{task.name}-baseline") as files:
+@contextmanager
+def _base_place(deps: Deps, task: Task, site: Site, specs: list[CheckSpec], out_dir: Path) -> Iterator[CheckPlace]:
+    checks, tree = deps.checks(task.id), site.base_tree(f"{task.name}-baseline")
+    if site.policy.checks_where == "clean":
+        with checks.on(specs, tree, out_dir=out_dir) as place:
+            yield place
+        return
+    with deps.code.throwaway(tree.commit, tree.label) as files:
         run_setup_in(deps, task, site, files, "baseline-setup")
-        env = isolation_env(site.policy, task, "baseline")
-        reports = checks.run(specs, cwd=files, out_dir=out_dir, env=env)
-        # A failure by chance would excuse a real one later, for every task that starts from this tree.
-        return tuple(
-            checks.confirmed(spec, report, cwd=files, out_dir=out_dir, env=env)
-            for spec, report in zip(specs, reports, strict=True)
-        )
+        yield checks.inside(files)
 
 
-def baseline_event(task: Task, base: Base, report: CheckReport, *, shared: bool = False) -> Event:
+def baseline_event(
+    task: Task,
+    base: Base,
+    report: CheckReport,
+    environment: str = "",
+    origins: tuple[tuple[str, str], ...] = (),
+    *,
+    shared: bool = False,
+) -> Event:
     """`shared`: another task ran the checks on this tree."""
     data = {
         "check": report.name,
@@ -315,6 +366,8 @@ def baseline_event(task: Task, base: Base, report: CheckReport, *, shared: bool 
         "failed": -1 if (failed := report.failed_count) is None else failed,
         "error": report.error,
         "flaky": list(report.flaky),
+        "environment": environment[:16],
+        "origins": dict(origins),
     }
     return Event("baseline.captured", {**data, **({"shared": True} if shared else {})}, run=task.run)
 

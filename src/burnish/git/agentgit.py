@@ -15,6 +15,7 @@ from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
 from burnish.git import large
 from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, read_plain, remove_tree
+from burnish.git.lent_objects import lent_objects
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
 
@@ -59,7 +60,7 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
         *(["[extensions]\n\tobjectFormat = sha256"] if sha256 else []),
     ]
     (fresh / "config").write_text("\n".join(settings) + "\n", errors="surrogateescape")
-    alternates = f"{quoted(project.objects)}\n"
+    alternates = "".join(f"{quoted(link)}\n" for link, _store in lent_objects(project))
     (fresh / "objects" / "info" / "alternates").write_bytes(os.fsencode(alternates))
     refs = {laid.branch: laid.commit}
     if laid.target and _is_name(laid.target) and laid.target != laid.branch.removeprefix("refs/heads/"):

@@ -14,6 +14,7 @@ from burnish.errors import BadInput, PhaseFailed
 from burnish.git.base import copy_shared, file_mode
 from burnish.git.files import copy_index, disk_errors
 from burnish.git.layout import gitlinks
+from burnish.git.lent_objects import lend
 from burnish.git.project import SECRETS, Found, Project, open_project, quoted, user_settings
 from burnish.git.run import bare_env, git
 from burnish.git.staging import Dirt, look, stage, write_tree
@@ -42,7 +43,7 @@ def private_project(found: Found, place: Path) -> Project:
     project = open_project(found, home=place, key="review")
     store = place / "objects"
     (store / "info").mkdir(parents=True)
-    (store / "info" / "alternates").write_bytes(os.fsencode(quoted(project.objects)) + b"\n")
+    (store / "info" / "alternates").write_bytes(os.fsencode(quoted(lend(project, project.objects))) + b"\n")
     # What looks like a secret is not to be passed over in silence: it is left out by name, below.
     exclude = project.own / "info" / "exclude"
     exclude.write_bytes(exclude.read_bytes().removesuffix(SECRETS.encode()))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.errors import BurnishError
 from burnish.proc.mounts import Mount, covering, masked_links, mount_options
 from burnish.proc.private_places import marker_mounts, masked_sockets, needed_of_system, private_folders
 from burnish.proc.sandbox_support import NAMESPACES, SYSTEM, available
@@ -35,6 +36,8 @@ class Sandbox:
     # `sandbox.read` and `sandbox.write` of the user's settings
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
+    # for every program: e.g. the user's objects, under a name that a tree at the checkout's path does not hide
+    mounts: tuple[Mount, ...] = ()
 
     def around(
         self,
@@ -44,17 +47,23 @@ class Sandbox:
         writable: Sequence[Path],
         readable: Sequence[Path] = (),
         mounts: Sequence[Mount] = (),
+        trees: Sequence[Mount] = (),
     ) -> tuple[str, ...]:
         """`argv` inside bubblewrap. `mounts` come last: they replace what would be at the same target.
 
-        The argv of a program that is not found is returned unchanged: the error should name it, not bubblewrap.
+        `trees` replace all that would be at or below their targets.
+
+        A bare name that is not on PATH is returned unchanged: it cannot be started, and the error should name it.
         """
         wrapper, program = shutil.which("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
-        if not wrapper or not program:
+        if not wrapper:
+            raise BurnishError("bubblewrap is no longer installed.", hint="Install the package `bubblewrap` again.")
+        if not program and "/" not in argv[0]:
             return tuple(argv)
-        words = (program, *argv[1:])
-        shown = self._mounts(words, env=env, writable=writable, readable=readable)
-        options = mount_options((*shown, *mounts))
+        # a relative path is looked up in the program's working directory, which is not ours
+        words = (program or argv[0], *argv[1:])
+        shown = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
+        options = mount_options((*shown, *self.mounts, *mounts, *trees))
         network = () if self.network else ("--unshare-net",)
         return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
 
@@ -65,12 +74,16 @@ class Sandbox:
         env: Mapping[str, str],
         writable: Sequence[Path],
         readable: Sequence[Path],
+        trees: Sequence[Mount],
     ) -> list[Mount]:
-        """Every mount, the more important one last."""
+        """Every mount but the last ones, the more important one last."""
         masks = self._masks(env)
         covered = {mask.target for mask in masks}
         programs = programs_below(self.home.resolve(), covered, argv=argv, path=env.get("PATH", ""))
-        mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in programs.places)]
+        # programs of a tree, e.g. of its `.venv`, come with the tree: they stay writable, or are replaced with it
+        own = [*(place.resolve() for place in writable), *(tree.target for tree in trees)]
+        apart = [place for place in programs.places if not any(place.is_relative_to(tree) for tree in own)]
+        mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in apart)]
         mounts += _binds("read", (self.checkout, *self.readable, *readable))
         # a checkout that is the home directory itself does not open it
         mounts += [mask for mask in masks if mask.target == self.home.resolve()]

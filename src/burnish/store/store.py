@@ -241,20 +241,25 @@ class Store:
 
         return tally(self._db, projects, since)
 
-    # baselines: a cache by tree and command, shared by many tasks
+    # baselines: a cache by tree, command and environment, shared by many tasks
 
-    def baseline(self, project: str, tree: str, command: str) -> CheckReport | None:
+    def baseline(self, project: str, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
+        """Without an environment: the newest of that tree and command."""
         # here and not above: reading commands start without it
         from burnish.core.check import CheckReport
 
-        row = self._db.one("baseline_of", {"project": project, "tree": tree, "command": command})
+        key = {"project": project, "tree": tree, "command": command}
+        if environment is None:
+            row = self._db.one("baseline_newest", key)
+        else:
+            row = self._db.one("baseline_of", {**key, "environment": environment})
         return decode(CheckReport, json.loads(row["report"])) if row else None
 
-    def save_baseline(self, project: str, tree: str, command: str, report: CheckReport) -> None:
+    def save_baseline(self, project: str, tree: str, command: str, environment: str, report: CheckReport) -> None:
         """The first one stays, unless it could not be run: every task is compared with the same."""
-        row = {"project": project, "tree": tree, "command": command, "report": rows.to_json(report)}
+        key = {"project": project, "tree": tree, "command": command, "environment": environment}
         with self._db.writing():
-            self._db.all("baseline_save", {**row, "now": self._now()})
+            self._db.all("baseline_save", {**key, "report": rows.to_json(report), "now": self._now()})
 
     # runners and claims
 

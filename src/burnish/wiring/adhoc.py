@@ -43,7 +43,7 @@ from burnish.proc.run import Stop
 from burnish.review.lock_digest import with_lock_digests
 from burnish.wiring.adhoc_static import Ground, by_program, run_tests
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
-from burnish.wiring.confining import bystanders, confinement, registered
+from burnish.wiring.confining import bystanders, checkout_link, confinement, registered
 from burnish.wiring.desk import HomeCall
 from burnish.wiring.discretion import clean_finding, clean_lines, discreet, from_here
 from burnish.wiring.helpers import TaskAgents
@@ -140,7 +140,9 @@ def review_change(
         policy = _policy(config, found, trusted=trust.is_trusted)
         lent = (found.common_dir, project.objects)
         others = bystanders(found.common_dir, registered(home))
-        shut = confinement(config, checkout=found.root, burnish_home=home, readable=lent, untouched=others)
+        shut = confinement(
+            config, checkout=found.root, burnish_home=home, readable=lent, untouched=others, project=project
+        )
         ground = Ground(project, place, home, config, policy, stop, tests, discreet(secrets, say), hear, shut)
         ground = replace(ground, trusted=trust.is_trusted)
         try:
@@ -272,6 +274,7 @@ def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Heari
         cap_bytes=cap,
         stop=ground.stop,
         sandbox=ground.confinement.sandbox,
+        programs=checkout_link(ground.project) if ground.confinement.sandbox else None,
     )
     agents = TaskAgents(runner, None, confinement=ground.confinement)
 

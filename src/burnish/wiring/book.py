@@ -83,11 +83,11 @@ class StoreBook:
     def events(self, task_id: int) -> list[Recorded]:
         return self.store.events(self.project, task=task_id)
 
-    def baseline(self, tree: str, command: str) -> CheckReport | None:
-        return self.store.baseline(self.project, tree, self.secrets.redact(command))
+    def baseline(self, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
+        return self.store.baseline(self.project, tree, self.secrets.redact(command), environment)
 
-    def save_baseline(self, tree: str, command: str, report: CheckReport) -> None:
-        self.store.save_baseline(self.project, tree, self.secrets.redact(command), report)
+    def save_baseline(self, tree: str, command: str, environment: str, report: CheckReport) -> None:
+        self.store.save_baseline(self.project, tree, self.secrets.redact(command), environment, report)
 
     def claim(self, ids: Sequence[int] | None) -> Task | None:
         assert self.runner, "only a runner claims"

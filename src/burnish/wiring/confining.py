@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import BadInput, PhaseFailed
+from burnish.git.lent_objects import lent_objects
 from burnish.git.places import checkouts
+from burnish.git.project import Project
+from burnish.proc.mounts import Mount
 from burnish.proc.sandbox import Sandbox, available
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -62,10 +66,12 @@ def confinement(
     burnish_home: Path,
     readable: tuple[Path, ...] = (),
     untouched: tuple[Path, ...] = (),
+    project: Project | None = None,
 ) -> Confinement:
     """`readable`: the repository's git folder where it does not lie in the checkout, and the objects that are lent.
 
     `untouched`: what of the user's is to stay as it is, where programs would see it at all.
+    `project`: its objects and its checkout are shown under names that a tree at the checkout's path does not hide.
     """
     mode, network = config.sandbox.mode, config.sandbox.network
     if mode == "off":
@@ -82,6 +88,7 @@ def confinement(
         untouched=untouched,
         read=_listed(config.sandbox.read, burnish_home, "read"),
         write=_listed(config.sandbox.write, burnish_home, "write"),
+        mounts=_project_mounts(project) if project else (),
     )
     return Confinement(box)
 
@@ -98,6 +105,21 @@ def _listed(paths: Iterable[str], burnish_home: Path, key: str) -> tuple[Path, .
     return places
 
 
+def _project_mounts(project: Project) -> tuple[Mount, ...]:
+    lent = (Mount(link, "read", store) for link, store in lent_objects(project))
+    return (*lent, Mount(checkout_link(project), "read", project.root))
+
+
+def checkout_link(project: Project) -> Path:
+    """A second name for the user's checkout, below burnish's own git dir: another tree may stand at its path."""
+    link = project.own / "checkout"
+    if not link.is_symlink() or link.readlink() != project.root:
+        link.unlink(missing_ok=True)
+        with suppress(FileExistsError):
+            link.symlink_to(project.root)
+    return link
+
+
 def confinement_of(app: App) -> Confinement:
     """Where the tasks of a project are worked on: nothing else that burnish knows of can be written there."""
     repo = app.repo
@@ -107,6 +129,7 @@ def confinement_of(app: App) -> Confinement:
         burnish_home=app.home,
         readable=(repo.common_dir,),
         untouched=bystanders(repo.common_dir, app.store.projects()),
+        project=repo,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
 from burnish.checks.guard_shadowing import installed_modules, related_paths
+from burnish.checks.outcome import trouble
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest
@@ -23,12 +25,14 @@ from burnish.core.check import CheckReport, Comparison, TestFailure
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
-from burnish.core.status import ErrorCode
-from burnish.engine.ports import Beyond, Reads
+from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
+from burnish.wiring.check_environments import CheckEnvironment
+from burnish.wiring.check_trees import copy_below
 from burnish.wiring.confining import OPEN, Confinement
+from burnish.wiring.tree_checks import CheckGround, TreeChecks, as_interrupted
 
 
 @dataclass
@@ -94,6 +98,7 @@ class TaskAgents:
 
 @dataclass(frozen=True, slots=True)
 class TaskChecks:
+    trees: TreeChecks
     checkout: Path
     stop: Stop
     lock_file: Path
@@ -101,33 +106,70 @@ class TaskChecks:
     secrets: Secrets = field(default_factory=discretion.from_here)
     confinement: Confinement = OPEN
 
-    def run(
-        self, specs: Sequence[CheckSpec], *, cwd: Path, out_dir: Path, env: Mapping[str, str]
-    ) -> tuple[CheckReport, ...]:
-        given = check_environment(os.environ, places=(cwd, self.checkout), extra=env)
-        return self._run(specs, cwd, out_dir, given, named_files(given))
+    def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
+        return self.prepared(specs, tree, out_dir=out_dir).fingerprint
 
-    def _run(
-        self, specs: Sequence[CheckSpec], cwd: Path, out_dir: Path, env: Mapping[str, str], readable: Sequence[Path]
+    def prepared(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> CheckEnvironment:
+        """What is installed for the checks of a commit; set-up runs first if that is new."""
+        with self._reported(out_dir):
+            environment, _ = self.trees.environment(tree.commit, tree.base, specs, self.stop, out_dir)
+        return environment
+
+    def furnish(self, workspace: Path, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> bool:
+        if self.confinement.sandbox is None:
+            # made at another path, which a virtual environment remembers
+            return False
+        environment = self.prepared(specs, tree, out_dir=out_dir)
+        if environment.layer:
+            copy_below(environment.layer, workspace)
+        return True
+
+    @contextmanager
+    def on(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> Iterator[CheckGround]:
+        with ExitStack() as stack:
+            with self._reported(out_dir):
+                ground = stack.enter_context(self.trees.on(specs, tree, out_dir=out_dir, stop=self.stop))
+            yield ground
+
+    def inside(self, folder: Path) -> CheckGround:
+        def variables(extra: Mapping[str, str]) -> dict[str, str]:
+            return check_environment(os.environ, places=(folder, self.checkout), extra=extra)
+
+        return CheckGround(
+            folder,
+            variables,
+            lambda env: Placement.plain(folder, wrapping(self.confinement, folder, env, named_files(env))),
+        )
+
+    def run(
+        self, specs: Sequence[CheckSpec], *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> tuple[CheckReport, ...]:
-        try:
+        assert isinstance(place, CheckGround)
+        if place.failure:
+            return tuple(trouble(spec, place.failure) for spec in specs)
+        given = place.variables(env)
+        with self._reported(out_dir):
             reports = run_checks(
                 specs,
-                place=Placement.plain(cwd, wrapping(self.confinement, cwd, env, readable)),
+                place=place.placement(given),
                 out_dir=out_dir,
-                env=env,
+                env=given,
                 stop=self.stop,
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
             )
+        return tuple(discretion.clean_report(self.secrets, report) for report in reports)
+
+    @contextmanager
+    def _reported(self, out_dir: Path) -> Iterator[None]:
+        """What programs printed is redacted, and what a stopped one printed is not a result."""
+        try:
+            yield
+        except PhaseFailed as failed:
+            raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
         finally:
             discretion.redact_folder(out_dir, self.secrets)
-        if self.stop.requested:
-            # what a stopped check says is not a result
-            raise PhaseFailed(
-                ErrorCode.INTERRUPTED, "The checks were stopped.", hint="`burnish run` goes on from here."
-            )
-        return tuple(discretion.clean_report(self.secrets, report) for report in reports)
+        as_interrupted(self.stop)
 
     def compare(self, report: CheckReport, baseline: CheckReport | None) -> Comparison:
         return compare(report, baseline)
@@ -138,22 +180,24 @@ class TaskChecks:
         report: CheckReport,
         failures: Sequence[TestFailure],
         *,
-        cwd: Path,
+        place: CheckPlace,
         out_dir: Path,
         env: Mapping[str, str],
     ) -> frozenset[str]:
-        return passing_again(spec, report, failures, self._rerun(cwd, out_dir, env), root=cwd)
+        assert isinstance(place, CheckGround)
+        return passing_again(spec, report, failures, self._rerun(place, out_dir, env), root=place.files)
 
     def confirmed(
-        self, spec: CheckSpec, report: CheckReport, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+        self, spec: CheckSpec, report: CheckReport, *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
     ) -> CheckReport:
-        return confirmed(spec, report, self._rerun(cwd, out_dir, env), root=cwd)
+        assert isinstance(place, CheckGround)
+        return confirmed(spec, report, self._rerun(place, out_dir, env), root=place.files)
 
-    def _rerun(self, cwd: Path, out_dir: Path, env: Mapping[str, str]) -> Rerun:
+    def _rerun(self, place: CheckGround, out_dir: Path, env: Mapping[str, str]) -> Rerun:
         """One more run of a check, its output beside that of the first."""
 
         def run(spec: CheckSpec, label: str) -> CheckReport:
-            (report,) = self.run([spec], cwd=cwd, out_dir=out_dir.with_name(f"{out_dir.name}-{label}"), env=env)
+            (report,) = self.run([spec], place=place, out_dir=out_dir.with_name(f"{out_dir.name}-{label}"), env=env)
             return report
 
         return run
@@ -185,21 +229,21 @@ class TaskChecks:
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
         """A command of the user's own is run as a check without a report."""
         spec = CheckSpec("command", command, timeout_seconds=timeout)
-        (report,) = self.run([spec], cwd=cwd, out_dir=out_dir, env={})
+        (report,) = self.run([spec], place=self.inside(cwd), out_dir=out_dir, env={})
         return _ended(report)
 
     def set_up(
         self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float, env: Mapping[str, str]
     ) -> tuple[int, str]:
-        """`workspace.setup`, with the user's package indexes.
+        """`workspace.setup` in a folder, with the user's package indexes.
 
-        A `.venv` of the folder itself is not on its PATH: what is on PATH is read-only in the sandbox, and the set-up
-        writes there when it is run again.
+        A `.venv` of the folder itself is not on its PATH: the set-up writes there when it is run again.
         """
         given = setup_environment(os.environ, places=(self.checkout,), extra=env)
         readable = (*named_files(given), *index_settings(Path.home()))
+        place = Placement.plain(cwd, wrapping(self.confinement, cwd, given, readable))
         spec = CheckSpec("command", command, timeout_seconds=timeout)
-        (report,) = self._run([spec], cwd, out_dir, given, readable)
+        (report,) = self.run([spec], place=CheckGround(cwd, lambda _: given, lambda _: place), out_dir=out_dir, env={})
         return _ended(report)
 
 

@@ -15,11 +15,11 @@ from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine.actions import judge_anew
-from burnish.engine.flakes import excuse_flaky
+from burnish.engine.flakes import Again, excuse_flaky
 from burnish.engine.loop import disk_trouble, run_task
 from burnish.engine.moves import moved
-from burnish.engine.ports import Deps, Progress
-from burnish.engine.site import Site, capture_baseline, isolation_env, run_setup_in
+from burnish.engine.ports import CheckedCommit, Deps, Progress
+from burnish.engine.site import Site, baseline_environment, capture_baseline, isolation_env
 from burnish.errors import Refused
 from burnish.git.merge import overlap, touched
 from burnish.git.objects import read_commit
@@ -97,14 +97,13 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     deps.progress.note(f"Task {task.id}: {base.target} has moved, running the checks on both together…")
     capture_baseline(deps, task, site)
     checks, out_dir = deps.checks(task.id), deps.desk.out_dir(task, task.cycle, "merge")
-    with deps.code.throwaway(site.workspace.plain(commit), f"{task.name}-merge") as files:
-        run_setup_in(deps, task, site, files, "merge-setup")
-        env = isolation_env(policy, task, "merge")
-        reports = checks.run(specs, cwd=files, out_dir=out_dir, env=env)
+    merged, start = (site.workspace.plain(one) for one in (commit, base.commit))
+    tree, env = CheckedCommit(merged, start, f"{task.name}-merge"), isolation_env(policy, task, "merge")
+    with checks.on(specs, tree, out_dir=out_dir) as place:
+        reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
+        again = Again(place, out_dir, env, base.tree, baseline_environment(deps, site))
         change = site.workspace.changes(base.tree, commit)
-        reports = excuse_flaky(
-            deps, task, specs, reports, base_tree=base.tree, change=change, cwd=files, out_dir=out_dir, env=env
-        )
+        reports = excuse_flaky(deps, task, specs, reports, again, change=change)
     red = []
     for spec, report in zip(specs, reports, strict=True):
         before = (deps.book.baseline(tree, spec.words) for tree in (base.tree, began))

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.agents.base import AgentSettings
 from burnish.agents.runner import Runner
+from burnish.checks.installed import environment_folders
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
 from burnish.core.policy import Policy
@@ -29,8 +32,10 @@ from burnish.engine.ports import Deps, Gate, Progress
 from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
+from burnish.proc.overlay import TreeView
 from burnish.wiring.book import StoreBook
-from burnish.wiring.confining import confinement_of
+from burnish.wiring.check_trees import author_view
+from burnish.wiring.confining import checkout_link, confinement_of
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
@@ -42,6 +47,7 @@ from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.roster import missing_agent
 from burnish.wiring.signals import stopping_on_signals
+from burnish.wiring.tree_checks import tree_checks
 from burnish.wiring.uncounted import refuse_uncounted, uncounted_budgets
 
 if TYPE_CHECKING:
@@ -176,6 +182,8 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
     purse = _purse(app, request, agents)
     shut = confinement_of(app)
 
+    trees = tree_checks(app, shut.sandbox, desk.lock, progress.note)
+
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"
 
@@ -187,12 +195,14 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
             cap_bytes=cap,
             stop=stops.of(task_id),
             sandbox=shut.sandbox,
+            programs=checkout_link(app.repo) if shut.sandbox else None,
+            author_view=partial(_author_view, app, task_id),
         )
         return TaskAgents(caller, app.locks / lock_file(task_id), confinement=shut, paid=purse.paid)
 
     def checks_for(task_id: int) -> TaskChecks:
         lock = app.locks / lock_file(task_id)
-        return TaskChecks(app.repo.root, stops.of(task_id), lock, cap, confinement=shut)
+        return TaskChecks(trees, app.repo.root, stops.of(task_id), lock, cap, confinement=shut)
 
     return Deps(
         book=book,
@@ -216,6 +226,12 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
         sandbox=shut.name,
         rights=shut.words,
     )
+
+
+def _author_view(app: App, task_id: int, workspace: Path, scratch: Path) -> TreeView:
+    base = app.store.task(app.key, task_id).base
+    folders = environment_folders(app.repo.root, app.code.files(base)) if base else ()
+    return author_view(app.repo, folders, workspace, scratch)
 
 
 def _policy(app: App, request: RunRequest, task: Task) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,21 @@ from typing import Any
 from burnish.config.policy import checks_for
 from burnish.core.check import CheckReport
 from burnish.core.error_lines import first_error, last_lines
+from burnish.core.policy import CheckSpec
+from burnish.core.status import ErrorCode
+from burnish.engine.ports import CheckedCommit
+from burnish.errors import PhaseFailed
 from burnish.git.base import resolve_base
 from burnish.proc.folders import private_folder
 from burnish.wiring.app import App
 from burnish.wiring.checkout import setting_of
 from burnish.wiring.confining import confinement_of
+from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops, TaskChecks
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.signals import stopping_on_signals
+from burnish.wiring.tree_checks import tree_checks
 
-SETUP_SECONDS = 1200.0
 SETUP = "set-up"
 
 
@@ -80,7 +85,9 @@ def try_out(start: Path, *, tell: Callable[[str], None]) -> Trial:
     stops = Stops()
     private_folder(app.locks)
     lock, cap = app.locks / f"try-{app.key}", int(app.config.output_cap_mb * 1024 * 1024)
-    checks = TaskChecks(app.repo.root, stops.of(0), lock, cap, confinement=confinement)
+    desk = HomeDesk(app.home / "projects" / app.key / "tasks", app.locks, stops.everything)
+    trees = tree_checks(app, confinement.sandbox, desk.lock)
+    checks = TaskChecks(trees, app.repo.root, stops.of(0), lock, cap, confinement=confinement)
     with stopping_on_signals(stops, tell):
         return Trial(base.commit, tuple(_steps(app, checks, base.commit, tell)))
 
@@ -90,30 +97,35 @@ def _steps(app: App, checks: TaskChecks, commit: str, tell: Callable[[str], None
     shutil.rmtree(out_dir, ignore_errors=True)
     specs = checks_for(app.config, app.detected_at(commit).specs, skip_tests=False)
     steps: list[TrialStep] = []
-    with app.code.throwaway(commit, "try") as files:
-        if command := app.config.workspace.setup:
-            tell(f"Running the set-up: {command if isinstance(command, str) else ' '.join(command)}")
-            steps.append(_set_up(checks, command, files, out_dir / "setup", dict(app.config.isolation.env)))
-            if not steps[-1].usable:
-                return steps
-        if specs:
-            tell(f"Running the checks: {', '.join(spec.name for spec in specs)}")
-            env = dict(app.config.isolation.env)
-            steps += map(_checked, checks.run(specs, cwd=files, out_dir=out_dir / "checks", env=env))
+    tree = CheckedCommit(commit, commit, "try")
+    if app.config.workspace.setup:
+        tell(f"Running the set-up: {_words(app.config.workspace.setup)}")
+        steps.append(_set_up(checks, specs, tree, out_dir / "setup"))
+        if not steps[-1].usable:
+            return steps
+    if specs:
+        tell(f"Running the checks: {', '.join(spec.name for spec in specs)}")
+        env = dict(app.config.isolation.env)
+        with checks.on(specs, tree, out_dir=out_dir / "checks") as place:
+            steps += map(_checked, checks.run(specs, place=place, out_dir=out_dir / "checks", env=env))
     return steps
 
 
-def _set_up(
-    checks: TaskChecks, command: str | tuple[str, ...], files: Path, out_dir: Path, env: dict[str, str]
-) -> TrialStep:
+def _words(command: str | tuple[str, ...]) -> str:
+    return command if isinstance(command, str) else " ".join(command)
+
+
+def _set_up(checks: TaskChecks, specs: Sequence[CheckSpec], tree: CheckedCommit, out_dir: Path) -> TrialStep:
     began = time.monotonic()
-    code, tail = checks.set_up(command, cwd=files, out_dir=out_dir, timeout=SETUP_SECONDS, env=env)
-    seconds = time.monotonic() - began
-    if code == 0:
-        return TrialStep(SETUP, True, "done", seconds)
-    words = f"failed with exit code {code}: {first_error(tail) or 'it printed nothing'}"
-    hint = "Correct workspace.setup in burnish.yaml, then: burnish init --try"
-    return TrialStep(SETUP, False, words, seconds, hint, last_lines(tail))
+    try:
+        description = checks.prepared(specs, tree, out_dir=out_dir).description
+    except PhaseFailed as failed:
+        if failed.code is ErrorCode.INTERRUPTED:
+            raise
+        words = failed.what.removeprefix("workspace.setup ")
+        hint = "Correct workspace.setup in burnish.yaml, then: burnish init --try"
+        return TrialStep(SETUP, False, words, time.monotonic() - began, hint, failed.output)
+    return TrialStep(SETUP, True, f"done, the checks use {description}", time.monotonic() - began)
 
 
 def _checked(report: CheckReport) -> TrialStep:

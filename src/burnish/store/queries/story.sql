@@ -28,12 +28,18 @@ FROM approvals a LEFT JOIN events e ON e.project = a.project AND e.id = a.event_
 WHERE a.project = :project AND a.task = :task;
 
 -- name: baseline_of
-SELECT report FROM baselines WHERE project = :project AND tree = :tree AND command = :command;
+SELECT report FROM baselines
+WHERE project = :project AND tree = :tree AND command = :command AND environment = :environment;
+
+-- name: baseline_newest
+SELECT report FROM baselines WHERE project = :project AND tree = :tree AND command = :command
+ORDER BY captured_at DESC LIMIT 1;
 
 -- name: baseline_save
-INSERT INTO baselines (project, tree, command, report, captured_at)
-VALUES (:project, :tree, :command, :report, :now)
-ON CONFLICT (project, tree, command) DO UPDATE SET report = excluded.report, captured_at = excluded.captured_at
+INSERT INTO baselines (project, tree, command, environment, report, captured_at)
+VALUES (:project, :tree, :command, :environment, :report, :now)
+ON CONFLICT (project, tree, command, environment) DO UPDATE
+SET report = excluded.report, captured_at = excluded.captured_at
 WHERE json_extract(baselines.report, '$.status') = 'error' OR json_extract(baselines.report, '$.error') <> '';
 
 -- name: tasks_left_out

@@ -1,0 +1,98 @@
+"""Which files of a tree decide what is installed for it, and a fingerprint of what they say. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# Folders whose projects are not installed with this one.
+_FOREIGN = re.compile(
+    r"(?:^|/)(?:examples?|samples?|fixtures?|testdata|test[-_]?projects?|node_modules|site-packages|vendor|third[-_]party|"
+    r"\.venv|venv|resources)/"
+)
+_WHOLE = frozenset(
+    "uv.lock poetry.lock pdm.lock Pipfile Pipfile.lock setup.py setup.cfg package-lock.json npm-shrinkwrap.json"
+    " pnpm-lock.yaml pnpm-workspace.yaml yarn.lock .yarnrc.yml bun.lock bun.lockb .npmrc go.mod go.sum Cargo.toml"
+    " Cargo.lock rust-toolchain rust-toolchain.toml Gemfile Gemfile.lock pom.xml build.gradle build.gradle.kts"
+    " settings.gradle settings.gradle.kts gradle.lockfile composer.json composer.lock environment.yml .python-version"
+    " .nvmrc .node-version .tool-versions mise.toml".split()
+)
+_REQUIREMENTS = re.compile(
+    r"(?:^|/)(?:requirements|constraints)[^/]*\.(?:txt|in)$|(?:^|/)requirements/[^/]+\.(?:txt|in)$"
+)
+_PYPROJECT_TOOLS = ("uv", "poetry", "pdm", "hatch", "setuptools", "flit", "setuptools_scm", "rye")
+_PROJECT_KEYS = (
+    "name",
+    "dependencies",
+    "optional-dependencies",
+    "requires-python",
+    "scripts",
+    "entry-points",
+    "dynamic",
+)
+_PACKAGE_KEYS = (
+    "name dependencies devDependencies optionalDependencies peerDependencies overrides resolutions pnpm workspaces"
+    " packageManager engines bin"
+).split()
+_PACKAGE_SCRIPTS = frozenset("preinstall install postinstall prepare prepublish preprepare postprepare".split())
+
+
+def dependency_paths(paths: Iterable[str]) -> tuple[str, ...]:
+    """The files that decide what is installed, sorted."""
+    return tuple(sorted(path for path in paths if _decides(path) and not _FOREIGN.search(path)))
+
+
+def _decides(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name in _WHOLE or name in ("pyproject.toml", "package.json") or _REQUIREMENTS.search(path) is not None
+
+
+def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:
+    """A hash of what these files say about dependencies, and of further facts (set-up command, tool versions)."""
+    digest = hashlib.sha256()
+    for path in sorted(contents):
+        digest.update(f"{path}\0".encode("utf-8", "surrogateescape"))
+        digest.update(relevant(path, contents[path] or b"") + b"\0")
+    for fact in facts:
+        digest.update(fact.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def relevant(path: str, data: bytes) -> bytes:
+    """The part of a file that decides what is installed: of pyproject.toml and package.json not the tool settings."""
+    name = path.rpartition("/")[2]
+    try:
+        if name == "pyproject.toml":
+            return _plain(_python_tables(tomllib.loads(data.decode())))
+        if name == "package.json":
+            return _plain(_package_tables(json.loads(data)))
+    except (ValueError, RecursionError):
+        pass
+    return data
+
+
+def _python_tables(data: dict[str, Any]) -> dict[str, Any]:
+    tool, project = data.get("tool", {}), data.get("project", {})
+    return {
+        "build-system": data.get("build-system"),
+        "dependency-groups": data.get("dependency-groups"),
+        "project": {key: project.get(key) for key in _PROJECT_KEYS} if isinstance(project, dict) else project,
+        "tool": {key: tool.get(key) for key in _PYPROJECT_TOOLS} if isinstance(tool, dict) else tool,
+    }
+
+
+def _package_tables(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    scripts = data.get("scripts")
+    scripts = scripts if isinstance(scripts, dict) else {}
+    chosen: dict[str, Any] = {key: data.get(key) for key in _PACKAGE_KEYS}
+    return chosen | {"scripts": {key: value for key, value in scripts.items() if key in _PACKAGE_SCRIPTS}}
+
+
+def _plain(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode("utf-8", "surrogateescape")

@@ -1,0 +1,183 @@
+"""Environment folders in the checkout (`.venv`, `node_modules`), and whether they hold what the lock files say."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+_VENVS = (".venv", "venv", "env")
+_TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
+_PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;,#]+)", re.M)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PYTHON, _NODE = "python", "node"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFolder:
+    """One folder with installed packages, from the root of the checkout."""
+
+    path: str
+    kind: str
+
+    @property
+    def project(self) -> str:
+        """The folder that it belongs to, "" for the root."""
+        return "" if "/" not in self.path else self.path.rpartition("/")[0]
+
+    @property
+    def programs(self) -> str:
+        return f"{self.path}/bin" if self.kind == _PYTHON else f"{self.path}/.bin"
+
+
+def environment_folders(root: Path, tracked: Iterable[str]) -> tuple[EnvironmentFolder, ...]:
+    """Those below `root`, beside files that declare dependencies. A folder that git tracks is part of the tree."""
+    paths = list(tracked)
+    python = {"", *(_folder(path) for path in paths if _is_python(path))}
+    node = {_folder(path) for path in paths if path.rpartition("/")[2] == "package.json"}
+    found = [
+        EnvironmentFolder(_join(folder, name), _PYTHON)
+        for folder in sorted(python)
+        for name in _VENVS
+        if (root / folder / name / "pyvenv.cfg").is_file()
+    ]
+    found += [
+        EnvironmentFolder(_join(folder, "node_modules"), _NODE)
+        for folder in sorted(node)
+        if (root / folder / "node_modules").is_dir()
+    ]
+    own = [one for one in found if not (root / one.path).is_symlink()]
+    return tuple(one for one in own if not any(path.startswith(f"{one.path}/") for path in paths))
+
+
+def _is_python(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return name in ("pyproject.toml", "setup.py", "setup.cfg") or name.startswith("requirements")
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def difference(root: Path, folder: EnvironmentFolder, contents: Mapping[str, bytes | None]) -> str:
+    """Why the folder does not hold what the lock file beside it says, "" if it does.
+
+    `contents` are the dependency files of the tree under test, by path.
+    """
+    beside = {
+        path.rpartition("/")[2]: data
+        for path, data in contents.items()
+        if data is not None and _folder(path) in (folder.project, "")
+    }
+    place = root / folder.path
+    return _python_difference(place, beside) if folder.kind == _PYTHON else _node_difference(place, beside)
+
+
+def _python_difference(place: Path, beside: Mapping[str, bytes]) -> str:
+    locked = _locked_python(beside)
+    if not locked:
+        return "no lock file says which versions are wanted"
+    installed = dict(_installed_python(place))
+    for name, version in sorted(installed.items()):
+        if name in locked and version not in locked[name]:
+            return f"{name} {version} is installed, the lock file has {' or '.join(sorted(locked[name]))}"
+    missing = sorted(name for name in _direct_dependencies(beside) if name in locked and name not in installed)
+    return f"{missing[0]} is not installed" if missing else ""
+
+
+def _locked_python(beside: Mapping[str, bytes]) -> dict[str, set[str]]:
+    locked: dict[str, set[str]] = {}
+    for name in _TOML_LOCKS:
+        packages = _toml(beside.get(name)).get("package")
+        for package in packages if isinstance(packages, list) else ():
+            if isinstance(package, dict) and not _is_local(package):
+                versions = locked.setdefault(_normal(str(package.get("name"))), set())
+                versions.add(str(package.get("version")))
+    if not locked:
+        for name, data in beside.items():
+            if name.startswith("requirements"):
+                for package, version in _PINNED.findall(data.decode("utf-8", "replace")):
+                    locked.setdefault(_normal(package), set()).add(version)
+    return locked
+
+
+def _is_local(package: Mapping[str, Any]) -> bool:
+    source = package.get("source")
+    return isinstance(source, dict) and any(key in source for key in ("editable", "virtual", "directory"))
+
+
+def _installed_python(place: Path) -> Iterator[tuple[str, str]]:
+    for folder in place.glob("lib/python*/site-packages/*.dist-info"):
+        name, _, version = folder.name.removesuffix(".dist-info").rpartition("-")
+        yield _normal(name), version
+
+
+def _direct_dependencies(beside: Mapping[str, bytes]) -> set[str]:
+    table = _toml(beside.get("pyproject.toml"))
+    project, groups = table.get("project"), table.get("dependency-groups")
+    lists = [project.get("dependencies")] if isinstance(project, dict) else []
+    lists += [groups.get("dev")] if isinstance(groups, dict) else []
+    words = (word for one in lists if isinstance(one, list) for word in one if isinstance(word, str))
+    # a dependency with a marker may rightly be missing on this machine
+    names = (_NAME.match(word.strip()) for word in words if ";" not in word)
+    return {_normal(match[0]) for match in names if match}
+
+
+def _node_difference(place: Path, beside: Mapping[str, bytes]) -> str:
+    if "package-lock.json" in beside:
+        return _npm_difference(place, beside["package-lock.json"])
+    if "pnpm-lock.yaml" in beside:
+        current = _read(place / ".pnpm" / "lock.yaml")
+        same = current is not None and current.strip() == beside["pnpm-lock.yaml"].strip()
+        return "" if same else "pnpm's record of what is installed differs from pnpm-lock.yaml"
+    return "no lock file of npm or pnpm says which versions are wanted"
+
+
+def _npm_difference(place: Path, lock: bytes) -> str:
+    wanted, there = _npm_packages(lock), _npm_packages(_read(place / ".package-lock.json") or b"")
+    if not there:
+        return "npm has left no record of what is installed"
+    for path, package in sorted(wanted.items()):
+        found = there.get(path)
+        if found is None:
+            # packages for other systems are left out by npm
+            if not any(package.get(key) for key in ("optional", "devOptional", "peer", "link", "os", "cpu")):
+                return f"{path} is not installed"
+        elif found.get("version") != package.get("version") or found.get("integrity") != package.get("integrity"):
+            return f"{path} {found.get('version')} is installed, the lock file has {package.get('version')}"
+    return ""
+
+
+def _npm_packages(data: bytes) -> dict[str, dict[str, Any]]:
+    try:
+        packages = json.loads(data).get("packages")
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    found = packages.items() if isinstance(packages, dict) else ()
+    return {path: entry for path, entry in found if path.startswith("node_modules/") and isinstance(entry, dict)}
+
+
+def _toml(data: bytes | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads((data or b"").decode())
+    except ValueError:
+        return {}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

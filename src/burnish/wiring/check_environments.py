@@ -1,0 +1,196 @@
+"""What is installed for the checks of one tree: the user's own folders, or a cached layer that set-up made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from burnish.checks.dependency_files import dependency_paths, fingerprint, relevant
+from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
+from burnish.git.files import disk_errors, remove_tree
+from burnish.git.project import Project
+from burnish.git.reading import list_files, read_files
+from burnish.proc.folders import private_folder
+
+Command = str | tuple[str, ...]
+# Environments of a project that are kept; the least recently used are deleted first.
+MOST_KEPT = 5
+# Written by programs that ran during set-up; they may describe sources that have changed since.
+_CACHES = frozenset(("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"))
+_PROGRAMS = ("python3", "python", "node", "npm", "pnpm", "yarn", "uv", "poetry", "pdm", "cargo", "rustc", "go", "java")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEnvironment:
+    """What checks find installed. `root` holds `folders`: the user's checkout, or the layer."""
+
+    fingerprint: str
+    root: Path | None = None
+    folders: tuple[EnvironmentFolder, ...] = ()
+    # files that set-up made, to be seen below the tree under test
+    layer: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def description(self) -> str:
+        if self.layer:
+            return "made by the set-up command"
+        names = ", ".join(folder.path for folder in self.folders)
+        return f"{names} of your checkout" if names else "the programs on PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEnvironments:
+    """Chooses and makes the environments of one project."""
+
+    project: Project
+    cache: Path
+    # `workspace.setup`, and what `init` would write there
+    setup: Command | None
+    found_setup: Callable[[str], Command | None]
+    # is there a sandbox that mounts the tree at the checkout's path?
+    confined: bool
+    # runs the set-up command on a commit and returns the tree on the disk, before it is thrown away
+    run_setup: Callable[[Command, str], AbstractContextManager[Path]]
+    lock: Callable[[str], AbstractContextManager[None]]
+
+    def prepare(self, commit: str, base: str, *, own: bool = False) -> CheckEnvironment:
+        """The environment for the checks of `commit`; set-up runs only for dependencies that are new.
+
+        `own`: made by set-up if there is a command for it, whatever the checkout holds.
+        """
+        tracked = list_files(self.project, commit)
+        contents = read_files(self.project, commit, dependency_paths(tracked))
+        folders = environment_folders(self.project.root, tracked)
+        current = not own and bool(folders) and self._same_as_checkout(contents)
+        if self.confined and current and not any(difference(self.project.root, one, contents) for one in folders):
+            return self._of_checkout(folders, contents)
+        if command := self.setup or self._unasked_setup(commit, bool(folders), current):
+            return self._made(command, commit, base, contents)
+        if not self.confined or not folders:
+            return CheckEnvironment(fingerprint(contents, "none", *_tool_versions(os.environ.get("PATH", ""))))
+        warning = "" if current else "The change declares other dependencies than your checkout has installed."
+        return self._of_checkout(folders, contents, warning)
+
+    def _unasked_setup(self, commit: str, folders: bool, current: bool) -> Command | None:
+        """Without `workspace.setup`: what `init` would write, where the checkout's own folders will not do."""
+        return self.found_setup(commit) if folders and not (self.confined and current) else None
+
+    def _same_as_checkout(self, contents: dict[str, bytes | None]) -> bool:
+        for path, data in contents.items():
+            try:
+                there = (self.project.root / path).read_bytes()
+            except OSError:
+                return False
+            if relevant(path, there) != relevant(path, data or b""):
+                return False
+        return True
+
+    def _of_checkout(
+        self, folders: Sequence[EnvironmentFolder], contents: dict[str, bytes | None], warning: str = ""
+    ) -> CheckEnvironment:
+        root = self.project.root
+        facts = (f"{one.path} {_installed_state(root / one.path)}" for one in folders)
+        key = fingerprint(contents, "checkout", str(root), *facts)
+        return CheckEnvironment(key, root, tuple(folders), warnings=(warning,) if warning else ())
+
+    def _made(self, command: Command, commit: str, base: str, contents: dict[str, bytes | None]) -> CheckEnvironment:
+        words = command if isinstance(command, str) else shlex.join(command)
+        facts = (words, str(self.project.root), str(self.confined), *_tool_versions(os.environ.get("PATH", "")))
+        key = fingerprint(contents, *facts)
+        before = read_files(self.project, base, dependency_paths(list_files(self.project, base)))
+        if key == fingerprint(before, *facts):
+            # the same dependencies: made from the base, so that no author has a hand in what others share
+            commit = base
+        else:
+            key = fingerprint(contents, *facts, commit)
+        layer = self.cache / key[:32]
+        with self.lock(f"environment-{layer.name}"):
+            if not layer.is_dir():
+                self._make(command, commit, layer)
+            os.utime(layer)
+        self._prune(layer)
+        folders = environment_folders(layer, contents)
+        return CheckEnvironment(key, layer, folders, layer=layer)
+
+    def _make(self, command: Command, commit: str, layer: Path) -> None:
+        tracked = list_files(self.project, commit)
+        private_folder(self.cache)
+        partial = layer.with_name(f".{layer.name}.partial")
+        with self.run_setup(command, commit) as files, disk_errors(f"keeping the environment in {layer}"):
+            remove_tree(partial)
+            partial.mkdir(mode=0o700)
+            collect_untracked(files, tracked, partial)
+            partial.rename(layer)
+
+    def _prune(self, current: Path) -> None:
+        kept = sorted((one for one in self.cache.iterdir() if not one.name.startswith(".")), key=_used_at, reverse=True)
+        day_ago = time.time() - 86_400
+        for layer in kept[MOST_KEPT:]:
+            # not one that a run on this machine may be using
+            if layer != current and _used_at(layer) < day_ago:
+                remove_tree(layer)
+
+
+def collect_untracked(files: Path, tracked: Iterable[str], into: Path) -> None:
+    """Move what git does not track out of a tree, caches of sources that git does track aside."""
+    names = set(tracked)
+    folders = {parent for name in names for parent in _parents(name)}
+
+    def collect(below: str) -> None:
+        for entry in sorted(os.scandir(files / below), key=lambda one: one.name):
+            path = f"{below}/{entry.name}" if below else entry.name
+            if entry.name in _CACHES or path in names:
+                continue
+            if path in folders and entry.is_dir(follow_symlinks=False):
+                collect(path)
+                continue
+            target = into / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            Path(entry.path).rename(target)
+
+    collect("")
+
+
+def _parents(path: str) -> Iterable[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _used_at(layer: Path) -> float:
+    try:
+        return layer.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _installed_state(folder: Path) -> str:
+    """Changes when packages are installed or removed there."""
+    digest = hashlib.sha256()
+    for place in (folder, *sorted(folder.glob("lib/python*/site-packages")), folder / ".package-lock.json"):
+        try:
+            digest.update(f"{place.name} {place.stat().st_mtime_ns} ".encode())
+        except OSError:
+            continue
+    return digest.hexdigest()
+
+
+@lru_cache
+def _tool_versions(path: str) -> tuple[str, ...]:
+    """Which programs set-up and checks find, without starting one."""
+    found = [platform.platform()]
+    for name in _PROGRAMS:
+        if program := shutil.which(name, path=path):
+            real = os.path.realpath(program)
+            found.append(f"{name} {real} {Path(real).stat().st_mtime_ns}")
+    return tuple(found)

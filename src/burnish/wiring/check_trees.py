@@ -1,0 +1,199 @@
+"""The tree under test: a clean checkout of one commit with its environment, seen at the checkout's path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish.checks.environment import named_files
+from burnish.checks.installed import EnvironmentFolder
+from burnish.checks.placement import Placement
+from burnish.git.checkout import throwaway
+from burnish.git.files import disk_errors, remove_tree
+from burnish.git.project import Project
+from burnish.proc.capture import capture
+from burnish.proc.mounts import Mount
+from burnish.proc.overlay import Overlay, TreeView, mountable, overlay_works, with_overlays
+from burnish.proc.sandbox import Sandbox
+from burnish.wiring.check_environments import CheckEnvironment
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTree:
+    """One tree under test. `build` layers, newest first, hold what `checks.build` wrote."""
+
+    project: Project
+    files: Path
+    environment: CheckEnvironment
+    sandbox: Sandbox | None
+    scratch: Path
+    overlays: bool
+    uppers: dict[str, Path] = field(default_factory=dict)
+    build: list[Path] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """Where programs see the tree: at the checkout's path, so that what is installed there finds it."""
+        return self.project.root if self.sandbox else self.files
+
+    def path_variable(self, source: str) -> str:
+        """PATH for the checks: the environment's programs first, and nothing of the checkout without a sandbox."""
+        own = [str(self.path / folder.programs) for folder in self.environment.folders if folder.kind == "python"]
+        rest = source.split(os.pathsep)
+        if not self.sandbox:
+            rest = [one for one in rest if not _is_below(one, self.project.root)]
+        return os.pathsep.join(dict.fromkeys([*own, *rest]))
+
+    def placement(self, env: Mapping[str, str], readable: Sequence[Path] = ()) -> Placement:
+        if self.sandbox is None:
+            return Placement.plain(self.files)
+        return Placement(
+            self.files,
+            self.path,
+            lambda argv, name, report_dir: self.confined(argv, name, env, report_dir, readable),
+            lambda name: self.uppers.get(name, self.files),
+        )
+
+    def confined(
+        self, argv: Sequence[str], name: str, env: Mapping[str, str], report_dir: Path, readable: Sequence[Path] = ()
+    ) -> tuple[str, ...]:
+        """The command inside the sandbox, with the tree at the checkout's path."""
+        assert self.sandbox
+        overlays = self._overlays(name) if self.overlays else []
+        tree = overlays[0].target if overlays else self.files
+        mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git")]
+        looked_up = {**env, "PATH": self._path_on_disk(env.get("PATH", ""))}
+        # looked up inside: a program of the layer is at this path only there
+        words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
+        inside = self.sandbox.around(
+            words, env=looked_up, writable=(report_dir,), readable=(*named_files(env), *readable), trees=mounts
+        )
+        return with_overlays(inside, overlays)
+
+    def _overlays(self, name: str) -> list[Overlay]:
+        """The tree over its environment, with a layer of this call's own on top that is thrown away."""
+        place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.scratch))
+        layer = [self.environment.layer] if self.environment.layer else []
+        found = [Overlay((*self.build, self.files, *layer), place / "tree", place / "merged")]
+        found[0].create()
+        self.uppers[name] = found[0].upper
+        if layer or not self.environment.root:
+            return found
+        for number, folder in enumerate(self.environment.folders):
+            (found[0].upper / folder.path).mkdir(parents=True)
+            over = Overlay(
+                (self.environment.root / folder.path,), place / f"folder-{number}", found[0].target / folder.path
+            )
+            for part in (over.upper, over.scratch / "work"):
+                part.mkdir(parents=True, mode=0o700)
+            found.append(over)
+        return found
+
+    def _path_on_disk(self, path: str) -> str:
+        """Where the programs of a layer lie outside of the sandbox, to see what they need."""
+        root = self.environment.root
+        own = [str(root / folder.programs) for folder in self.environment.folders] if root else []
+        return os.pathsep.join([*own, path])
+
+    def keep_build(self, name: str) -> None:
+        """What `checks.build` wrote becomes part of the tree for the checks after it."""
+        if name in self.uppers:
+            self.build.insert(0, self.uppers[name])
+
+
+@contextmanager
+def check_tree(
+    project: Project,
+    commit: str,
+    place: Path,
+    environment: CheckEnvironment,
+    sandbox: Sandbox | None,
+    *,
+    direct: bool = False,
+) -> Iterator[CheckTree]:
+    """Lay `commit` at `place` for a while, after its environment: build tools take sources as newer than the layer.
+
+    `direct`: programs write into the tree itself, so that what set-up makes can be kept.
+    """
+    scratch = place.with_name(f".{place.name}.scratch")
+    with throwaway(project, commit, place) as files:
+        try:
+            with disk_errors(f"making {scratch}"):
+                remove_tree(scratch)
+                scratch.mkdir(mode=0o700)
+            roots = [files, scratch, *([environment.root] if environment.root else [])]
+            overlays = not direct and sandbox is not None and mountable(roots) and overlay_works(place.parent)
+            tree = CheckTree(project, files, environment, sandbox, scratch, overlays)
+            if not overlays:
+                _copy_environment(environment, files)
+            yield tree
+        finally:
+            remove_tree(scratch)
+
+
+def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspace: Path, scratch: Path) -> TreeView:
+    """What an author sees: the workspace at the checkout's path as well, so that what is installed there imports it.
+
+    Environment folders of the checkout lie above it, below a layer that is thrown away after the call.
+    """
+    root = project.root
+    mounts = [Mount(root, "write", workspace), Mount(root / ".git", "write", workspace / ".git")]
+    overlays: list[Overlay] = []
+    for number, folder in enumerate(folders):
+        own = workspace / folder.path
+        if own.is_symlink() or not own.parent.is_dir() or (own.is_dir() and any(own.iterdir())):
+            continue
+        lower, place = root / folder.path, scratch / str(number)
+        if mountable([lower, place]) and overlay_works(workspace.parent):
+            overlay = Overlay((lower,), place, place / "merged")
+            overlay.create()
+            overlays.append(overlay)
+            lower = overlay.target
+        mounts.append(Mount(root / folder.path, "write" if overlays else "read", lower))
+    return TreeView(tuple(mounts), tuple(overlays))
+
+
+def _copy_environment(environment: CheckEnvironment, files: Path) -> None:
+    """Where nothing can be mounted: the environment is copied into the tree; what git tracks there stays."""
+    if environment.root is None:
+        return
+    if environment.layer:
+        copy_below(environment.layer, files)
+        return
+    for folder in environment.folders:
+        (files / folder.path).parent.mkdir(parents=True, exist_ok=True)
+        _copy(environment.root / folder.path, files / folder.path)
+
+
+def copy_below(source: Path, target: Path) -> None:
+    """Copy what is in one folder into another; what is there already stays."""
+    for entry in os.scandir(source):
+        there = target / entry.name
+        if not os.path.lexists(there):
+            _copy(Path(entry.path), there)
+        elif entry.is_dir(follow_symlinks=False) and there.is_dir() and not there.is_symlink():
+            copy_below(Path(entry.path), there)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Blocks are shared where the file system can; times stay, since build tools compare them."""
+    with disk_errors(f"copying {source}"):
+        if sys.platform.startswith("linux"):
+            argv = ("cp", "-a", "--reflink=auto", "--", str(source), str(target))
+            if capture(argv, cwd=Path("/"), env={"PATH": os.defpath}).exit_code == 0:
+                return
+            remove_tree(target)
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _is_below(place: str, root: Path) -> bool:
+    return Path(place).is_absolute() and Path(place).resolve().is_relative_to(root.resolve())

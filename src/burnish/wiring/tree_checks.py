@@ -1,0 +1,258 @@
+"""Checks on clean trees: the environment is chosen or made, proved, and mounted around each check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.checks.discover import decide, discover
+from burnish.checks.environment import check_environment, index_settings, setup_environment
+from burnish.checks.import_origins import Origins, question, read_origins, top_level_packages
+from burnish.checks.placement import Placement
+from burnish.checks.run import run_checks
+from burnish.core.check import CheckReport, CheckStatus
+from burnish.core.error_lines import first_error, last_lines
+from burnish.core.policy import CheckSpec
+from burnish.core.status import ErrorCode
+from burnish.engine.ports import CheckedCommit
+from burnish.errors import PhaseFailed
+from burnish.git.files import write_whole
+from burnish.git.project import Project
+from burnish.git.reading import Contents, list_files
+from burnish.proc.run import Stop
+from burnish.proc.sandbox import Sandbox
+from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command
+from burnish.wiring.check_trees import CheckTree, check_tree
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+SETUP_SECONDS = 1200.0
+_ASK_SECONDS = 60.0
+# `python` where there is one, as a test command would find it
+_PYTHON = 'if command -v python >/dev/null; then exec python "$@"; else exec python3 "$@"; fi'
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGround:
+    """Where checks run: a tree on the disk, the variables they get, and how a command is put into its sandbox."""
+
+    files: Path
+    variables: Callable[[Mapping[str, str]], dict[str, str]]
+    placement: Callable[[Mapping[str, str]], Placement]
+    origins: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    # why no check can be run here
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChecks:
+    """Runs the checks of one project on clean checkouts. Shared by its tasks."""
+
+    project: Project
+    home: Path
+    key: str
+    sandbox: Sandbox | None
+    setup: Command | None
+    build: Command | None
+    found_setup: Callable[[str], Command | None]
+    lock: Callable[[str], AbstractContextManager[None]]
+    # `workspace.copy`
+    bring: Callable[[Path], None] = lambda files: None
+    cap_bytes: int = 64 * 1024 * 1024
+    note: Callable[[str], None] = lambda text: None
+    # `isolation.env`, for set-up
+    setup_variables: Mapping[str, str] = field(default_factory=dict)
+    known: dict[tuple[str, str], tuple[CheckEnvironment, Origins]] = field(default_factory=dict)
+
+    def environment(
+        self, commit: str, base: str, specs: Sequence[CheckSpec], stop: Stop | None, out_dir: Path
+    ) -> tuple[CheckEnvironment, Origins]:
+        """What is installed for `commit`, proved to import the tree under test. Set-up runs if that is new."""
+        if (commit, base) not in self.known:
+            environments = self._environments(stop, out_dir)
+            chosen = environments.prepare(commit, base)
+            origins = self._prove(chosen, commit, specs, stop)
+            if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:
+                chosen, origins = own, self._prove(own, commit, specs, stop)
+            if origins.problem:
+                raise _not_the_tree(origins.problem, confined=self.sandbox is not None)
+            self.known[commit, base] = chosen, origins
+        return self.known[commit, base]
+
+    @contextmanager
+    def on(
+        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path, stop: Stop | None = None
+    ) -> Iterator[CheckGround]:
+        """A clean checkout of the commit with its environment, built; what checks write there is thrown away."""
+        environment, origins = self.environment(tree.commit, tree.base, specs, stop, out_dir / "environment")
+        with self._tree(tree.commit, tree.label, environment) as laid:
+            yield CheckGround(
+                laid.files,
+                partial(self._variables, laid),
+                laid.placement,
+                origins.packages,
+                environment.warnings,
+                self._build(laid, self._variables(laid, {}), stop, out_dir),
+            )
+
+    def _environments(self, stop: Stop | None, out_dir: Path) -> CheckEnvironments:
+        return CheckEnvironments(
+            project=self.project,
+            cache=self.home / "environments" / self.key,
+            setup=self.setup,
+            found_setup=self.found_setup,
+            confined=self.sandbox is not None,
+            run_setup=lambda command, commit: self._run_setup(command, commit, stop, out_dir),
+            lock=self.lock,
+        )
+
+    @contextmanager
+    def _tree(
+        self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False
+    ) -> Iterator[CheckTree]:
+        """Without a sandbox all trees of a project stand at one path, one after the other: environments name it."""
+        place = self.home / "throwaway" / self.key / label
+        turn: AbstractContextManager[None] = nullcontext()
+        if self.sandbox is None:
+            place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
+        with turn, check_tree(self.project, commit, place, environment, self.sandbox, direct=direct) as tree:
+            self.bring(tree.files)
+            yield tree
+
+    def _variables(self, tree: CheckTree, extra: Mapping[str, str]) -> dict[str, str]:
+        env = check_environment(os.environ, extra=extra)
+        return env | {"PATH": tree.path_variable(env["PATH"])}
+
+    @contextmanager
+    def _run_setup(self, command: Command, commit: str, stop: Stop | None, out_dir: Path) -> Iterator[Path]:
+        self.note("Setting up the environment of the checks…")
+        empty = CheckEnvironment("")
+        with self._tree(commit, f"setup-{commit[:16]}", empty, direct=True) as tree:
+            spec = CheckSpec("setup", command, timeout_seconds=SETUP_SECONDS)
+            given = setup_environment(os.environ, extra=self.setup_variables)
+            env = given | {"PATH": tree.path_variable(given["PATH"])}
+            place = tree.placement(env, index_settings(Path.home()))
+            (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop)
+            if stop and stop.requested:
+                raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
+            if report.status is not CheckStatus.PASSED:
+                raise setup_failed(report)
+            yield tree.files
+
+    def _build(self, tree: CheckTree, env: Mapping[str, str], stop: Stop | None, out_dir: Path) -> str:
+        """`checks.build` on this tree; why it failed, "" if it did not."""
+        if not self.build:
+            return ""
+        spec = CheckSpec("build", self.build, timeout_seconds=SETUP_SECONDS)
+        (report,) = run_checks([spec], place=tree.placement(env), out_dir=out_dir, env=env, stop=stop)
+        tree.keep_build("build")
+        return "" if report.status is CheckStatus.PASSED else f"checks.build failed: {report.error or report.tail}"
+
+    def _prove(
+        self, environment: CheckEnvironment, commit: str, specs: Sequence[CheckSpec], stop: Stop | None
+    ) -> Origins:
+        """Ask the interpreter where the project's packages come from; the answer is kept for the environment."""
+        tracked = list_files(self.project, commit)
+        packages = top_level_packages(tracked)
+        test = next((spec for spec in specs if spec.name == "test"), None)
+        if not packages or test is None:
+            return Origins()
+        places = sorted(path for path in tracked if path.endswith("/__init__.py") and path.count("/") <= 2)
+        words = json.dumps([environment.fingerprint, test.words, places, "conftest.py" in tracked])
+        kept = self.home / "environments" / self.key / f".proof-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+        if kept.is_file():
+            return _stored(kept.read_text("utf-8"))
+        spec = CheckSpec("origins", ("/bin/sh", "-c", _PYTHON, *question(packages)), timeout_seconds=_ASK_SECONDS)
+        with self._tree(commit, f"origins-{commit[:16]}-{os.getpid()}", environment) as tree:
+            env = self._variables(tree, {})
+            (report,) = run_checks([spec], place=tree.placement(env), out_dir=tree.scratch / "out", env=env, stop=stop)
+            printed = Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
+        origins = read_origins(printed, test, tracked)
+        if report.status is CheckStatus.PASSED:
+            kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
+        return origins
+
+
+def tree_checks(
+    app: App,
+    sandbox: Sandbox | None,
+    lock: Callable[[str], AbstractContextManager[None]],
+    note: Callable[[str], None] = lambda text: None,
+) -> TreeChecks:
+    """For the tasks of a project."""
+    return TreeChecks(
+        project=app.repo,
+        home=app.home,
+        key=app.key,
+        sandbox=sandbox,
+        setup=app.config.workspace.setup,
+        build=app.config.checks.build,
+        found_setup=lambda commit: found_setup(app.repo, commit),
+        lock=lock,
+        bring=app.code.bring,
+        cap_bytes=int(app.config.output_cap_mb * 1024 * 1024),
+        note=note,
+        setup_variables=_for_setup(app.config.isolation.env),
+    )
+
+
+def _for_setup(variables: Mapping[str, str]) -> dict[str, str]:
+    """`isolation.env`; the environment that set-up makes is shared by all tasks."""
+    filled = {}
+    for name, value in variables.items():
+        for key, word in (("task", "setup"), ("agent", "setup"), ("cycle", "0")):
+            value = value.replace("{" + key + "}", word)
+        filled[name] = value
+    return filled
+
+
+def found_setup(project: Project, commit: str) -> Command | None:
+    """What `init` would write as the set-up command for the files of a commit."""
+    tracked = list_files(project, commit)
+    contents = Contents(project, commit, tracked)
+    choices = decide(discover(tracked, lambda path: _decoded(contents.get(path))))
+    return next((choice.value for choice in choices if choice.key == ("workspace", "setup")), None)
+
+
+def _decoded(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="replace")
+
+
+def _stored(text: str) -> Origins:
+    packages, problem = json.loads(text)
+    return Origins(tuple((str(name), str(place)) for name, place in packages), str(problem))
+
+
+def setup_failed(report: CheckReport) -> PhaseFailed:
+    printed = report.tail or report.error
+    return PhaseFailed(
+        ErrorCode.SETUP_FAILED,
+        f"workspace.setup failed with exit code {report.exit_code}: {first_error(printed) or 'it printed nothing'}",
+        hint="Correct workspace.setup in burnish.yaml, then `burnish retry`.",
+        output=last_lines(printed),
+    )
+
+
+def _not_the_tree(problem: str, *, confined: bool) -> PhaseFailed:
+    ways = "Install the project in editable mode, or set workspace.setup (`burnish init` writes it)."
+    return PhaseFailed(
+        ErrorCode.CHECK_ERROR,
+        f"The tests would not test the change: {problem}.",
+        hint=ways if confined else f"{ways} With bubblewrap, the environment in your checkout can be used.",
+    )
+
+
+def as_interrupted(stop: Stop) -> None:
+    """What a stopped check printed is not a result."""
+    if stop.requested:
+        raise PhaseFailed(ErrorCode.INTERRUPTED, "The checks were stopped.", hint="`burnish run` goes on from here.")

@@ -1,0 +1,127 @@
+"""Which files decide what is installed, and when an environment of the user's holds just that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from burnish.checks.dependency_files import dependency_paths, fingerprint
+from burnish.checks.import_origins import read_origins, top_level_packages
+from burnish.checks.installed import difference, environment_folders
+from burnish.core.policy import CheckSpec
+
+PYPROJECT = b'[project]\nname = "x"\ndependencies = ["click"]\n'
+
+
+def test_examples_and_fixtures_decide_nothing() -> None:
+    paths = ["pyproject.toml", "web/package.json", "examples/a/package.json", "tests/fixtures/setup.py", "src/a.py"]
+    assert dependency_paths(paths) == ("pyproject.toml", "web/package.json")
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (PYPROJECT + b"[tool.ruff]\nline-length = 99\n", True),
+        (PYPROJECT.replace(b'name = "x"', b'name = "x"\nversion = "2"'), True),
+        (PYPROJECT.replace(b"click", b"rich"), False),
+        (PYPROJECT + b'[dependency-groups]\ndev = ["pytest"]\n', False),
+        (b"not = [toml", False),
+    ],
+)
+def test_only_what_pyproject_says_of_dependencies_counts(other: bytes, same: bool) -> None:
+    assert (fingerprint({"pyproject.toml": PYPROJECT}) == fingerprint({"pyproject.toml": other})) is same
+
+
+def test_the_install_scripts_of_a_package_count_and_the_others_do_not() -> None:
+    def of(scripts: dict[str, str]) -> str:
+        return fingerprint({"package.json": json.dumps({"name": "x", "scripts": scripts}).encode()})
+
+    assert of({"test": "jest"}) == of({"test": "vitest"})
+    assert of({"postinstall": "node a.js"}) != of({"postinstall": "node b.js"})
+
+
+def environment(root: Path, *packages: str) -> Path:
+    for package in packages:
+        (root / f".venv/lib/python3.11/site-packages/{package}.dist-info").mkdir(parents=True)
+    (root / ".venv" / "pyvenv.cfg").touch()
+    return root
+
+
+LOCK = b"""
+[[package]]
+name = "click"
+version = "8.1.7"
+[[package]]
+name = "x"
+version = "1"
+source = {editable = "."}
+"""
+
+
+@pytest.mark.parametrize(
+    ("packages", "reason"),
+    [
+        (["click-8.1.7", "x-0.0.0", "pip-24.0"], ""),
+        (["click-8.0.0"], "click 8.0.0 is installed, the lock file has 8.1.7"),
+        (["pip-24.0"], "click is not installed"),
+    ],
+)
+def test_a_virtual_environment_is_compared_with_the_lock_file(tmp_path: Path, packages: list[str], reason: str) -> None:
+    environment(tmp_path, *packages)
+    (folder,) = environment_folders(tmp_path, ["pyproject.toml", "uv.lock"])
+    assert difference(tmp_path, folder, {"pyproject.toml": PYPROJECT, "uv.lock": LOCK}) == reason
+
+
+def test_without_a_lock_file_nothing_says_that_an_environment_is_right(tmp_path: Path) -> None:
+    environment(tmp_path, "click-8.1.7")
+    (folder,) = environment_folders(tmp_path, [])
+    assert "no lock file" in difference(tmp_path, folder, {"pyproject.toml": PYPROJECT})
+
+
+def test_a_committed_environment_is_part_of_the_tree(tmp_path: Path) -> None:
+    environment(tmp_path, "click-8.1.7")
+    assert environment_folders(tmp_path, [".venv/bin/python", "setup.py"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("installed", "reason"),
+    [
+        ({"node_modules/a": {"version": "1.0.0", "integrity": "x"}}, ""),
+        ({"node_modules/a": {"version": "1.0.1", "integrity": "x"}}, "node_modules/a 1.0.1 is installed"),
+        ({"node_modules/b": {"version": "1.0.0"}}, "node_modules/a is not installed"),
+        (None, "npm has left no record"),
+    ],
+)
+def test_node_modules_are_compared_with_what_npm_recorded(tmp_path: Path, installed: object, reason: str) -> None:
+    lock = {"packages": {"": {}, "node_modules/a": {"version": "1.0.0", "integrity": "x"}}}
+    lock["packages"]["node_modules/mac"] = {"version": "1", "optional": True}
+    (tmp_path / "node_modules").mkdir()
+    if installed is not None:
+        (tmp_path / "node_modules/.package-lock.json").write_text(json.dumps({"packages": installed}))
+    (folder,) = environment_folders(tmp_path, ["package.json"])
+    found = difference(tmp_path, folder, {"package.json": b"{}", "package-lock.json": json.dumps(lock).encode()})
+    assert found.startswith(reason) and bool(found) == bool(reason)
+
+
+def test_packages_are_found_at_the_root_and_below_src() -> None:
+    paths = ["src/calc/__init__.py", "tool/__init__.py", "tests/__init__.py", "src/calc/sub/__init__.py", "x.py"]
+    assert top_level_packages(paths) == ("calc", "tool")
+
+
+@pytest.mark.parametrize(
+    ("alone", "first", "words", "right"),
+    [
+        ("/repo/src/calc/__init__.py", "/repo/src/calc/__init__.py", "pytest -q", True),
+        (None, "/repo/calc/__init__.py", "pytest -q", True),
+        ("/home/u/repo/src/calc/__init__.py", "/home/u/repo/src/calc/__init__.py", "pytest", False),
+        ("/repo/.venv/lib/python3/site-packages/calc/__init__.py", "/repo/calc/__init__.py", "pytest", False),
+        ("/repo/.venv/lib/python3/site-packages/calc/__init__.py", "/repo/calc/__init__.py", "python -m pytest", True),
+        ("/repository/calc/__init__.py", "/repository/calc/__init__.py", "python -m pytest", False),
+    ],
+)
+def test_a_package_must_come_from_the_tree(alone: str | None, first: str, words: str, right: bool) -> None:
+    answer = json.dumps({"here": "/repo", "alone": {"calc": alone}, "first": {"calc": first}})
+    origins = read_origins(f"noise\n{answer}\n", CheckSpec("test", words), ["calc/__init__.py"])
+    assert bool(origins.problem) is not right

@@ -1,0 +1,172 @@
+"""Checks test the change, the whole change and nothing else: neither the checkout's code nor ignored files help."""
+
+from __future__ import annotations
+
+import site
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from testing.bubblewrap import needs_bubblewrap
+from testing.lab import Lab
+
+BREAK = 'app = pathlib.Path("src/calc/__init__.py"); app.write_text(app.read_text().replace("a + b", "a - b"))\n'
+GOOD = 'app = pathlib.Path("src/calc/__init__.py"); app.write_text(app.read_text() + "# better\\n")\n'
+JUDGE = 'print(verdict("approved", "good", inspected=sys.argv[1:] or ["src/calc/__init__.py"]))'
+CHECKS = "checks: {test: pytest -q, lint: null}\nreview: {agents: [judge], max_cycles: 1}\n"
+PROJECT = {
+    "pyproject.toml": '[project]\nname = "calc"\nversion = "1"\n[tool.pytest.ini_options]\naddopts = "-q"\n',
+    "src/calc/__init__.py": "def add(a, b):\n    return a + b\n",
+    "tests/test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
+    ".gitignore": ".venv\n__pycache__\n_version.py\n",
+}
+
+
+def virtual_environment(place: Path, *, editable: Path | None = None) -> None:
+    """As `pip install -e . pytest` makes it, without the network: pytest is that of these tests."""
+    venv.create(place, with_pip=False, symlinks=True)
+    (packages,) = place.glob("lib/python*/site-packages")
+    (packages / "tests.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    if editable:
+        (packages / "__editable__.calc.pth").write_text(f"{editable}\n")
+    program = place / "bin" / "pytest"
+    program.write_text(f"#!{place}/bin/python\nimport sys\nfrom pytest import console_main\nsys.exit(console_main())\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture(params=["confined", "unconfined"])
+def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Lab:
+    confined = request.param == "confined"
+    if confined:
+        needs_bubblewrap()
+    return make_lab(tmp_path, confined=confined)
+
+
+def make_lab(root: Path, *, confined: bool, extra: str = CHECKS, files: dict[str, str] | None = None) -> Lab:
+    lab = Lab.make(root, author=BREAK, judge=JUDGE, extra=extra, confined=confined)
+    lab.repo.commit({**PROJECT, **(files or {})}, "a project")
+    return lab
+
+
+def run(lab: Lab) -> str:
+    lab.add()
+    lab.burnish("run", code=None)
+    return str(lab.task()["status"])
+
+
+def set_up(lab: Lab, more: str = "true") -> str:
+    """A set-up command that makes an environment with an editable install, wherever it stands."""
+    maker = lab.root / "make_environment.py"
+    maker.write_text(
+        f"import sys\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+        "from pathlib import Path\nfrom tests.e2e.test_trees_under_test import virtual_environment\n"
+        "virtual_environment(Path.cwd() / '.venv', editable=Path.cwd() / 'src')\n"
+    )
+    return f"{CHECKS}workspace: {{setup: '{sys.executable} {maker} && {more}'}}\n"
+
+
+def test_an_editable_install_in_the_checkout_does_not_hide_a_broken_change(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = make_lab(tmp_path, confined=True)
+    virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
+    assert run(lab) == "blocked"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert (check["status"], check["new"]) == ("failed", ["tests/test_calc.py::test_add"])
+
+
+def test_a_good_change_passes_with_the_environment_of_the_checkout(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = make_lab(tmp_path, confined=True)
+    lab.agent("robot", GOOD)
+    virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
+    before = lab.repo.fingerprint()
+    assert run(lab) == "verified"
+    assert lab.repo.fingerprint() == before
+    captured = next(event for event in lab.events() if event["type"] == "baseline.captured")
+    assert captured["data"]["origins"] == {"calc": str(lab.repo.path / "src/calc/__init__.py")}
+
+
+def test_an_environment_that_imports_something_else_is_refused_before_an_agent_is_paid(tmp_path: Path) -> None:
+    lab = make_lab(tmp_path, confined=False)
+    virtual_environment(tmp_path / "elsewhere", editable=lab.repo.path / "src")
+    lab.env["PATH"] = f"{tmp_path / 'elsewhere' / 'bin'}:/usr/bin:/bin"
+    assert run(lab) == "failed"
+    task = lab.task()
+    assert task["error"] == "CHECK_ERROR" and not lab.calls()
+    assert "calc is imported from" in lab.show()["note"]
+
+
+def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab: Lab) -> None:
+    uses = "from calc._version import V\n\n\ndef test_version():\n    assert V == 1\n"
+    lab.repo.commit({"tests/test_version.py": uses}, "a generated module")
+    lab.settle(set_up(lab, 'echo V = 1 > src/calc/_version.py; echo "set up" >&2'))
+    lab.agent("robot", GOOD)
+    notes = []
+    for number in ("1", "2"):
+        lab.add()
+        notes.append(lab.burnish("run", number).err)
+    assert [note.count("Setting up the environment") for note in notes] == [1, 0]
+    assert [task["status"] for task in lab.burnish("status", "--json").json["tasks"]] == ["verified", "verified"]
+
+
+@pytest.mark.parametrize("forgery", ["runner", "byte code", "settings"])
+def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None:
+    lab.settle(set_up(lab))
+    forged = {
+        "runner": 'fake = pathlib.Path(".venv/bin/pytest"); fake.parent.mkdir(parents=True, exist_ok=True)\n'
+        'fake.unlink(missing_ok=True); fake.write_text("#!/bin/sh\\nexit 0\\n"); fake.chmod(0o755)\n',
+        "byte code": "import py_compile\nold = pathlib.Path('/dev/shm/old.py' if 0 else 'src/calc/old.py')\n"
+        "old.write_text('def add(a, b):\\n    return a + b\\n')\n"
+        "py_compile.compile(str(old), cfile=f'src/calc/__pycache__/__init__.{sys.implementation.cache_tag}.pyc',"
+        " invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\nold.unlink()\n",
+        "settings": 'place = pathlib.Path(".venv/lib"); place.mkdir(parents=True, exist_ok=True)\n'
+        'for one in place.glob("python*/site-packages"):\n'
+        '    (one / "sitecustomize.py").write_text("import os; os._exit(0)\\n")\n',
+    }
+    lab.agent("robot", BREAK + forged[forgery])
+    assert run(lab) == "blocked"
+
+
+def test_git_works_inside_a_check(lab: Lab) -> None:
+    asks = (
+        "import subprocess\n\n\ndef git(*words):\n    return subprocess.check_output(['git', *words], text=True)\n\n\n"
+    )
+    asks += "def test_git():\n    assert 'src/calc/__init__.py' in git('ls-files').split()\n"
+    asks += (
+        "    assert git('log', '-1', '--format=%H').strip()\n    assert git('status', '--porcelain', '-uno') == ''\n"
+    )
+    lab.settle(set_up(lab))
+    lab.repo.commit({"tests/test_git.py": asks}, "asks git")
+    lab.agent("robot", GOOD)
+    assert run(lab) == "verified"
+
+
+def test_a_build_step_runs_on_each_tree_and_its_result_is_tested(lab: Lab) -> None:
+    reads = "from pathlib import Path\n\n\ndef test_built():\n    assert 'a + b' in Path('built.txt').read_text()\n"
+    lab.repo.commit({"tests/test_built.py": reads}, "tests what was built")
+    build = set_up(lab).replace("checks: {", "checks: {build: cp src/calc/__init__.py built.txt, ")
+    lab.settle(build.replace("test: pytest -q", "test: pytest -q tests/test_built.py"))
+    assert run(lab) == "blocked"
+
+
+def test_an_author_tests_its_own_change_with_the_environment_of_the_checkout(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = make_lab(tmp_path, confined=True)
+    virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
+    tries = 'import subprocess\nout = subprocess.run(["pytest", "-q"], capture_output=True, text=True).stdout\n'
+    lab.agent("robot", f"{BREAK}{tries}print('the author', 'fails' if 'FAILED' in out else 'passes')\n")
+    run(lab)
+    assert "the author fails" in lab.burnish("log", "1").out
+
+
+def test_a_reviewer_named_by_a_relative_path_is_the_checkouts_own(lab: Lab) -> None:
+    judge = f"#!{sys.executable}\n" + (lab.root / "judge.py").read_text()
+    lab.repo.commit({"tools/judge.py": judge}, "a judge")
+    settings = lab.settings(CHECKS).replace(f"-I, -S, '{lab.root}/judge.py'", "tools/judge.py")
+    lab.repo.commit({"burnish.yaml": settings.replace("test: pytest -q", "test: null")}, "settings")
+    lab.agent("robot", 'pathlib.Path("tools/judge.py").write_text("print(1)\\n")\n')
+    lab.add()
+    lab.burnish("run", code=None)
+    assert [call["phase"] for call in lab.calls()] == ["implement", "review"], "the author's file never ran"
