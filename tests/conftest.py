@@ -45,6 +45,8 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("BURNISH_HOME", str(home / "burnish"))
+    # stand-ins for agents and checks leave traces in the test's folder, also from inside a sandbox
+    monkeypatch.setenv("BURNISH__SANDBOX__WRITE", f"[{tmp_path}]")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("NO_COLOR", "1")
     # a screen is as wide as a test says, whatever a test tool thinks of the one it runs on

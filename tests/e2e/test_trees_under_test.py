@@ -165,7 +165,7 @@ def test_a_reviewer_named_by_a_relative_path_is_the_checkouts_own(lab: Lab) -> N
     judge = f"#!{sys.executable}\n" + (lab.root / "judge.py").read_text()
     lab.repo.commit({"tools/judge.py": judge}, "a judge")
     settings = lab.settings(CHECKS).replace(f"-I, -S, '{lab.root}/judge.py'", "tools/judge.py")
-    lab.repo.commit({"burnish.yaml": settings.replace("test: pytest -q", "test: null")}, "settings")
+    lab.commit_settings(settings.replace("test: pytest -q", "test: null"))
     lab.agent("robot", 'pathlib.Path("tools/judge.py").write_text("print(1)\\n")\n')
     lab.add()
     lab.burnish("run", code=None)

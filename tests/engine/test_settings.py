@@ -145,8 +145,10 @@ def test_isolation_gives_agents_and_checks_variables_of_their_own(tmp_path: Path
 def test_checks_on_a_clean_checkout_do_not_see_ignored_files(tmp_path: Path) -> None:
     hidden = "pathlib.Path('helper.tmp').write_text('cheat')\n"
     for where, status in (("workspace", "passed"), ("clean", "failed")):
-        extra = f"checks: {{test: 'test -f helper.tmp', lint: null, where: {where}, on_failure: review}}\n"
+        extra = "checks: {test: 'test -f helper.tmp', lint: null, on_failure: review}\n"
         lab = Lab.make(tmp_path / where, author=hidden + QUIET, judge=APPROVE, extra=extra)
+        # the user's own word: a repository cannot ask for it
+        lab.env["BURNISH__CHECKS__WHERE"] = where
         lab.repo.commit({".gitignore": "*.tmp\n"})
         lab.add("Task", "--max-cycles", "1")
         lab.burnish("run", code=None)

@@ -135,7 +135,12 @@ def test_without_network_there_is_only_loopback(sandbox: Sandbox) -> None:
 
 
 def test_a_program_that_is_not_there_is_named_itself(sandbox: Sandbox) -> None:
-    assert sandbox.around(("/not/there",), env={"PATH": "/bin"}, writable=()) == ("/not/there",)
+    assert sandbox.around(("not-there",), env={"PATH": "/bin"}, writable=()) == ("not-there",)
+
+
+def test_a_program_by_a_relative_path_is_confined_though_it_is_not_here(sandbox: Sandbox) -> None:
+    argv = sandbox.around(("./run_tests.sh",), env={"PATH": "/bin"}, writable=())
+    assert argv[0].endswith("bwrap") and argv[-1] == "./run_tests.sh"
 
 
 def test_a_stop_gives_the_program_time_and_leaves_nothing(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -106,8 +106,10 @@ def test_many_files_need_few_git_calls(user_repo: UserRepo) -> None:
 
 @pytest.mark.parametrize("panel", [["sleeper"], ["sleeper", "sleeper2"]])
 def test_ctrl_c_ends_the_agents_and_is_130(
-    user_repo: UserRepo, tmp_path: Path, hermetic: Path, panel: list[str]
+    user_repo: UserRepo, tmp_path: Path, hermetic: Path, panel: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # process ids are counted from 1 in a sandbox
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
     script = tmp_path / "sleeper.py"
     script.write_text(f"import os, time\nopen({str(tmp_path)!r} + f'/pid-{{os.getpid()}}', 'w')\ntime.sleep(600)\n")
     argv = f"[{sys.executable}, {script}]"

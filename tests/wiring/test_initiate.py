@@ -24,6 +24,11 @@ from testing.userrepo import UserRepo
 LAYOUTS = {**PYTHON, **NODE, **OTHERS, **MONO}
 
 
+@pytest.fixture(autouse=True)
+def no_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BURNISH__SANDBOX__WRITE")
+
+
 def init(repo: UserRepo, *, slash: bool = False, force: bool = False, dry_run: bool = False) -> Outcome:
     return initiate(repo.path, slash=slash, force=force, dry_run=dry_run)
 

@@ -118,14 +118,15 @@ def _words(command: str | tuple[str, ...]) -> str:
 def _set_up(checks: TaskChecks, specs: Sequence[CheckSpec], tree: CheckedCommit, out_dir: Path) -> TrialStep:
     began = time.monotonic()
     try:
-        description = checks.prepared(specs, tree, out_dir=out_dir).description
+        environment = checks.prepared(specs, tree, out_dir=out_dir)
     except PhaseFailed as failed:
         if failed.code is ErrorCode.INTERRUPTED:
             raise
         words = failed.what.removeprefix("workspace.setup ")
         hint = "Correct workspace.setup in burnish.yaml, then: burnish init --try"
         return TrialStep(SETUP, False, words, time.monotonic() - began, hint, failed.output)
-    return TrialStep(SETUP, True, f"done, the checks use {description}", time.monotonic() - began)
+    words = "done" if environment.layer else f"not needed, the checks use {environment.description}"
+    return TrialStep(SETUP, True, words, time.monotonic() - began)
 
 
 def _checked(report: CheckReport) -> TrialStep:
