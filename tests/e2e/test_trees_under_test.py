@@ -170,3 +170,12 @@ def test_a_reviewer_named_by_a_relative_path_is_the_checkouts_own(lab: Lab) -> N
     lab.add()
     lab.burnish("run", code=None)
     assert [call["phase"] for call in lab.calls()] == ["implement", "review"], "the author's file never ran"
+
+
+def test_a_review_of_uncommitted_work_tests_that_work(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = make_lab(tmp_path, confined=True, extra=CHECKS.replace("[judge]", "[static]"))
+    virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
+    lab.repo.write({"src/calc/__init__.py": "def add(a, b):\n    return a - b\n"})
+    review = lab.burnish("review", "--json", code=1).json
+    assert [check["new"] for check in review["checks"] if check["name"] == "test"] == [["tests/test_calc.py::test_add"]]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from burnish.core.change import Change
@@ -24,7 +22,7 @@ from burnish.core.task import Task
 from burnish.engine.flakes import Again, excuse_flaky
 from burnish.engine.guarding import absorb_guard, absorb_touched
 from burnish.engine.ledger_events import finding_events
-from burnish.engine.ports import CheckPlace, Deps
+from burnish.engine.ports import Deps
 from burnish.engine.site import Site, baseline_environment, capture_baseline, isolation_env, only
 from burnish.errors import PhaseFailed
 
@@ -92,32 +90,24 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
         serial = deps.desk.lock("checks")
     out_dir = deps.desk.out_dir(task, cycle, "checks")
     env = isolation_env(site.policy, task, site.policy.agent)
-    checks = deps.checks(task.id)
+    checks, base = deps.checks(task.id), baseline_environment(deps, site)
     with serial:
         if site.policy.checks_where == "clean":
             with checks.on(specs, site.head_tree(f"{task.name}-check"), out_dir=out_dir) as place:
-                return _run_at(deps, site, task, specs, place, out_dir, env)
+                return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
         try:
-            return _run_at(deps, site, task, specs, checks.inside(site.workspace.path), out_dir, env)
+            place = checks.inside(site.workspace.path)
+            return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
         finally:
             site.workspace.tidy()
 
 
-def _run_at(
-    deps: Deps,
-    site: Site,
-    task: Task,
-    specs: list[CheckSpec],
-    place: CheckPlace,
-    out_dir: Path,
-    env: Mapping[str, str],
-) -> CheckRun:
-    reports = deps.checks(task.id).run(specs, place=place, out_dir=out_dir, env=env)
+def _run_at(deps: Deps, site: Site, task: Task, specs: list[CheckSpec], at: Again) -> CheckRun:
+    reports = deps.checks(task.id).run(specs, place=at.place, out_dir=at.out_dir, env=at.env)
     if any(report.status is CheckStatus.FAILED for report in reports):
         change = site.workspace.changes(site.base.tree, site.head().tree)
-        again = Again(place, out_dir, env, site.base.tree, baseline_environment(deps, site))
-        reports = excuse_flaky(deps, task, specs, reports, again, change=change)
-    return CheckRun(reports, place.warnings)
+        reports = excuse_flaky(deps, task, specs, reports, at, change=change)
+    return CheckRun(reports, at.place.warnings)
 
 
 def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from burnish.checks.compare import compare
 from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import passing_again
-from burnish.checks.placement import Placement
+from burnish.checks.outcome import trouble
 from burnish.checks.run import run_checks
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
@@ -23,18 +26,19 @@ from burnish.core.review import Review
 from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
 from burnish.core.status import ErrorCode
 from burnish.engine.hearing import Seat
+from burnish.engine.ports import CheckedCommit
 from burnish.engine.subject import Subject
 from burnish.errors import PhaseFailed
 from burnish.git.adhoc import Pair
-from burnish.git.checkout import throwaway
 from burnish.git.project import Project
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.proc.environment import path_outside
 from burnish.proc.run import Stop
-from burnish.wiring.confining import OPEN, Confinement
-from burnish.wiring.helpers import wrapping
+from burnish.proc.slots import slot
+from burnish.wiring.confining import OPEN, Confinement, registered
 from burnish.wiring.roster import agent_settings
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.tree_checks import CheckGround, TreeChecks, found_setup
 
 # Unasked, tests may take this long: somebody waits for the review.
 PATIENCE = 60.0
@@ -118,19 +122,58 @@ def _took_too_long(report: CheckReport) -> bool:
 
 def _compared(ground: Ground, pair: Pair, change: Change, spec: CheckSpec) -> Comparison:
     """Failures that are new run again before the change is blamed for them."""
-    with throwaway(ground.project, pair.new.sha, ground.place / "tests" / "tests-now") as files:
-        report = _run(ground, files, spec, "tests-now")
+    trees = _trees(ground)
+    try:
+        # one tree at a time: without a sandbox they stand at the same path
+        with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
+            report = _run(ground, place, spec, "tests-now")
         if report.status is not CheckStatus.FAILED:
             return compare(report, None)
-        with throwaway(ground.project, pair.old.sha, ground.place / "tests" / "tests-before") as old_files:
-            before = _run(ground, old_files, spec, "tests-before")
+        with _on(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            before = _run(ground, place, spec, "tests-before")
         suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
         if 0 < len(suspects) <= MOST_RERUN:
-            flaky = passing_again(
-                spec, report, suspects, lambda again, label: _run(ground, files, again, f"tests-{label}"), root=files
-            )
-            report = without_flaky(report, flaky)
+            with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:
+                again = partial(_run_again, ground, place)
+                report = without_flaky(report, passing_again(spec, report, suspects, again, root=place.files))
+    except PhaseFailed as failed:
+        if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
+            raise
+        return compare(trouble(spec, f"{failed.what} {failed.hint}"), None)
     return compare(report, before)
+
+
+def _trees(ground: Ground) -> TreeChecks:
+    """Environments are shared with the tasks of the same checkout; the trees are this review's own."""
+    project = ground.project
+    known = next((row.key for row in registered(ground.home) if row.common_dir == project.common_dir), None)
+    key = known or f"review-{hashlib.sha256(os.fsencode(project.common_dir)).hexdigest()[:12]}"
+    return TreeChecks(
+        project=project,
+        home=ground.home,
+        key=key,
+        sandbox=ground.confinement.insist(),
+        setup=ground.config.workspace.setup,
+        build=ground.config.checks.build,
+        found_setup=lambda commit: found_setup(project, commit),
+        lock=lambda name: _locked(ground, name),
+        place=ground.place / "tests",
+        cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
+        note=ground.say,
+    )
+
+
+@contextmanager
+def _locked(ground: Ground, name: str) -> Iterator[None]:
+    with slot(ground.home / "locks", name, 1, ground.stop):
+        yield
+
+
+def _on(
+    trees: TreeChecks, ground: Ground, spec: CheckSpec, commit: str, base: str, label: str
+) -> AbstractContextManager[CheckGround]:
+    out_dir = ground.place / "out" / f"setup-{label}"
+    return trees.on([spec], CheckedCommit(commit, base, label), out_dir=out_dir, stop=ground.stop)
 
 
 def _checks_of(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
@@ -150,11 +193,13 @@ def test_spec(ground: Ground, pair: Pair) -> CheckSpec | None:
     return replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE))
 
 
-def _run(ground: Ground, files: Path, spec: CheckSpec, name: str) -> CheckReport:
-    env = check_environment(os.environ, places=(files, ground.project.root))
+def _run(ground: Ground, place: CheckGround, spec: CheckSpec, name: str) -> CheckReport:
+    if place.failure:
+        return trouble(spec, place.failure)
+    env = place.variables({})
     (report,) = run_checks(
         [spec],
-        place=Placement.plain(files, wrapping(ground.confinement, files, env)),
+        place=place.placement(env),
         out_dir=ground.place / "out" / name,
         env=env,
         stop=ground.stop,
@@ -163,6 +208,10 @@ def _run(ground: Ground, files: Path, spec: CheckSpec, name: str) -> CheckReport
     if ground.stop.requested:
         raise PhaseFailed(ErrorCode.INTERRUPTED, "The tests were stopped.")
     return report
+
+
+def _run_again(ground: Ground, place: CheckGround, spec: CheckSpec, label: str) -> CheckReport:
+    return _run(ground, place, spec, f"tests-{label}")
 
 
 def by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: Seat) -> Review | None:

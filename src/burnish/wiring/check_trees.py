@@ -69,6 +69,8 @@ class CheckTree:
         tree = overlays[0].target if overlays else self.files
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git")]
         looked_up = {**env, "PATH": self._path_on_disk(env.get("PATH", ""))}
+        if "/" not in argv[0] and not shutil.which(argv[0], path=looked_up["PATH"]):
+            return tuple(argv)  # cannot be started, and the error should name it
         # looked up inside: a program of the layer is at this path only there
         words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
         inside = self.sandbox.around(

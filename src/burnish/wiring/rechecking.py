@@ -99,9 +99,10 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     checks, out_dir = deps.checks(task.id), deps.desk.out_dir(task, task.cycle, "merge")
     merged, start = (site.workspace.plain(one) for one in (commit, base.commit))
     tree, env = CheckedCommit(merged, start, f"{task.name}-merge"), isolation_env(policy, task, "merge")
+    environment = baseline_environment(deps, site)
     with checks.on(specs, tree, out_dir=out_dir) as place:
         reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
-        again = Again(place, out_dir, env, base.tree, baseline_environment(deps, site))
+        again = Again(place, out_dir, env, base.tree, environment)
         change = site.workspace.changes(base.tree, commit)
         reports = excuse_flaky(deps, task, specs, reports, again, change=change)
     red = []

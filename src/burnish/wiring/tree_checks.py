@@ -65,6 +65,8 @@ class TreeChecks:
     build: Command | None
     found_setup: Callable[[str], Command | None]
     lock: Callable[[str], AbstractContextManager[None]]
+    # where trees are laid; by default below the burnish home
+    place: Path | None = None
     # `workspace.copy`
     bring: Callable[[Path], None] = lambda files: None
     cap_bytes: int = 64 * 1024 * 1024
@@ -120,7 +122,7 @@ class TreeChecks:
         self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False
     ) -> Iterator[CheckTree]:
         """Without a sandbox all trees of a project stand at one path, one after the other: environments name it."""
-        place = self.home / "throwaway" / self.key / label
+        place = (self.place or self.home / "throwaway" / self.key) / label
         turn: AbstractContextManager[None] = nullcontext()
         if self.sandbox is None:
             place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
