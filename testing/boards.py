@@ -156,6 +156,7 @@ def many(store: Store, project: str, count: int) -> None:
         last = {"reason": "stalled", "note": "nothing changed in two rounds"} if to is S.BLOCKED else {}
         told += [(number, event) for event in _road(number, to, 2, 0.1 * (number % 9), last)]
     start = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    first = 1 + max((event.id for event in store.events(project)), default=0)
     # by one transaction, as a rebuild does: a thousand would take their time
     store.replay(
         project,
@@ -163,7 +164,7 @@ def many(store: Store, project: str, count: int) -> None:
             Recorded(
                 at, (start + timedelta(seconds=at)).isoformat(), project, number, e.run, e.cycle, e.type, dict(e.data)
             )
-            for at, (number, e) in enumerate(told, 1)
+            for at, (number, e) in enumerate(told, first)
         ),
     )
 

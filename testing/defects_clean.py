@@ -124,11 +124,6 @@ def _tests() -> list[Case]:
         Case(
             "fixture-password", "tests/conftest.py", 'PASSWORD = "hunter2hunter2"\nAPI_KEY = "k3y-f0r-tests-only-42"\n'
         ),
-        Case(
-            "fixture-key",
-            "tests/data/key.pem",
-            f"-----BEGIN PRIVATE KEY-----\n{_HEX[:64]}\n-----END PRIVATE KEY-----\n",
-        ),
         Case("bad-on-purpose", "tests/data/invalid.json", '{"a": \n'),
         Case("console-in-test", "src/sum.test.ts", "it('adds', () => {\n  console.log(1);\n});\n"),
     ]

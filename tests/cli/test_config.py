@@ -41,7 +41,7 @@ def test_each_value_comes_with_its_origin(repo: UserRepo, capsys: Capture, monke
 def test_one_key_or_a_section_can_be_asked_for(repo: UserRepo, capsys: Capture) -> None:
     assert asks(repo, capsys, "show", "review.max_cycles").split() == ["review.max_cycles", "5", "burnish.yaml:3"]
     lines = asks(repo, capsys, "show", "budget").splitlines()
-    assert len(lines) == 4 and all(line.startswith("budget.") for line in lines)
+    assert len(lines) == 5 and all(line.startswith("budget.") for line in lines)
     assert asks(repo, capsys, "show") == asks(repo, capsys)
 
 
@@ -62,7 +62,10 @@ def test_what_does_not_exist_is_told_in_two_lines(
     assert what in first and hint in second
 
 
-def test_the_files_that_are_read_are_named(repo: UserRepo, hermetic: Path, capsys: Capture) -> None:
+def test_the_files_that_are_read_are_named(
+    repo: UserRepo, hermetic: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BURNISH__SANDBOX__WRITE")
     own = hermetic / ".config" / "burnish" / "config.yaml"
     own.parent.mkdir(parents=True)
     own.write_text("agent: claude\n")

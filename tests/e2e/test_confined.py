@@ -48,14 +48,18 @@ def test_author_and_judge_are_confined_and_the_loop_goes_its_way(tmp_path: Path)
     lab.agent("robot", spying(lab, 'os.unlink("spoiled")\n' + AUTHOR))
     lab.agent("judge", spying(lab, CRITIC))
     lab.add()
+    before = lab.repo.fingerprint()
     said = lab.burnish("run", "1")
 
+    assert lab.repo.fingerprint() == before
     assert lab.task()["status"] == "verified" and lab.task()["cycle"] == 2
     assert said.err.count("confined by bubblewrap") == 1
     ro = "Read-only file system"
     for call in lab.calls("end"):
         seen = call["seen"]
-        assert (seen["home"], seen["checkout"], seen["db"]) == (["burnish"], ro, ro)
+        # at the checkout's path an author sees its own workspace
+        checkout = ro if call["phase"] == "review" else "written"
+        assert (seen["home"], seen["checkout"], seen["db"]) == (["burnish"], checkout, ro)
         assert (seen["worktree"], seen["other"]) == (ro, ro)
         assert seen["snapshot"] == (ro if call["phase"] == "review" else "written")
     assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"bubblewrap"}

@@ -38,6 +38,7 @@ def test_an_unknown_word_in_single_braces_is_refused_before_anything_is_paid_for
     lab = Lab.make(tmp_path)
     (lab.repo.path / ".burnish" / "prompts").mkdir(parents=True)
     (lab.repo.path / ".burnish" / "prompts" / "review.template.md").write_text("T {nonsense} {title} {gitDiff}\n")
+    lab.trust()
     lab.add()
     assert "nonsense" in lab.burnish("run", code=2).err
     assert lab.calls() == []

@@ -38,6 +38,8 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
     tmp_path: Path, opened: Browser
 ) -> None:
     lab = Lab.make(tmp_path / "lab")
+    for part in Path(lab.env["BURNISH_HOME"]).glob("burnish.db*"):
+        part.unlink()  # trust alone has made the project known
     with (
         serving(lab) as served,
         logged_in(opened, served, width=1700) as page,

@@ -101,7 +101,7 @@ def test_prompts_are_told_from_what_was_printed(tmp_path: Path) -> None:
     wrote(tmp_path, "calls/run-1-cycle-1-implement-1/prompt.md", b"do it\n")
     wrote(tmp_path, "outputs/run-1-cycle-1-checks/test/stdout", b"1 passed\n")
     assert sorted((one.file.phase, one.is_prompt) for one in outputs(tmp_path, TASK)) == [
-        ("checks", False),
+        ("check", False),
         ("implement", False),
         ("implement", True),
     ]

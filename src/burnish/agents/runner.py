@@ -216,11 +216,12 @@ class Runner:
             if self._sandbox and self._logins:
                 # a reviewer stands in a snapshot that it may only read
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
+                shown = (*readable, *([Path(entry.script)] if entry.script else []))
                 login = stack.enter_context(self._logins.mounted(request, entry, env))
                 view = stack.enter_context(self._view(request, folder))
                 env |= login.env
                 argv = self._sandbox.around(
-                    argv, env=env, writable=writable, readable=readable, mounts=login.mounts, trees=view.mounts
+                    argv, env=env, writable=writable, readable=shown, mounts=login.mounts, trees=view.mounts
                 )
                 argv = with_overlays(argv, view.overlays)
             yield Command(

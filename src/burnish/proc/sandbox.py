@@ -81,7 +81,7 @@ class Sandbox:
         covered = {mask.target for mask in masks}
         programs = programs_below(self.home.resolve(), covered, argv=argv, path=env.get("PATH", ""))
         # programs of a tree, e.g. of its `.venv`, come with the tree: they stay writable, or are replaced with it
-        own = [*(place.resolve() for place in writable), *(tree.target for tree in trees)]
+        own = [*(place.resolve() for place in (*writable, *self.write)), *(tree.target for tree in trees)]
         apart = [place for place in programs.places if not any(place.is_relative_to(tree) for tree in own)]
         mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in apart)]
         mounts += _binds("read", (self.checkout, *self.readable, *readable))
