@@ -65,6 +65,7 @@ AUDIT = {
     "deleted test": Payload({"tests/test_a.py": b"", "helper.py": CODE.encode()}),
 }
 
+_UTF_7 = "+AEUAVgBJAEw-\n"
 _LONG = "x = 1;" * 20_000
 MORE = {
     "UTF-16 without BOM": one("setup.ps1", CODE.encode("utf-16-le")),
@@ -123,6 +124,25 @@ MORE = {
     "diff driver": Payload({".gitattributes": b"*.py diff=hide\n", "a.py": CODE.encode()}),
     "working-tree-encoding": Payload(
         {".gitattributes": b"*.ps1 working-tree-encoding=UTF-16\n", "a.ps1": CODE.encode("utf-16")}, outcome="any"
+    ),
+    "working-tree-encoding that makes ASCII of other letters": Payload(
+        {".gitattributes": b"*.sh working-tree-encoding=UTF-16BE\n", "r.sh": b"EVIL"}, ("r.sh",), outcome="hidden"
+    ),
+    "working-tree-encoding of the base": Payload(
+        {"r.sh": b"EVIL\n\n"}, before={".gitattributes": b"*.sh working-tree-encoding=UTF-16BE\n"}, outcome="hidden"
+    ),
+    "working-tree-encoding of a subfolder": Payload(
+        {"d/.gitattributes": b"*.py working-tree-encoding=UTF-16BE\n", "d/a.py": b"#EVIL\n"}, outcome="hidden"
+    ),
+    "two declarations, the first counts": one("a.py", f"# coding: utf-7\n# coding: utf-8\n{_UTF_7}", outcome="hidden"),
+    "declaration after a carriage return": one("a.py", f"\r# coding: utf-7\n{_UTF_7}", outcome="hidden"),
+    "declaration between carriage returns": one("a.py", f"# x\r# coding: utf-7\r{_UTF_7}", outcome="hidden"),
+    "declaration after a long line": one("a.py", f"#{'x' * 9000}\n# coding: utf-7\n{_UTF_7}", outcome="hidden"),
+    "declaration far in a line": one("a.py", f"#{' ' * 9000}coding: utf-7\n{_UTF_7}", outcome="hidden"),
+    "declaration of the base, far in a line": Payload(
+        {"a.py": f"#{' ' * 9000}coding: utf-7\nx = 1\n{_UTF_7}".encode()},
+        before={"a.py": f"#{' ' * 9000}coding: utf-7\nx = 1\n".encode()},
+        outcome="hidden",
     ),
     "yarn lock": one("yarn.lock", "# EVIL\n"),
     "go sums": one("go.sum", "example.org/EVIL v1.0.0 h1:x\n"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import re
+import tokenize
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from burnish.core.text_encoding import escape_invisible, has_invisible, read_text
+from burnish.core.text_encoding import HEAD, declares_other_encoding, escape_invisible, has_invisible, read_text
 
 ASCII_TEXT = frozenset(range(0x20, 0x7F))
 PIECES = st.one_of(
@@ -63,6 +68,10 @@ READ = {
     "GB18030": ("# 你好世界\n".encode("gb18030"), "# 你好世界\n", "gb18030"),
     "EUC-KR": ("안녕하세요\n".encode("euc_kr"), "안녕하세요\n", "euc_kr"),
     "declared": ("# coding: koi8-r\n# привет\n".encode("koi8-r"), "# coding: koi8-r\n# привет\n", "koi8-r"),
+    "declared as Emacs does": (b"# -*- coding: utf-8-unix -*-\n", "# -*- coding: utf-8-unix -*-\n", "utf-8"),
+    "declared in line 2 below code": (b"x = 1\n# coding: utf-7\n", "x = 1\n# coding: utf-7\n", "utf-8"),
+    "declared in line 3": (b"#\n#\n# coding: utf-7\n", "#\n#\n# coding: utf-7\n", "utf-8"),
+    "declared twice": (b"# coding: utf-8\n# coding: utf-7\n", "# coding: utf-8\n# coding: utf-7\n", "utf-8"),
     "NUL in text": (b"#!/bin/sh\necho a\0b\n", "#!/bin/sh\necho a\0b\n", "utf-8"),
     "a text that begins like a program": (b"MZ is a name\n", "MZ is a name\n", "utf-8"),
     "nothing": (b"", "", "utf-8"),
@@ -87,6 +96,14 @@ IN_DOUBT = {
     "UTF-7": b"# coding: utf-7\n+AG8-\n",
     "unicode_escape": b"# -*- coding: unicode_escape -*-\n\\x6f\n",
     "declared in the second line": b"#!/usr/bin/python\n# coding=utf_7\n",
+    "declared twice, UTF-7 first": b"# coding: utf-7\n# coding: utf-8\n",
+    "declared after a byte order mark": b"\xef\xbb\xbf# coding: utf-7\n",
+    "declared after a form feed": b"\f# coding: utf-7\n",
+    "declared after carriage returns": b"# x\r# coding: utf-7\r",
+    "declared far in a line": b"#" + b" " * 100_000 + b"coding: utf-7\n",
+    "declared after a long line": b"#" + b" " * 100_000 + b"\n# coding: raw_unicode_escape\n",
+    "a codec that only an extra package has": b"# coding: pyxl-of-a-package\n",
+    "UTF-8 for Python, UTF-7 for a browser": b"# coding: utf-8\n<meta charset=utf-7>\n",
     "XML in UTF-7": b'<?xml version="1.0" encoding="utf-7"?>\n<a/>\n',
     "EBCDIC by declaration": b"# coding: cp037\n",
     "Shift-JIS that swallows a backslash of UTF-8": "# coding: shift_jis\nx = 'ッ\\' + evil\n".encode(),
@@ -100,3 +117,30 @@ IN_DOUBT = {
 @pytest.mark.parametrize("what", IN_DOUBT)
 def test_binary_or_in_doubt(what: str) -> None:
     assert read_text(IN_DOUBT[what]) is None
+
+
+LINE_PIECES = (
+    *(b"#", b" ", b"\f", b"x = 1", b"coding: x", b"\n", b"\r", b"\r\n", b"\xef\xbb\xbf"),
+    *(b"# coding: utf-8", b"# coding: latin-1", b"# vim: fileencoding=koi8-r", b"#coding:=cp1251"),
+)
+LINES = st.lists(st.sampled_from(LINE_PIECES), max_size=7).map(b"".join)
+
+
+@settings(deadline=None, max_examples=500)
+@given(LINES)
+def test_the_declaration_that_counts_is_the_one_that_python_takes(start: bytes) -> None:
+    data = start + b"\nx = '\xe9'\n"
+    try:
+        expected = tokenize.detect_encoding(io.BytesIO(re.sub(rb"\r\n?", b"\n", data)).readline)[0]
+    except SyntaxError:
+        return
+    reading = read_text(data)
+    if reading is not None and expected not in ("utf-8", "utf-8-sig"):
+        assert codecs.lookup(reading.encoding) == codecs.lookup(expected)
+
+
+def test_the_first_bytes_are_enough_unless_a_comment_goes_on() -> None:
+    assert not declares_other_encoding(b"x = 1;" * HEAD)
+    assert not declares_other_encoding(b"#\n#\n" + b"#" * HEAD)
+    assert declares_other_encoding((b"#" + b" " * HEAD)[:HEAD])
+    assert declares_other_encoding((b"#\n" + b" " * HEAD)[:HEAD])

@@ -285,3 +285,22 @@ def test_what_a_program_installed_does_not_drown_the_rest(user_repo: UserRepo, p
     user_repo.commit({"web/node_modules/p/i.js": "i\n"})
     user_repo.write({"web/node_modules/p/i.js": "patched\n"})
     assert "web/node_modules/p/i.js" in paths(project, Wish())  # tracked: somebody wants it there
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ["*.sh working-tree-encoding=UTF-16BE\n", "[attr]other working-tree-encoding=UTF-16BE\n*.sh other\n"],
+    ids=["plain", "macro"],
+)
+def test_a_file_that_a_checkout_re_encodes_is_described(user_repo: UserRepo, project: Project, attributes: str) -> None:
+    user_repo.write({".gitattributes": attributes, "run.sh": "EVIL", "a.py": "x = 1\n"})
+    hidden = {file.path: file.hidden.type for file in changes(project, asked(project)).files if file.hidden}
+    assert hidden.keys() == {".gitattributes", "run.sh"}
+    assert hidden["run.sh"] == "text that git writes to a checkout as UTF-16BE"
+
+
+def test_utf_8_as_the_encoding_of_a_checkout_is_plain_text(user_repo: UserRepo, project: Project) -> None:
+    user_repo.commit({".gitattributes": "*.sh working-tree-encoding=UTF-8\n*.py -working-tree-encoding\n"}, "base")
+    user_repo.write({"run.sh": "x\n", "a.py": "x = 1\n", "odd\nfolder/a.sh": "x\n"})
+    change = changes(project, asked(project))
+    assert len(change.files) == 3 and not any(file.hidden for file in change.files)

@@ -42,14 +42,19 @@ _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 # Share of control bytes above which content is binary.
 _MOST_CONTROLS = 0.1
 _MOST_HIGH = 0.3
-# PEP 263, which Ruby, Emacs and vim follow as well; XML; CSS; HTML.
-_DECLARED = (
-    re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)"),
+# PEP 263, which Ruby, Emacs and vim follow as well. Python ends a line at a carriage return, too.
+_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
+_BLANK_OR_COMMENT = re.compile(rb"[ \t\f]*(?:#|\Z)")
+_LINE_END = re.compile(rb"\r\n?|\n")
+_UNKNOWN = "unknown"
+# XML; CSS; HTML.
+_MARKUP = (
     re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)"),
     re.compile(rb"\A@charset \"([-\w.]+)\""),
     re.compile(rb"<meta[^>]*\bcharset\s*=\s*[\"']?([-\w.]+)", re.IGNORECASE),
 )
-HEAD = 1024
+# How much of a file is looked at first. Where a comment in its first two lines is longer, the whole file is read.
+HEAD = 4096
 # Controls other than tab and newline, a carriage return inside a line, marks that turn the direction of writing,
 # line separators that some interpreters obey, and characters without a shape.
 _INVISIBLE = re.compile(
@@ -78,7 +83,7 @@ def read_text(data: bytes) -> TextReading | None:
             return _wide(data[len(bom) :], codec)
     if b"\0" in data and (wide := next(filter(_is_mostly_ascii, (_wide(data, codec) for codec in _WIDE)), None)):
         return wide
-    if in_doubt(data[:HEAD]):
+    if in_doubt(data):
         return None
     text = _decoded(data, "utf-8")
     if text is not None and not _CLEAN.search(data):
@@ -90,18 +95,27 @@ def read_text(data: bytes) -> TextReading | None:
     return _legacy(data)
 
 
-def in_doubt(head: bytes) -> bool:
-    """Does a file with this beginning declare an encoding in which ASCII letters mean something else?"""
-    codec = _declared(head)
-    if codec is None:
-        return False
+def in_doubt(data: bytes) -> bool:
+    """Does this content declare an encoding in which ASCII letters mean something else?"""
+    return any(not _keeps_letters(codec) for codec in _declarations(data))
+
+
+def _keeps_letters(codec: str) -> bool:
     ascii_bytes = bytes(range(0x80))
-    return not _LETTERS_STAY.fullmatch(codec) or _decoded(ascii_bytes, codec) != ascii_bytes.decode("ascii")
+    return bool(_LETTERS_STAY.fullmatch(codec)) and _decoded(ascii_bytes, codec) == ascii_bytes.decode("ascii")
 
 
 def declares_other_encoding(head: bytes) -> bool:
-    """Must the whole content be read to know what an interpreter makes of it?"""
-    return _declared(head) not in (None, "utf-8", "ascii")
+    """Must the whole content be read to know what an interpreter makes of it? `head` is its first `HEAD` bytes."""
+    if any(codec not in ("utf-8", "ascii") for codec in _declarations(head)):
+        return True
+    return len(head) >= HEAD and _goes_on(head)
+
+
+def _goes_on(head: bytes) -> bool:
+    """Can a declaration stand behind this beginning of a file?"""
+    lines = _LINE_END.split(head.removeprefix(codecs.BOM_UTF8), maxsplit=2)
+    return len(lines) <= 2 and all(map(_BLANK_OR_COMMENT.match, lines))
 
 
 def escape_invisible(text: str) -> str:
@@ -152,7 +166,7 @@ def _is_binary(data: bytes, *, valid: bool) -> bool:
 
 def _legacy(data: bytes) -> TextReading | None:
     """Text of before Unicode, as declared or as it looks; ASCII letters stay what they are."""
-    declared = _declared(data[:HEAD])
+    declared = _declared(data)
     if declared and declared != "utf-8":
         text = _decoded(data, declared)
         return TextReading(_with_swallowed(text, declared), declared) if text is not None else None
@@ -189,21 +203,53 @@ def _with_swallowed(text: str, codec: str) -> str:
 
 def _agrees_with_declaration(data: bytes) -> bool:
     """Valid UTF-8 that declares another encoding: is its ASCII part the same in both?"""
-    declared = _declared(data[:HEAD])
+    declared = _declared(data)
     if declared is None or declared == "utf-8" or data.isascii():
         return True
     text = _decoded(data, declared)
     return text is None or "".join(c for c in text if c <= "\x7f") == data.translate(None, _HIGH).decode("ascii")
 
 
-def _declared(head: bytes) -> str | None:
-    for pattern in _DECLARED:
-        if match := pattern.search(head):
+def _declared(data: bytes) -> str | None:
+    return next(_declarations(data), None)
+
+
+def _declarations(data: bytes) -> Iterator[str]:
+    """Names of the declared encodings. Each is for another kind of file, and nothing here knows the kind."""
+    if (name := _coding_comment(data)) is not None:
+        yield _python_codec(name)
+    for pattern in _MARKUP:
+        if match := pattern.search(data[:HEAD]):
             try:
-                return codecs.lookup(match[1].decode("ascii")).name
+                yield codecs.lookup(match[1].decode("ascii")).name
             except (LookupError, UnicodeError, ValueError):
-                return None
+                continue
+
+
+def _coding_comment(data: bytes) -> str | None:
+    """As CPython finds it: in line 1, or in line 2 if line 1 is blank or a comment; the first one counts."""
+    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    for _ in range(2):
+        end = match.start() if (match := _LINE_END.search(data, start)) else len(data)
+        line = data[start:end]
+        if found := _CODING.match(line):
+            return found[1].decode("ascii", "replace")
+        if match is None or not _BLANK_OR_COMMENT.match(line):
+            return None
+        start = match.end()
     return None
+
+
+def _python_codec(name: str) -> str:
+    """The codec that Python takes; `utf-8-unix` of Emacs is UTF-8. A codec of an extra package is unknown here."""
+    short = name[:12].lower().replace("_", "-")
+    for known in ("utf-8", "latin-1", "iso-8859-1", "iso-latin-1"):
+        if short == known or short.startswith(f"{known}-"):
+            return "utf-8" if known == "utf-8" else "iso8859-1"
+    try:
+        return codecs.lookup(name).name
+    except (LookupError, UnicodeError, ValueError):
+        return _UNKNOWN
 
 
 def _decoded(data: bytes, codec: str) -> str | None:

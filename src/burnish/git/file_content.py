@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
 from burnish.core.text_encoding import (
@@ -24,6 +24,7 @@ from burnish.core.text_encoding import (
     read_text,
 )
 from burnish.git import lfs
+from burnish.git.checkout_encoding import ATTRIBUTES, encoded_at_checkout, mentions_encoding
 from burnish.git.diff import hunks_of
 from burnish.git.files import disk_errors
 from burnish.git.objects import loose_head, read_objects
@@ -59,7 +60,25 @@ def complete(project: Project, change: Change) -> Change:
     hunks = _differences(project, texts)
     for path in texts:
         files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path]))
+    files |= _encoded_at_checkout(project, change.new_tree, list(files.values()))
     return replace(change, files=tuple(_printable(files[file.path]) for file in change.files))
+
+
+def _encoded_at_checkout(project: Project, tree: str, files: Sequence[ChangedFile]) -> dict[str, ChangedFile]:
+    """Files whose bytes in a checkout are others than in git, and attributes that do this to files in the base."""
+    present = [file for file in files if file.status != "D" and file.new_mode != _SUBMODULE and file.hidden is None]
+    encodings = encoded_at_checkout(project, tree, [file.path for file in present if file.new_mode != _LINK])
+    kinds = {path: f"text that git writes to a checkout as {name}" for path, name in encodings.items()}
+    attributes = [file for file in present if PurePosixPath(file.path).name == ATTRIBUTES]
+    contents = read_blobs(project, [file.new_blob for file in attributes]) if attributes else {}
+    for file in attributes:
+        if mentions_encoding(contents[file.new_blob]):
+            kinds[file.path] = "attributes that make git re-encode files in a checkout (working-tree-encoding)"
+    return {
+        file.path: replace(file, hidden=HiddenContent(kinds[file.path], None, f"git:{file.new_blob}"))
+        for file in present
+        if file.path in kinds
+    }
 
 
 def _printable(file: ChangedFile) -> ChangedFile:
@@ -198,7 +217,7 @@ def _note(reading: TextReading, before: TextReading | None, *, was_there: bool) 
 
 def _hidden(file: ChangedFile, sizes: Mapping[str, int], data: bytes | None) -> ChangedFile:
     kind = (known_type(data) if data is not None else "") or "data of unknown type"
-    if data is not None and in_doubt(data[:HEAD]):
+    if data is not None and in_doubt(data):
         kind = "text that declares an encoding which hides what it says"
     name = f"sha256:{hashlib.sha256(data).hexdigest()}" if data is not None else f"git:{file.new_blob}"
     old_size = sizes.get(file.old_blob) if file.old_mode != _NO_FILE else None
