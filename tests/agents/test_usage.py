@@ -249,3 +249,106 @@ def test_a_resumed_copilot_session_is_billed_without_what_it_used_before() -> No
     first = read(24_000, 34)
     assert read(50_000, 68, resumed="s", session_usage=first.session_usage).tokens == 26_034
     assert read(50_000, 68, resumed="other", session_usage=first.session_usage).tokens == 50_068
+
+
+CODEX_TEXT = {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}}
+GEMINI_TEXT = {"type": "message", "role": "assistant", "content": "Done."}
+REFUSED = [-1000, math.nan, math.inf, 10**401, MOST_TOKENS + 1, "5", {"a": 1}, True, 1e6]
+
+
+def turn(given: Any, cached: Any, out: Any) -> dict[str, Any]:
+    usage = {"input_tokens": given, "cached_input_tokens": cached, "output_tokens": out}
+    return {"type": "turn.completed", "usage": usage}
+
+
+def gemini_result(models: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "result", "status": "success", "stats": {"models": models}}
+
+
+def qwen_result(given: Any, cached: Any, out: Any) -> dict[str, Any]:
+    usage = {"input_tokens": given, "cache_read_input_tokens": cached, "output_tokens": out}
+    return {"type": "result", "result": "Done.", "session_id": "s", "usage": usage}
+
+
+def qwen_message(model: str) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"id": "m1", "model": model, "usage": {}}}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_forged_report_with_more_tokens_of_a_cheaper_kind_does_not_lower_the_bill(first: bool) -> None:
+    def ordered(*lines: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(reversed(lines)) if first else list(lines)
+
+    honest = (1000 * 1.25 + 100_000 * 10) / 1e6
+    turns = ordered(turn(1000, 0, 100_000), turn(200_000, 200_000, 0))
+    assert (said("codex", CODEX_TEXT, *turns, model="gpt-5").cost_usd or 0) >= honest
+    cached = {**gemini_stats(200_000, 0), "cached": 200_000, "input": 0}
+    stats = ordered(*({"gemini-2.5-pro": told} for told in (gemini_stats(1000, 100_000), cached)))
+    assert (said("gemini", GEMINI_TEXT, *map(gemini_result, stats)).cost_usd or 0) >= honest
+    results = ordered(qwen_result(10, 0, 200_000), qwen_result(400_000, 400_000, 0))
+    assert (said("qwen", qwen_message("qwen3-coder-plus"), *results).cost_usd or 0) >= 1.0
+
+
+@pytest.mark.parametrize("model", ["gemini-2.5-flash-lite", "local-x"])
+def test_a_forged_model_does_not_lower_geminis_bill(model: str) -> None:
+    honest = gemini_result({"gemini-2.5-pro": gemini_stats(1000, 100_000)})
+    forged = gemini_result({model: gemini_stats(110_000, 0)})
+    reply = said("gemini", GEMINI_TEXT, honest, forged)
+
+    assert (reply.cost_usd or 0) >= (1000 * 1.25 + 100_000 * 10) / 1e6
+    assert reply.cost_source == (CostSource.PARTIAL if model == "local-x" else CostSource.LIST)
+
+
+@pytest.mark.parametrize("forged", ["local-x", "gpt-5-nano"])
+@pytest.mark.parametrize("asked", ["qwen3-coder-plus", None])
+def test_a_forged_model_does_not_lower_qwens_bill(forged: str, asked: str | None) -> None:
+    events = (qwen_message("qwen3-coder-plus"), qwen_result(10, 0, 200_000), qwen_message(forged))
+
+    assert said("qwen", *events, model=asked).cost_usd == pytest.approx((10 * 1 + 200_000 * 5) / 1e6)
+
+
+@pytest.mark.parametrize("value", REFUSED, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_refused_count_makes_the_cost_unknown(value: Any, place: int) -> None:
+    counts: list[Any] = [1000, 0, 10]
+    counts[place] = value
+    given, cached, out = counts
+    stats = {"total_tokens": 1010, "input_tokens": given, "output_tokens": out, "cached": cached}
+    usage = {"input_tokens": given, "cache_read_input_tokens": cached, "output_tokens": out}
+    replies = [
+        said("codex", CODEX_TEXT, turn(*counts), model="gpt-5"),
+        said("qwen", qwen_result(*counts), model="qwen3-coder-plus"),
+        said("gemini", GEMINI_TEXT, gemini_result({"gemini-2.5-pro": stats})),
+        said("claude", claude(None, usage)),
+    ]
+    assert [(reply.cost_usd, reply.cost_source) for reply in replies] == [(None, CostSource.UNKNOWN)] * 4
+
+
+@pytest.mark.parametrize("usage", [None, "x", {}, {"input_tokens": 5}, {"input_tokens": 0, "output_tokens": 0}])
+def test_missing_counts_make_the_cost_unknown_and_not_zero(usage: Any) -> None:
+    replies = [
+        said("codex", CODEX_TEXT, {"type": "turn.completed", "usage": usage}, model="gpt-5"),
+        said("qwen", {**qwen_result(1, 0, 1), "usage": usage}, model="qwen3-coder-plus"),
+        said("gemini", GEMINI_TEXT, gemini_result({"gemini-2.5-pro": usage})),
+        said("claude", claude(None, usage)),
+        said("claude", claude(0, usage)),
+    ]
+    assert [(reply.cost_usd, reply.cost_source) for reply in replies] == [(None, CostSource.UNKNOWN)] * 5
+
+
+def test_a_refused_report_next_to_a_complete_one_makes_the_cost_partial() -> None:
+    reply = said("codex", CODEX_TEXT, turn(1000, 0, 100_000), turn(-5, 0, 5), model="gpt-5")
+
+    assert (reply.cost_usd, reply.cost_source) == (pytest.approx(1.00125), CostSource.PARTIAL)
+
+
+def test_cached_input_claimed_earlier_does_not_pay_for_new_input_of_a_resumed_session() -> None:
+    earlier = {"new": 1000, "cached": 200_000, "out": 10}
+
+    assert TokenCount(201_000, 0, 10).since(earlier) == TokenCount(201_000, 0, 10)
+
+
+def test_what_was_metered_counts_as_partial_where_the_report_gives_no_price(tmp_path: Path) -> None:
+    reply = finished(tmp_path / "try-1", "claude", MESSAGE, claude(None, {"input_tokens": -1}))
+
+    assert (reply.cost_usd, reply.cost_source) == (pytest.approx(0.30), CostSource.PARTIAL)

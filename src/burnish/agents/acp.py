@@ -12,7 +12,7 @@ from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.agents.program import located
-from burnish.agents.usage import TokenCount, billed, dollars, token_count
+from burnish.agents.usage import TokenCount, billed, dollars
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.proc.run import ProgramMissing
 
@@ -70,7 +70,7 @@ class AcpAgent:
 def _reply(text: str, result: Json, done: Spoken) -> AgentReply:
     told = result.get("usage")
     models = [one for one in (told if isinstance(told, list) else ()) if isinstance(one, dict)]
-    counts = [TokenCount(*(token_count(one.get(key)) for key in ("new", "cached", "out"))) for one in models]
+    counts = [TokenCount.apart(*(one.get(key) for key in ("new", "cached", "out"))) for one in models]
     prices = [count.price(words(one.get("model")) or done.model) for one, count in zip(models, counts, strict=True)]
     known = [price for price in prices if price is not None]
     reply = AgentReply(

@@ -9,7 +9,7 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.usage import TokenCount, billed, dollars, token_count
+from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 # The tools do not exist then, in subagents neither. `Bash(git diff:*)` would not do: `--output` writes files.
@@ -106,16 +106,19 @@ class ClaudeAgent:
         text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else said
         if not text:
             return failure("claude", "the answer was cut off", cut=True)
+        counts = [_tokens(event) for event in results.values()]
+        counted = highest(counts)
         reply = AgentReply(
             text=text,
             model=_model(result),
             provider="anthropic",
-            tokens=max(_tokens(event).total for event in results.values()),
+            tokens=counted.total,
             session=words(result.get("session_id")) or None,
         )
         costs = [usd for event in results.values() if (usd := dollars(event.get("total_cost_usd"))) is not None]
-        prices = [usd for event in results.values() if (usd := _tokens(event).price(reply.model)) is not None]
-        return billed(reply, max(costs, default=None), max(prices, default=None))
+        models = [done.model, *(_model(event) for event in results.values())]
+        partial = not any(costs) and not all(count.complete for count in counts)
+        return billed(reply, max(costs, default=None), counted.dearest_price(models), partial=partial)
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -123,8 +126,9 @@ class ClaudeAgent:
 
 def _tokens(result: Json) -> TokenCount:
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    given, written, cached, out = (token_count(dig(result, "usage", name)) for name in names)
-    return TokenCount(given + written, cached, out)
+    values = [dig(result, "usage", name) for name in names]
+    given, written, cached, out = map(token_count, values)
+    return TokenCount(given + written, cached, out, are_token_counts((values[0], values[3]), values[1:3]))
 
 
 def _model(result: Json) -> str | None:

@@ -13,7 +13,7 @@ from burnish.agents.codex_model import codex_home, configured_model, session_mod
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.usage import TokenCount, billed, largest
+from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `codex login`, or set CODEX_API_KEY."
@@ -84,7 +84,8 @@ class CodexAgent:
         for index, event in stream:
             match event:
                 case {"type": "thread.started", "thread_id": str(id_)}:
-                    session = id_
+                    # the first one is its own: what it starts can print only later
+                    session = session or id_
                 # an item of the type `error` is only a warning
                 case {"type": "item.completed", "item": {"type": "agent_message", "text": str(said)}}:
                     text, answer_at = said, index
@@ -101,7 +102,7 @@ class CodexAgent:
             return _failed(problem, done)
         if not text.strip() or no_answer(text):
             return failure("codex", text or "the answer was empty", cut=not text)
-        return _reply(text.strip(), session, largest(counts), done)
+        return _reply(text.strip(), session, counts, done)
 
     def configured_model(self, env: Mapping[str, str]) -> str | None:
         return configured_model(codex_home(env))
@@ -134,10 +135,11 @@ def _tokens(usage: Any) -> TokenCount:
     return TokenCount.of(*(dig(usage, f"{name}_tokens") for name in ("input", "cached_input", "output")))
 
 
-def _reply(text: str, session: str | None, counted: TokenCount, done: Spoken) -> AgentReply:
+def _reply(text: str, session: str | None, counts: list[TokenCount], done: Spoken) -> AgentReply:
+    counted = highest(counts)
     # a resumed session is counted from its beginning
     used = counted.since(done.session_usage) if session and session == done.resumed else counted
     reply = AgentReply(
         text=text, provider="openai", tokens=used.total, session=session, session_usage=counted.as_json()
     )
-    return billed(reply, None, used.price(done.model))
+    return billed(reply, None, used.price(done.model), partial=not all(count.complete for count in counts))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.usage import TokenCount, billed, token_count
+from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 _STATUSES = (400, 401, 403, 404, 429, 500, 502, 503, 504)
@@ -116,13 +116,17 @@ class GeminiAgent:
 
 
 def _reply(text: str, session: str | None, results: list[Json]) -> AgentReply:
-    """Of several result lines the one with most tokens: another process may have written the others."""
-    counts = max((_counts(result) for result in results), key=lambda told: sum(c.total for c in told.values()))
+    """Of several result lines the highest counts of each model: another process may have written some of them."""
+    reports = [_counts(result) for result in results]
+    names = dict.fromkeys(name for report in reports for name in report)
+    counts = {name: highest(report[name] for report in reports if name in report) for name in names}
     prices = [count.price(name) for name, count in counts.items()]
     known = [price for price in prices if price is not None]
     model = max(counts, key=lambda name: counts[name].total, default=None)
     reply = AgentReply(text, model, "google", tokens=sum(c.total for c in counts.values()), session=session)
-    return billed(reply, None, sum(known) if known else None, partial=len(known) < len(prices))
+    return billed(
+        reply, None, sum(known) if known else None, partial=len(known) < len(prices) or not _complete(reports)
+    )
 
 
 def _counts(result: Json) -> dict[str, TokenCount]:
@@ -130,8 +134,16 @@ def _counts(result: Json) -> dict[str, TokenCount]:
     return {str(name): _tokens(told) for name, told in (used.items() if isinstance(used, dict) else ())}
 
 
+def _complete(reports: list[dict[str, TokenCount]]) -> bool:
+    return all(report and all(count.complete for count in report.values()) for report in reports)
+
+
 def _tokens(told: Any) -> TokenCount:
     """`output_tokens` has no thoughts, and `total_tokens` has them: thoughts are billed as output."""
     given, out, whole = (token_count(dig(told, f"{name}_tokens")) for name in ("input", "output", "total"))
     given = given or token_count(dig(told, "input")) + token_count(dig(told, "cached"))
-    return TokenCount.of(given, dig(told, "cached"), max(out, whole - given))
+    count = TokenCount.of(given, token_count(dig(told, "cached")), max(out, whole - given))
+    kinds = ("input_tokens", "input", "output_tokens", "total_tokens", "cached")
+    values = {kind: told[kind] for kind in kinds if kind in told} if isinstance(told, dict) else {}
+    enough = ("input_tokens" in values or "input" in values) and ("output_tokens" in values or "total_tokens" in values)
+    return replace(count, complete=enough and are_token_counts(values.values()))

@@ -11,7 +11,7 @@ from burnish.agents.failure import contradictory, failure, silent, unreadable
 from burnish.agents.jsonlines import Json, number, read_events, telling, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
-from burnish.agents.usage import TokenCount, billed, dollars, token_count
+from burnish.agents.usage import TokenCount, billed, dollars
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
 from burnish.proc.run import ProgramMissing
@@ -109,7 +109,7 @@ def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None
 
 def _reply(text: str, result: Json) -> AgentReply:
     model, provider = words(result.get("model")), words(result.get("provider"))
-    used = TokenCount(*(token_count(result.get(key)) for key in ("new", "cached", "out")))
+    used = TokenCount.apart(*(result.get(key) for key in ("new", "cached", "out")))
     by_list = used.price(model)
     reply = AgentReply(text, model or None, provider, tokens=used.total)
     # pydantic-ai's figure is a list price too

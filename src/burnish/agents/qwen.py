@@ -10,7 +10,8 @@ from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.usage import TokenCount, billed, largest
+from burnish.agents.prices import cost
+from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Run `qwen` once and choose a login, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL)."
@@ -83,7 +84,6 @@ class QwenAgent:
             return problem
         result = results[max(results)]
         names = [words(dig(event, "message", "model")) for event in stream.of_type("assistant").values()]
-        model = next((name for name in reversed(names) if name), None)
         text = words(result.get("result"))
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
         if done.exit_code != 0 or result.get("is_error") or no_answer(text):
@@ -91,7 +91,7 @@ class QwenAgent:
             return failure("qwen", told, status=_status(told), login=_LOGIN)
         if not text:
             return failure("qwen", "the answer was empty", cut=True)
-        return _reply(text, model, list(results.values()), done)
+        return _reply(text, [name for name in names if name], list(results.values()), done)
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -102,20 +102,22 @@ def _status(told: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _reply(text: str, model: str | None, results: list[Json], done: Spoken) -> AgentReply:
-    counted = largest(_tokens(result) for result in results)
+def _reply(text: str, models: list[str], results: list[Json], done: Spoken) -> AgentReply:
+    counts = [_tokens(result) for result in results]
+    counted = highest(counts)
     session = next((id_ for result in results if (id_ := words(result.get("session_id")))), None)
     # a resumed session is counted from its beginning
     used = counted.since(done.session_usage) if session and session == done.resumed else counted
     reply = AgentReply(
         text=text,
-        model=model,
+        model=models[-1] if models else None,
         provider="qwen",
         tokens=used.total,
         session=session,
         session_usage=counted.as_json(),
     )
-    return billed(reply, None, used.price(model))
+    partial = not all(count.complete for count in counts) or any(cost(name, new=1) is None for name in models)
+    return billed(reply, None, used.dearest_price([done.model, *models]), partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:

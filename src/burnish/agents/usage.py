@@ -17,7 +17,16 @@ MOST_USD = 10_000.0
 
 def token_count(value: Any) -> int:
     """A number of tokens as programs give it; 0 for what is not one, negative ones and absurd ones included."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS else 0
+    return value if is_token_count(value) else 0
+
+
+def is_token_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+
+
+def are_token_counts(required: Iterable[Any], optional: Iterable[Any] = ()) -> bool:
+    """Whether a price may be computed from these counts: an optional one may be missing, none may be refused."""
+    return all(map(is_token_count, required)) and all(value is None or is_token_count(value) for value in optional)
 
 
 def dollars(value: Any) -> float | None:
@@ -34,19 +43,32 @@ class TokenCount:
     new: int = 0
     cached: int = 0
     out: int = 0
+    # False: a count is missing or was refused. The others alone would give a price that is too low.
+    complete: bool = True
 
     @classmethod
     def of(cls, given: Any, cached: Any, out: Any) -> TokenCount:
         """`given` includes what came from the cache, as most programs count."""
         whole, reused = token_count(given), token_count(cached)
-        return cls(max(0, whole - reused), min(whole, reused), token_count(out))
+        complete = are_token_counts((given, out), (cached,))
+        return cls(max(0, whole - reused), min(whole, reused), token_count(out), complete)
+
+    @classmethod
+    def apart(cls, new: Any, cached: Any, out: Any) -> TokenCount:
+        """`new` without what came from the cache."""
+        complete = are_token_counts((new, out), (cached,))
+        return cls(token_count(new), token_count(cached), token_count(out), complete)
 
     @property
     def total(self) -> int:
         return self.new + self.cached + self.out
 
     def price(self, model: str | None) -> float | None:
-        return cost(model, new=self.new, cached=self.cached, out=self.out)
+        return cost(model, new=self.new, cached=self.cached, out=self.out) if self.complete else None
+
+    def dearest_price(self, models: Iterable[str | None]) -> float | None:
+        """By the dearest of several models: a line that names a cheaper or an unknown one must not lower the bill."""
+        return max((usd for model in models if (usd := self.price(model)) is not None), default=None)
 
     def as_json(self) -> dict[str, int]:
         return {"new": self.new, "cached": self.cached, "out": self.out}
@@ -54,23 +76,33 @@ class TokenCount:
     def since(self, earlier: Mapping[str, Any] | None) -> TokenCount:
         """Without what the same session had used before, where the program counts a session as a whole.
 
-        If any count went down it is not the same count, and nothing is subtracted.
+        If any count went down it is not the same count, and nothing is subtracted. Each kind is subtracted from its
+        own: cached input that an earlier call claimed must not pay for new input of this one.
         """
-        before = TokenCount(*(token_count((earlier or {}).get(key)) for key in ("new", "cached", "out")))
-        if before.total > self.total or before.out > self.out:
+        new, cached, out = (token_count((earlier or {}).get(key)) for key in ("new", "cached", "out"))
+        if new > self.new or cached > self.cached or out > self.out:
             return self
-        cached = max(0, self.cached - before.cached)
-        out = self.out - before.out
-        return TokenCount(max(0, self.total - before.total - cached - out), cached, out)
+        return TokenCount(self.new - new, self.cached - cached, self.out - out, self.complete)
 
 
-def largest(counts: Iterable[TokenCount]) -> TokenCount:
-    """Of several reports on the same work: a line that another process wrote must not lower the bill."""
-    return max(counts, key=lambda count: count.total, default=TokenCount())
+def highest(counts: Iterable[TokenCount]) -> TokenCount:
+    """Of several reports on the same work, the highest count of each kind.
+
+    So no report lowers the bill, whatever the model costs: not even one with more tokens of a cheaper kind. Reports
+    that are not complete count as far as they go, next to a complete one.
+    """
+    every = list(counts)
+    new, cached, out = (max((getattr(count, kind) for count in every), default=0) for kind in ("new", "cached", "out"))
+    return TokenCount(new, cached, out, any(count.complete for count in every))
 
 
 def billed(reply: AgentReply, own: float | None, by_list: float | None, *, partial: bool = False) -> AgentReply:
-    """With the program's own figure, or the list price where it gives none that can be believed."""
+    """With the program's own figure, or the list price where it gives none that can be believed.
+
+    No answer is free of charge: neither an own figure of 0 nor a count of no tokens at all is believed.
+    """
+    own = own or None
+    by_list = by_list if reply.tokens else None
     source = CostSource.LIST if own is None else CostSource.PROGRAM
     usd = by_list if own is None else own
     if usd is None:
@@ -82,7 +114,10 @@ def at_least(reply: AgentReply, metered: Use, *, cut: bool = False) -> AgentRepl
     """The higher of what was counted while it worked and what it told at the end. `cut`: output is missing."""
     tokens = max(reply.tokens, metered.tokens)
     if metered.usd is not None and metered.usd > (reply.cost_usd or 0.0) * (1 + 1e-9):
-        reply = replace(reply, cost_usd=metered.usd, cost_source=CostSource.LIST)
+        # a report that gave no price, or only a part of it, does not confirm that the meter saw everything
+        sure = reply.cost_usd is not None and reply.cost_source is not CostSource.PARTIAL
+        source = CostSource.LIST if sure else CostSource.PARTIAL
+        reply = replace(reply, cost_usd=metered.usd, cost_source=source)
     if cut and reply.cost_usd is not None:
         reply = replace(reply, cost_source=CostSource.PARTIAL)
     return replace(reply, tokens=tokens)

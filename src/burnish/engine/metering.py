@@ -54,7 +54,7 @@ def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest
     names = [limit.name for limit in limits if not limit.tokens]
     if not names:
         return
-    why = f"{', '.join(names)} cannot be counted: {agent} told no cost and its model has no list price"
+    why = f"{', '.join(names)} cannot be counted: {agent} told no cost, and none follows from its tokens and model"
     if policy.uncounted == "refuse":
         raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
     known = {event.data.get("why") for event in deps.book.events(task.id) if event.type == "budget.warned"}
