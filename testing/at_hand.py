@@ -63,9 +63,14 @@ class AtHand:
 def at_hand(lab: Lab) -> Iterator[AtHand]:
     with mock.patch.dict(os.environ, lab.env):
         house = House.here()
-        sessions = Sessions(house.home / "serve" / "sessions.json")
+        sessions = Sessions()
         door = Door(
-            TOKEN, hosts_of(["127.0.0.1", "localhost", "::1"], PORT), f"burnish_{PORT}", sessions.knows, sessions.owns
+            TOKEN,
+            hosts_of(["127.0.0.1", "localhost", "::1"], PORT),
+            f"burnish_{PORT}",
+            sessions.knows,
+            sessions.owns,
+            sessions.is_from_earlier_start,
         )
         codes = LoginCodes()
         app = routes(house, door, sessions, codes)

@@ -113,7 +113,9 @@ def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened
         assert page.locator("#t1 .doing").count() == 0 and page.locator("#c-backlog #t2").count() == 1
 
 
-def test_a_board_that_was_open_while_the_server_died_catches_up_by_itself(tmp_path: Path, opened: Browser) -> None:
+def test_a_board_that_was_open_while_the_server_died_asks_for_a_login_and_then_catches_up(
+    tmp_path: Path, opened: Browser
+) -> None:
     lab = Lab.make(tmp_path / "lab")
     store, key = open_store(lab)
     for title in ("One", "Two", "Three"):
@@ -125,7 +127,19 @@ def test_a_board_that_was_open_while_the_server_died_catches_up_by_itself(tmp_pa
         page.wait_for_selector('.line[data-state="cut"]')
         boards.move(store, key, 2, Status.CANCELLED)
         store.add_task(key, Spec("Four", depends_on=(1,)), max_cycles=3, auto_review=True)
-        with serving(lab, port=served.port, BURNISH_SERVE_TOKEN=TOKEN):
+        with serving(lab, port=served.port, BURNISH_SERVE_TOKEN=TOKEN) as again:
+            banner = page.locator("#login-ended")
+            banner.wait_for(timeout=20_000)
+            assert "burnish serve was restarted" in banner.inner_text()
+            assert "burnish serve --open" in banner.inner_text()
+            # it no longer asks: only a login, in any tab, opens the line again
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            page.wait_for_timeout(1500)
+            assert asked == [] and page.locator(".line").inner_text() == "logged out"
+            second = page.context.new_page()
+            second.goto(again.login)
+            banner.wait_for(state="detached")
             live(page)
             until_in(page, 2, "cancelled"), until_in(page, 4, "backlog")
             until(page, "document.activeElement.id === 't2'")

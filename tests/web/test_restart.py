@@ -1,14 +1,18 @@
-"""A server that is killed and started again: browsers stay known, runs go on, nothing is paid twice."""
+"""A server that is killed and started again: logins end with it, runs go on, nothing is paid twice."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import time
 from pathlib import Path
 
 import httpx
 
 from testing.lab import AUTHOR, CRITIC, Lab
 from testing.serving import Served, serving
+
+FIXED = "a-token-that-the-user-has-set"
 
 # The first review waits until somebody lets it go on, or for ever.
 SLOW = f"""
@@ -38,12 +42,10 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
     (lab.root / "go").touch()
     with serving(lab, port=port) as again:
         assert again.port == port and again.token != served.token
-        # nobody has to log in again to look, nor to act; the old token is worth nothing
+        where = f"/api/v1/projects/{project}/tasks"
         headers = {"Origin": again.url, "X-Burnish-Key": key}
         with httpx.Client(base_url=again.url, cookies=cookies, headers=headers, timeout=30) as page:
-            where = f"/api/v1/projects/{project}/tasks"
-            assert page.get(where).json()["total"] == 1
-            assert page.post(where, json={"title": "Another one"}).status_code == 201
+            assert page.get(where).status_code == 401
         assert httpx.get(f"{again.url}{where}", headers={"Authorization": f"Bearer {served.token}"}).status_code == 401
         # and the run goes on by itself: the review that was cut is asked for again, nothing else
         lab.until(lambda: lab.task(1)["status"] == "verified", 90)
@@ -57,3 +59,39 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
         ]
     # what is done is done: a third start has nothing to go on with
     assert json.loads((Path(lab.env["BURNISH_HOME"]) / "serve" / "runs.json").read_text()) == {}
+
+
+def test_what_a_program_on_the_port_collected_while_the_server_was_down_opens_nothing(tmp_path: Path) -> None:
+    """An open page reconnects to whatever listens on the port, and its cookie and key go there."""
+    lab = Lab.make(tmp_path / "lab", extra="approval: required\n")
+    lab.add("Add division")
+    lab.burnish("run", "1", code=1)
+    folder = Path(lab.env["BURNISH_HOME"]) / "serve"
+    with serving(lab, BURNISH_SERVE_TOKEN=FIXED) as served:
+        port, project = served.port, served.project
+        stolen, key = browser(served)
+        assert sorted(path.name for path in folder.iterdir() if path.is_file()) == ["lock", "runs.json"]
+    # what earlier versions stored, with the digests of the stolen session
+    digests = [hashlib.sha256(value.encode()).hexdigest() for value in (stolen[f"burnish_{port}"], key)]
+    (folder / "sessions.json").write_text(json.dumps({digests[0]: [digests[1], time.time()]}))
+    before = lab.task(1)
+    with serving(lab, port=port, BURNISH_SERVE_TOKEN=FIXED) as again:
+        assert again.port == port and not (folder / "sessions.json").exists()
+        headers = {"Origin": again.url, "X-Burnish-Key": key}
+        tasks = f"/api/v1/projects/{project}/tasks"
+        with httpx.Client(base_url=again.url, cookies=stolen, headers=headers, timeout=30) as thief:
+            refused = thief.get("/", headers={"Accept": "text/html"})
+            assert refused.status_code == 401
+            assert "burnish serve was restarted" in refused.text and "burnish serve --open" in refused.text
+            decision = {"choice": "approve", "commit": before["commit"]}
+            assert thief.post(f"{tasks}/1/decide", json=decision).status_code == 401
+            upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+            nonce = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+            assert thief.get(f"/ws?project={project}", headers={**upgrade, **nonce}).status_code == 403
+        # neither half of an old session works beside a new one, which does work
+        cookies, new_key = browser(again)
+        for cookie, its_key, status in ((cookies, key, 403), (stolen, new_key, 401), (cookies, new_key, 201)):
+            headers = {"Origin": again.url, "X-Burnish-Key": its_key}
+            with httpx.Client(base_url=again.url, cookies=cookie, headers=headers, timeout=30) as page:
+                assert page.post(tasks, json={"title": "Another one"}).status_code == status
+    assert lab.task(1) == before

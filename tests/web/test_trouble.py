@@ -21,11 +21,14 @@ def no_room(place: Path) -> None:
     place.write_text("")
 
 
-def test_who_shows_the_token_is_let_in_on_a_full_disk_as_well(tmp_path: Path) -> None:
-    no_room(tmp_path / "serve")
-    sessions = Sessions(tmp_path / "serve" / "sessions.json")
+def test_a_session_is_valid_for_the_process_that_began_it_and_no_other() -> None:
+    sessions = Sessions()
     session = sessions.begin()
     assert sessions.knows(session.cookie) and sessions.owns(session.cookie, session.key)
+    assert not sessions.is_from_earlier_start(session.cookie)
+    other = Sessions()
+    assert not other.knows(session.cookie) and not other.owns(session.cookie, session.key)
+    assert other.is_from_earlier_start(session.cookie)
 
 
 def test_a_run_that_a_restart_would_forget_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,8 @@ class Door:
     # is there such a session; does this key belong to it
     knows: Callable[[str], bool]
     owns: Callable[[str, str], bool]
+    # was this cookie issued by a server process that has ended
+    is_from_earlier_start: Callable[[str], bool] = lambda cookie: False
 
     def judge(self, ask: Ask) -> Entry | Refusal:
         """In this order: the place it was sent to, where it comes from, what it brings, who it is."""
@@ -109,7 +111,8 @@ class Door:
         session = ask.cookie(self.cookie_name)
         if session is None or not self.knows(session):
             asks_in = ask.kind == "http" and not ask.writes and ask.path == LOGIN
-            return Entry("login") if asks_in else STRANGER
+            ended = session is not None and self.is_from_earlier_start(session)
+            return Entry("login") if asks_in else RESTARTED if ended else STRANGER
         return self._with_cookie(ask, session)
 
     def _with_cookie(self, ask: Ask, session: str) -> Entry | Refusal:
@@ -124,6 +127,11 @@ class Door:
 
 
 STRANGER = Refusal(401, "The token is missing or wrong.", "Open the address that `burnish serve` printed.")
+RESTARTED = Refusal(
+    401,
+    "burnish serve was restarted, and your login ended with the earlier one.",
+    "Log in again: open the address that `burnish serve` printed, or stop it and start `burnish serve --open`.",
+)
 
 
 def _fits(length: str) -> bool:

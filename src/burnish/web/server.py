@@ -15,7 +15,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +77,10 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Read
 
     # a client that is gone is no news, and whoever started us may not read what we print
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    sessions = Sessions(house.home / "serve" / "sessions.json")
+    sessions = Sessions()
+    # earlier versions stored sessions here
+    with suppress(OSError):
+        (house.home / "serve" / "sessions.json").unlink(missing_ok=True)
     codes = LoginCodes()
     app = create(house, door_for(address, sessions), sessions, codes)
     settings = uvicorn.Config(
@@ -135,6 +138,7 @@ def door_for(address: Address, sessions: Sessions) -> Door:
         f"burnish_{address.port}",
         sessions.knows,
         sessions.owns,
+        sessions.is_from_earlier_start,
     )
 
 

@@ -1,19 +1,14 @@
-"""Browsers that showed the token: what we keep of them is useless to whoever reads it."""
+"""Logins of browsers. They exist in the memory of one server process and end with it."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import hmac
 import secrets
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-
-from burnish.errors import BurnishError
-from burnish.wiring.keeping import keep
 
 MOST = 50
 SECONDS = 30 * 24 * 3600
@@ -28,49 +23,42 @@ class Session:
 
 
 class Sessions:
-    """Hashes alone reach the disk, so that a restart knows its browsers and a thief learns nothing."""
+    """Nothing is stored on disk: while no server runs, another program can listen on its port, and an open page
+    sends its cookie and key there. The next server must therefore accept neither.
+    """
 
-    def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        self._file = file
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._guard = threading.Lock()
-        self._known: dict[str, tuple[str, float]] = self._load()
+        self._lock = threading.Lock()
+        # what is compared depends on this secret, so that no digest of another process can match
+        self._secret = secrets.token_bytes(32)
+        # not secret: shows which start issued a cookie, so that an old one can be explained
+        self._start = secrets.token_hex(8)
+        self._known: dict[str, tuple[str, float]] = {}
 
     def begin(self) -> Session:
-        session = Session(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
-        with self._guard:
-            self._known[_hash(session.cookie)] = (_hash(session.key), self._clock())
+        session = Session(f"{self._start}.{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32))
+        with self._lock:
+            self._known[self._digest(session.cookie)] = (self._digest(session.key), self._clock())
             newest = sorted(self._known.items(), key=lambda entry: entry[1][1])[-MOST:]
             self._known = dict(newest)
-            self._save()
         return session
 
     def end(self, cookie: str) -> None:
-        with self._guard:
-            if self._known.pop(_hash(cookie), None):
-                self._save()
+        with self._lock:
+            self._known.pop(self._digest(cookie), None)
 
     def knows(self, cookie: str) -> bool:
-        found = self._known.get(_hash(cookie))
+        found = self._known.get(self._digest(cookie))
         return found is not None and self._clock() - found[1] < SECONDS
 
     def owns(self, cookie: str, key: str) -> bool:
-        found = self._known.get(_hash(cookie))
-        return found is not None and bool(key) and secrets.compare_digest(found[0], _hash(key))
+        found = self._known.get(self._digest(cookie))
+        return found is not None and bool(key) and secrets.compare_digest(found[0], self._digest(key))
 
-    def _load(self) -> dict[str, tuple[str, float]]:
-        try:
-            found = json.loads(self._file.read_text("utf-8"))
-            return {str(cookie): (str(key), float(at)) for cookie, (key, at) in found.items()}
-        except (OSError, ValueError, AttributeError, TypeError):
-            # they show the token once more, and that is all
-            return {}
+    def is_from_earlier_start(self, cookie: str) -> bool:
+        """For the message only: it says nothing about whether the cookie was ever valid."""
+        return not cookie.startswith(f"{self._start}.")
 
-    def _save(self) -> None:
-        # on a full disk it counts until the server ends
-        with suppress(BurnishError):
-            keep(self._file, json.dumps(self._known))
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+    def _digest(self, value: str) -> str:
+        return hmac.new(self._secret, value.encode("utf-8", "replace"), hashlib.sha256).hexdigest()

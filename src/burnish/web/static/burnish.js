@@ -23,6 +23,7 @@ export async function api(method, path, body) {
   });
   const text = await answer.text();
   const said = text ? JSON.parse(text) : {};
+  if (answer.status === 401) loginEnded();
   if (!answer.ok) throw new Problem({ status: answer.status, ...said });
   return said;
 }
@@ -30,6 +31,7 @@ export async function api(method, path, body) {
 /** A part of a page as the server renders it. */
 export async function fragment(path) {
   const answer = await fetch(path, { headers: { Accept: "text/html" } });
+  if (answer.status === 401) loginEnded();
   if (!answer.ok) throw new Problem({ title: `The page could not be brought up to date (${answer.status}).` });
   return answer.text();
 }
@@ -122,7 +124,14 @@ export function listen(project, since, heard, again = () => {}) {
     socket.onclose = async () => {
       clearInterval(watch);
       cuts += 1;
-      say("cut", (await signedOut(cuts)) ? "signed out: open the address of burnish serve again" : "reconnecting…");
+      if (await isRefused()) {
+        // no retry can succeed until somebody logs in, in any tab of this browser
+        say("cut", "logged out");
+        loginEnded();
+        addEventListener("burnish-login", open, { once: true });
+        return;
+      }
+      say("cut", "reconnecting…");
       setTimeout(open, pause);
       pause = Math.min(pause * 2, 4000);
     };
@@ -137,6 +146,7 @@ const countWaiting = gathered(async () => {
   if (!place) return;
   try {
     const answer = await fetch("/inbox/count", { headers: { Accept: "application/json" } });
+    if (answer.status === 401) loginEnded();
     if (!answer.ok) return;
     const { waiting } = await answer.json();
     place.textContent = waiting > 99 ? "99+" : waiting;
@@ -149,14 +159,41 @@ const countWaiting = gathered(async () => {
 countWaiting("now");
 setInterval(() => document.hidden || countWaiting("now"), 60000);
 
-async function signedOut(cuts) {
-  if (cuts < 3) return false;
+/** Does the server answer, and refuse this browser? A browser is not told why a socket was refused. */
+async function isRefused() {
   try {
-    return (await fetch("/api/v1/projects", { headers: { Accept: "application/json" } })).status === 401;
+    const { status } = await fetch("/api/v1/projects", { headers: { Accept: "application/json" } });
+    return status === 401 || status === 403;
   } catch {
     return false;
   }
 }
+
+/** Say on the open page that logins end with the server, and how to log in again. */
+function loginEnded() {
+  if (document.getElementById("login-ended")) return;
+  const box = make("section", { id: "login-ended", className: "untrusted" });
+  box.setAttribute("role", "alert");
+  const title = make("p");
+  title.append(
+    make("strong", { textContent: "burnish serve was restarted, and your login ended with the earlier one." }),
+    " This page no longer changes, and its buttons do nothing.",
+  );
+  const how = make("p");
+  how.append(
+    "Log in again: open the address that ", make("code", { textContent: "burnish serve" }),
+    " printed, or stop it and start ", make("code", { textContent: "burnish serve --open" }),
+  );
+  box.append(title, how);
+  document.getElementById("main").prepend(box);
+}
+
+// another tab has logged in: this page goes on, with what is typed in it
+addEventListener("storage", (event) => {
+  if (event.key !== KEY || !event.newValue) return;
+  document.getElementById("login-ended")?.remove();
+  dispatchEvent(new Event("burnish-login"));
+});
 
 /** Gather calls that come in a burst, and answer them together: at once when it is quiet, seldom in a storm. */
 export function gathered(work, { first = 12, storm = 400 } = {}) {
