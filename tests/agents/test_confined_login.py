@@ -189,6 +189,17 @@ def test_a_login_that_cannot_be_renewed_is_a_warning_before_the_call(house: Hous
     assert [("not JSON" in line, "expires at" in line) for line in warnings] == [(True, False), (False, True)]
 
 
+def test_a_binary_file_with_a_refresh_token_is_a_warning_and_not_seen_inside(house: House) -> None:
+    folder = house.home / ".gemini"
+    folder.mkdir()
+    (folder / "state.db").write_bytes(b"\x00\x01refresh_token\x00SECRET-RT")
+    program = house.program("gemini", attacks.READER)
+    warnings: list[str] = []
+    text = house.call(AgentSettings("it", "command", argv=(program,)), warnings=warnings).text
+    assert "SECRET-RT" not in text
+    assert ["state.db" in line and "not copied" in line for line in warnings] == [True]
+
+
 def test_a_login_that_a_variable_moves_out_of_the_home_is_hidden_behind_its_copy(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from burnish.agents.base import Agent, AgentSettings
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.login_copy import LoginCopy, Plan, login_copy
-from burnish.agents.login_refresh import LoginCheck
+from burnish.agents.login_refresh import LoginCheck, not_copied_warning
 from burnish.agents.program import located
 from burnish.core.agent import AgentRequest
 from burnish.proc.environment import listed_environment
@@ -28,6 +28,8 @@ class MountedLogin:
 
     mounts: tuple[Mount, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    # what a person should know about the copy
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class ConfinedLogins:
         plan = self._plan(login, request, entry, env)
         with login_copy(self.burnish_home / "logins", plan) as copy:
             variables = {name: str(login.located(path, self.home, env)) for name, path in login.session_variables}
-            yield MountedLogin(_mounts(plan, copy), variables if plan.sessions else {})
+            warnings = tuple(not_copied_warning(entry.name, file, login.advice) for file in copy.left_out)
+            yield MountedLogin(_mounts(plan, copy), variables if plan.sessions else {}, warnings)
 
     def _owner(self, entry: AgentSettings) -> Agent | None:
         """The adapter whose login it is; of a `command` or `acp` agent that of the program it starts."""

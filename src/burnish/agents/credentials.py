@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-# `refresh` is opencode's name for it.
-_REFRESH = re.compile(r"refresh(?:[_-]?token)?", re.IGNORECASE)
+from burnish.agents.credential_text import blank_refresh_tokens
+
+# Entries such as {"name": "refresh_token", "value": …}
+_NAMES = ("name", "key", "type", "kind", "id", "label", "account", "username")
+_NAMED_VALUES = ("value", "token", "secret", "data", "password")
 _ACCESS = ("access", "access_token", "accessToken", "token")
 # Times above this are milliseconds: as seconds they would be after the year 5000.
 _MILLISECONDS = 1e11
@@ -26,23 +29,50 @@ def parsed(data: bytes) -> Any | None:
 
 
 def without_refresh_tokens(value: Any) -> Any:
-    """The same value with every refresh token empty, at any depth.
+    """The same value with every refresh token empty, at any depth, in strings that are JSON themselves too.
 
     Refresh tokens are used once: a copy that refreshes logs the original out. The keys stay, since codex wants them.
     """
     if isinstance(value, list):
         return [without_refresh_tokens(item) for item in value]
+    if isinstance(value, str):
+        return _cleaned_string(value)
     if not isinstance(value, dict):
         return value
     # Some providers of opencode have one long-lived token under both names.
     access = {value[name] for name in _ACCESS if isinstance(value.get(name), str)}
-    return {key: _cleared(key, item, access) for key, item in value.items()}
+    names = (value.get(name) for name in _NAMES)
+    is_named = any(isinstance(name, str) and len(name) < 100 and is_refresh_key(name) for name in names)
+    return {
+        key: _emptied(item, access)
+        if is_refresh_key(key) or (is_named and key.lower() in _NAMED_VALUES)
+        else without_refresh_tokens(item)
+        for key, item in value.items()
+    }
 
 
-def _cleared(key: str, item: Any, access: set[str]) -> Any:
-    if not _REFRESH.fullmatch(key):
-        return without_refresh_tokens(item)
-    return item if isinstance(item, str) and item in access else "" if isinstance(item, str) else None
+def is_refresh_key(key: str) -> bool:
+    """Whatever stands between, before or after the words. `refresh` alone is opencode's name for it."""
+    letters = re.sub(r"[^a-z]", "", key.lower())
+    return letters == "refresh" or "refreshtoken" in letters
+
+
+def _emptied(item: Any, access: set[str]) -> Any:
+    """Of the same type, since programs check that. A number is a time or a count, not a token."""
+    if isinstance(item, str):
+        return item if item in access else ""
+    return type(item)() if isinstance(item, list | dict) else item
+
+
+def _cleaned_string(text: str) -> str:
+    lowered = text.lower()
+    if "refresh" not in lowered and "\\u00" not in lowered:
+        return text
+    if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"'):
+        value = parsed(text.lstrip("\ufeff").encode("utf-8", "surrogatepass"))
+        if value is not None:
+            return json.dumps(without_refresh_tokens(value))
+    return blank_refresh_tokens(text, prose=True)
 
 
 def holds_refresh_token(value: Any) -> bool:

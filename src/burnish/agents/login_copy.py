@@ -7,7 +7,6 @@ the user's later sessions. Sessions for `resume` are mounted from a folder of th
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import stat
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from burnish.agents.credentials import parsed, without_refresh_tokens
+from burnish.agents.credential_files import file_without_refresh_tokens, json_without_refresh_tokens
 from burnish.proc.folders import private_folder, remove_folder
 
 # A file or folder above this is mounted read-only instead of copied at each call.
@@ -56,6 +55,8 @@ class LoginCopy:
     folder: Path
     home: Path
     shared: list[SharedPlace] = field(default_factory=list)
+    # files besides the token files that may hold a refresh token which cannot be removed
+    left_out: list[Path] = field(default_factory=list)
 
 
 @contextmanager
@@ -190,15 +191,14 @@ class _Copier:
             mode = source.stat().st_mode & 0o700
         except OSError:
             return
-        if secret or (source.suffix == ".json" and b"refresh" in data.lower()):
-            value = parsed(data)
-            if value is not None:
-                data = json.dumps(without_refresh_tokens(value)).encode()
-            elif secret:
-                return  # `LoginCheck.warnings` tells the user
+        cleaned = json_without_refresh_tokens(data) if secret else file_without_refresh_tokens(data, source.suffix)
+        if cleaned is None:
+            if not secret:  # else `LoginCheck.warnings` tells the user
+                self.copy.left_out.append(source)
+            return
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode | 0o600)
         with os.fdopen(fd, "wb") as file:
-            file.write(data)
+            file.write(cleaned)
 
 
 def _names(folder: Path) -> list[str]:

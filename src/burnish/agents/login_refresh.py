@@ -81,11 +81,7 @@ class LoginCheck:
 
     def warnings(self, seconds: float) -> list[str]:
         """What a person should know before a call in the sandbox."""
-        unknown = [
-            f"{self.name}: {file} is not JSON, so its refresh token cannot be removed and it is not copied into the "
-            f"sandbox. {self.login.advice}"
-            for file in self._unreadable()
-        ]
+        unknown = [not_copied_warning(self.name, file, self.login.advice) for file in self._unreadable()]
         return [*unknown, *filter(None, [self.warning(seconds)])]
 
     def _unreadable(self) -> Iterator[Path]:
@@ -105,6 +101,13 @@ class LoginCheck:
         limit = f"{seconds / 60:g} minutes" if seconds >= 120 else f"{seconds:g} seconds"
         what = f"{self.name}'s login expires at {_hour(expires)}, and the call may take {limit}."
         return f"{what} For a login that lasts: {self.login.advice}" if self.login.advice else what
+
+
+def not_copied_warning(name: str, file: Path, advice: str) -> str:
+    return (
+        f"{name}: {file} is not JSON, so its refresh token cannot be removed and it is not copied into the "
+        f"sandbox. {advice}"
+    )
 
 
 @contextmanager

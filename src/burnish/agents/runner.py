@@ -170,7 +170,7 @@ class Runner:
         folder = question.new_folder()
         call = question.describe(folder)
         patience = Patience(question.agent, folder, Spending(question.entry, folder, watch.beyond))
-        with self._command(question, call, folder, watch.lock_file) as command:
+        with self._command(question, call, folder, watch) as command:
             done = run(
                 command,
                 stop=self._stop,
@@ -206,7 +206,7 @@ class Runner:
             view.remove_scratch()
 
     @contextmanager
-    def _command(self, question: Question, call: Call, folder: Path, lock_file: Path | None) -> Iterator[Command]:
+    def _command(self, question: Question, call: Call, folder: Path, watch: _Watch) -> Iterator[Command]:
         """What to run; the copy of the login that it is given lasts as long as the block."""
         request, entry = question.request, question.entry
         env = agent_environment(os.environ, request, entry, keys=question.agent.keys, checkout=self._checkout)
@@ -219,6 +219,8 @@ class Runner:
                 shown = (*readable, *([Path(entry.script)] if entry.script else []))
                 login = stack.enter_context(self._logins.mounted(request, entry, env))
                 view = stack.enter_context(self._view(request, folder))
+                for warning in login.warnings:
+                    watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
                 env |= login.env
                 argv = self._sandbox.around(
                     argv, env=env, writable=writable, readable=shown, mounts=login.mounts, trees=view.mounts
@@ -232,7 +234,7 @@ class Runner:
                 stdin=question.stdin(call, folder),
                 timeout_seconds=request.timeout_seconds,
                 cap_bytes=self._cap,
-                lock_file=lock_file,
+                lock_file=watch.lock_file,
                 wrapped=self._sandbox is not None,
             )
 
