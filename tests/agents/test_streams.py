@@ -176,6 +176,106 @@ def test_a_final_message_that_is_repeated_is_one_message(name: str) -> None:
     assert isinstance(reply, AgentReply) and reply.text == FINAL
 
 
+def _item(kind: str, **item: object) -> dict[str, object]:
+    return {"type": kind, "item": item}
+
+
+# Behind an approving draft: the final message in a shape that the adapter does not know.
+UNKNOWN_SHAPES: dict[str, tuple[str, dict[str, object]]] = {
+    "codex, a list": ("codex", _item("item.completed", type="agent_message", content=[{"text": FINAL}])),
+    "codex, text is a list": ("codex", _item("item.completed", type="agent_message", text=[FINAL])),
+    "codex, updated": ("codex", _item("item.updated", type="agent_message", text=FINAL)),
+    "codex, started": ("codex", _item("item.started", type="agent_message")),
+    "codex, another item type": ("codex", _item("item.completed", type="assistant_message", text=FINAL)),
+    "codex, an unknown item with text": ("codex", _item("item.completed", type="outcome", text=FINAL)),
+    "codex, an item without type": ("codex", _item("item.completed", text=FINAL)),
+    "codex, an item that is a list": ("codex", {"type": "item.completed", "item": [FINAL]}),
+    "codex, another case": ("codex", _item("Item.Completed", type="Agent_Message", text=FINAL)),
+    "gemini, a list": ("gemini", {"type": "message", "role": "assistant", "content": [FINAL]}),
+    "gemini, role model": ("gemini", {"type": "message", "role": "model", "content": FINAL}),
+    "gemini, no role": ("gemini", {"type": "message", "content": FINAL}),
+    "gemini, no type": ("gemini", {"role": "assistant", "content": FINAL}),
+    "opencode, an object": ("opencode", {"type": "text", "part": {"text": {"value": FINAL}}}),
+    "opencode, no part": ("opencode", {"type": "text", "text": FINAL}),
+    "opencode, a message": ("opencode", {"type": "message.updated", "part": {"type": "text", "text": FINAL}}),
+    "copilot, a list": ("copilot", {"type": "assistant.message", "data": {"content": [FINAL]}}),
+    "copilot, only pieces": ("copilot", {"type": "assistant.message_delta", "data": {"deltaContent": FINAL}}),
+}
+
+
+@pytest.mark.parametrize(("name", "event"), UNKNOWN_SHAPES.values(), ids=UNKNOWN_SHAPES.keys())
+def test_a_message_of_unknown_shape_never_lets_the_one_before_it_win(name: str, event: dict[str, object]) -> None:
+    *start, end = STREAMS[name](DRAFT)
+    for events in ([*start, event, end], [*start, end, event], [*start, event]):
+        assert isinstance(read(name, "\n".join(lines_of(events))), AgentFailure)
+    if name != "gemini":  # its messages come in pieces, all of which count
+        events = [*start, event, *STREAMS[name](FINAL)]
+        assert getattr(read(name, "\n".join(lines_of(events))), "text", "") == FINAL
+
+
+@pytest.mark.parametrize("name", ["claude", "qwen", "amp", "cursor"])
+def test_a_turn_that_follows_the_result_must_have_a_result_of_its_own(name: str) -> None:
+    later = STREAMS[name](FINAL)[0]
+
+    assert isinstance(read(name, "\n".join(lines_of([*STREAMS[name](DRAFT), later]))), AgentFailure)
+
+
+# Events behind a draft that show that it is not the answer: what the program was doing failed or did not end.
+UNFINISHED: dict[str, tuple[str, Events]] = {
+    "codex, turn not completed": ("codex", [*_codex(DRAFT), {"type": "turn.started"}]),
+    "codex, failed, then completed": ("codex", [*_codex(DRAFT)[:-1], {"type": "turn.failed"}, _codex(DRAFT)[-1]]),
+    "codex, failed after completion": ("codex", [*_codex(DRAFT), {"type": "turn.failed", "error": {}}]),
+    "codex, message after completion": ("codex", [*_codex(FINAL), _codex(DRAFT)[1]]),
+    "gemini, message after the result": ("gemini", [*_gemini(FINAL), _gemini(DRAFT)[-2]]),
+    "gemini, tool after the result": ("gemini", [*_gemini(FINAL), *_gemini(DRAFT)[:-1]]),
+    "gemini, two results": (
+        "gemini",
+        [*_gemini(DRAFT)[:-1], {"type": "result", "status": "error"}, _gemini(DRAFT)[-1]],
+    ),
+    "opencode, step not finished": ("opencode", [*_opencode(DRAFT), {"type": "step_start"}]),
+    "copilot, cancelled": ("copilot", [*_copilot(DRAFT)[:-1], {"type": "abort", "data": {}}, _copilot(DRAFT)[-1]]),
+    "copilot, error without words": ("copilot", [_copilot(DRAFT)[0], {"type": "session.error"}, _copilot(DRAFT)[-1]]),
+    "copilot, two results": (
+        "copilot",
+        [_copilot(DRAFT)[0], {"type": "result", "exitCode": 1}, _copilot(DRAFT)[-1]],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "events"), UNFINISHED.values(), ids=UNFINISHED.keys())
+def test_a_message_of_a_turn_that_failed_or_did_not_end_is_no_answer(name: str, events: Events) -> None:
+    assert isinstance(read(name, "\n".join(lines_of(events))), AgentFailure)
+
+
+@pytest.mark.parametrize("name", ["claude", "qwen", "amp", "cursor"])
+def test_a_result_with_an_error_subtype_is_a_failure_whatever_its_flag_is(name: str) -> None:
+    for subtype in ("error_max_turns", "error_during_execution", "Error"):
+        result = {**STREAMS[name](DRAFT)[-1], "subtype": subtype, "is_error": False}
+        assert isinstance(read(name, json.dumps(result)), AgentFailure)
+
+
+APPROVAL, REJECTION = {"verdict": "approved", "number": "1"}, {"verdict": "rejected", "number": "1"}
+
+
+@pytest.mark.parametrize(("name", "key"), [("claude", "structured_output"), ("qwen", "structured_result")])
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        (json.dumps(REJECTION), APPROVAL),
+        (json.dumps(APPROVAL), REJECTION),
+        ("So:\n```\n" + json.dumps(REJECTION) + "\n```", APPROVAL),
+        ('{"verdic\\u0074": "rejected"}', APPROVAL),
+        (json.dumps(APPROVAL), [REJECTION]),
+        (json.dumps(APPROVAL), json.dumps(REJECTION)),
+        ([REJECTION], APPROVAL),
+    ],
+)
+def test_a_result_in_two_forms_that_disagree_is_no_answer(name: str, key: str, result: object, answer: object) -> None:
+    event = {"type": "result", "subtype": "success", "result": result, key: answer}
+
+    assert isinstance(read(name, json.dumps(event)), AgentFailure)
+
+
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_reviewer_with_two_different_results_has_no_answer_and_an_author_reports_last(name: str) -> None:
     both = "\n".join(lines_of([STREAMS[name](FINAL)[-1], STREAMS[name](DRAFT)[-1]]))

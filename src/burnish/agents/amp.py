@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
 from burnish.agents.jsonlines import read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
@@ -58,9 +58,9 @@ class AmpAgent:
             return problem
         result = results[max(results)]
         text = words(result.get("result"))
-        if done.exit_code != 0 or result.get("is_error") or not text or no_answer(text):
+        if done.exit_code != 0 or is_failed(result) or not text or no_answer(text):
             told = words(result.get("error")) or text
-            return failure("amp", told, cut=not told and not result.get("is_error"), login=login)
+            return failure("amp", told, cut=not told and not is_failed(result), login=login)
         return AgentReply(text, provider="amp", session=words(result.get("session_id")) or None)
 
     def progress(self, piece: str) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.usage import TokenCount, are_token_counts, billed, dollars, highest, token_count
@@ -97,11 +97,13 @@ class ClaudeAgent:
             return problem
         result = results[max(results)]
         said = words(result.get("result"))
-        # not by `subtype`: that says "success" for a wrong key
-        if result.get("is_error") or done.exit_code != 0 or no_answer(said):
+        # not by `subtype` alone: that says "success" for a wrong key
+        if is_failed(result) or done.exit_code != 0 or no_answer(said):
             status = result.get("api_error_status")
             told = said or ", ".join(map(str, result.get("errors") or ())) or str(result.get("subtype"))
             return failure("claude", told, status=status if isinstance(status, int) else None, login=_LOGIN)
+        if problem := structured_conflict("claude", result, "structured_output"):
+            return problem
         answer = result.get("structured_output")
         text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else said
         if not text:

@@ -51,6 +51,18 @@ LOGIN_FILES = Login(
 )
 
 
+_NO_REASON = "the turn failed without a reason"
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Index of the last event that began or completed a turn, and the failure after the last message."""
+
+    started: int = -1
+    completed: int = -1
+    failed: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CodexAgent:
     name: str = "codex"
@@ -78,7 +90,7 @@ class CodexAgent:
         return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
-        text, session, problem, answer_at = "", None, "", -1
+        text, session, problem, answer_at, turn = "", None, "", -1, _Turn()
         counts: list[TokenCount] = []
         stream = read_events(done.stdout)
         for index, event in stream:
@@ -89,17 +101,25 @@ class CodexAgent:
                 # an item of the type `error` is only a warning
                 case {"type": "item.completed", "item": {"type": "agent_message", "text": str(said)}}:
                     text, answer_at = said, index
+                    turn = _Turn(turn.started, turn.completed)
+                case {"type": "turn.started"}:
+                    turn = _Turn(index, turn.completed, turn.failed)
                 case {"type": "turn.failed"} | {"type": "error"}:
-                    problem = words(dig(event, "error", "message")) or words(event.get("message"))
+                    problem = words(dig(event, "error", "message")) or words(event.get("message")) or _NO_REASON
+                    turn = _Turn(
+                        turn.started, turn.completed, problem if event["type"] == "turn.failed" else turn.failed
+                    )
                 case {"type": "turn.completed"}:
                     counts.append(_tokens(event.get("usage")))
-                    problem = ""
+                    problem, turn = turn.failed, _Turn(turn.started, index, turn.failed)
         if problem or done.exit_code != 0:
             return _failed(problem, done)
         if damage := unreadable("codex", done, stream, answer_at):
             return damage
         if not counts:
             return _failed(problem, done)
+        if turn.completed < max(answer_at, turn.started):
+            return failure("codex", "its last turn did not end", cut=True)
         if not text.strip() or no_answer(text):
             return failure("codex", text or "the answer was empty", cut=not text)
         return _reply(text.strip(), session, counts, done)

@@ -72,14 +72,17 @@ class CopilotAgent:
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         text, problem, result, answer_at = "", None, None, -1
+        cancelled = False
         stream = read_events(done.stdout)
         for index, event in stream:
             match event:
                 case {"type": "assistant.message", "data": {"content": str(said)}}:
-                    text, answer_at = said.strip(), index
-                case {"type": "session.error", "data": {"message": str(_)}}:
-                    problem = event["data"]
-                case {"type": "result"}:
+                    text, answer_at, cancelled = said.strip(), index, False
+                case {"type": "session.error"}:
+                    problem = event.get("data") or {"message": "an error without a reason"}
+                case {"type": "abort"}:
+                    cancelled = True
+                case {"type": "result"} if dig(result, "exitCode") in (None, 0):
                     result = event
         if result is None and problem is None:
             return unreadable("copilot", done, stream, -1) or silent("copilot", done, login=_LOGIN)
@@ -89,6 +92,8 @@ class CopilotAgent:
             return failure("copilot", told, status=status if isinstance(status, int) else None, login=_LOGIN)
         if damage := unreadable("copilot", done, stream, answer_at):
             return damage
+        if cancelled:
+            return failure("copilot", "its last turn was cancelled", cut=True)
         if not text:
             return failure("copilot", "the answer was empty", cut=True)
         return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")), done)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from burnish.agents.base import AgentFailure, Spoken
-from burnish.agents.jsonlines import EventStream
+from burnish.agents.jsonlines import EventStream, Json, json_value
 from burnish.agents.transient import looks_transient, refuses_for_good
 
 _STATUS = re.compile(r"(?<![\w.])([45][0-9]{2})(?![\w.]*\d)")
@@ -50,15 +50,24 @@ def silent(who: str, done: Spoken, *, login: str = "") -> AgentFailure:
     return AgentFailure(found.what, retryable=True, hint=found.hint)
 
 
-def unreadable(who: str, done: Spoken, stream: EventStream, last_message: int) -> AgentFailure | None:
-    """A line is damaged after the last readable message: it may be the real one, so that one does not count.
+def unreadable(
+    who: str, done: Spoken, stream: EventStream, last_message: int, understood: Collection[int] = ()
+) -> AgentFailure | None:
+    """A damaged line or a message of unknown shape follows the last readable message, which is not the final one then.
 
     `last_message` is its index in the stream, -1 if there is none. A call that failed has its own explanation.
+    `understood`: messages after that index that the adapter has read.
     """
-    if done.exit_code != 0 or not stream.gap_after(last_message):
+    if done.exit_code != 0:
+        return None
+    if stream.gap_after(last_message):
+        why = "a damaged line follows the message before it"
+    elif stream.message_after(last_message, understood):
+        why = "a message of unknown shape follows the message before it"
+    else:
         return None
     return AgentFailure(
-        f"{who} failed: its last message cannot be read (a damaged line follows the message before it).",
+        f"{who} failed: its last message cannot be read ({why}).",
         retryable=True,
         hint="Everything it printed: `burnish log`.",
     )
@@ -73,6 +82,33 @@ def contradictory(who: str, done: Spoken, results: Sequence[object]) -> AgentFai
         retryable=True,
         hint="Everything it printed: `burnish log`.",
     )
+
+
+def structured_conflict(who: str, result: Json, key: str) -> AgentFailure | None:
+    """A result in words and as an object is one answer only if both give the same verdict."""
+    answer, said = result.get(key), result.get("result")
+    if answer is None:
+        return None
+    if not isinstance(answer, dict):
+        why = f"its `{key}` is not an object"
+    elif said is not None and not isinstance(said, str):
+        why = "its `result` is not text"
+    elif _verdicts(said or "") - {str(answer.get("verdict"))}:
+        why = f"its `result` and its `{key}` give different verdicts"
+    else:
+        return None
+    return AgentFailure(f"{who} failed: {why}.", retryable=True, hint="Everything it printed: `burnish log`.")
+
+
+def _verdicts(text: str) -> set[str]:
+    value = json_value(text)
+    whole = {str(value["verdict"])} if isinstance(value, dict) and "verdict" in value else set()
+    return whole | set(re.findall(r'"verdict"\s*:\s*"([^"]*)"', text))
+
+
+def is_failed(result: Json) -> bool:
+    """Does a result line report an error? Neither of its two marks is reliable alone."""
+    return bool(result.get("is_error")) or str(result.get("subtype") or "").lower().startswith("error")
 
 
 def no_answer(text: str) -> bool:

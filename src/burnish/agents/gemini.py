@@ -84,6 +84,8 @@ class GeminiAgent:
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1
+        result_at = -1
+        pieces: list[int] = []
         stream = read_events(done.stdout)
         for index, event in stream:
             match event:
@@ -91,12 +93,13 @@ class GeminiAgent:
                     session = id_
                 case {"type": "message", "role": "assistant", "content": str(said)}:
                     text += said
+                    pieces.append(index)
                 case {"type": "tool_use"} | {"type": "tool_result"}:
                     text, before_answer = "", index
                 case {"type": "error"}:
                     problem = words(event.get("message"))
-                case {"type": "result"}:
-                    result = event
+                case {"type": "result"} if dig(result, "status") in (None, "success"):
+                    result, result_at = event, index
         if result is None:
             return unreadable("gemini", done, stream, -1) or silent("gemini", done, login=_LOGIN)
         if done.exit_code != 0 or result.get("status") != "success" or no_answer(text):
@@ -105,8 +108,10 @@ class GeminiAgent:
             status = next((code for code in _STATUSES if code & 0xFF == done.exit_code), None)
             return failure("gemini", said, status=status, login=_LOGIN)
         # The answer comes in pieces: a damaged line anywhere in it may be one of them.
-        if damage := unreadable("gemini", done, stream, before_answer):
+        if damage := unreadable("gemini", done, stream, before_answer, pieces):
             return damage
+        if result_at < max([before_answer, *pieces]):
+            return failure("gemini", "its last turn did not end", cut=True)
         if not text.strip():
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, list(stream.of_type("result").values()))

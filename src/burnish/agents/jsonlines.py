@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,13 @@ _TELLING = re.compile(r'"(?:text|content|command|cmd|file_path|filePath|path|pat
 # What the output cap and `read_text` put where they left something out.
 LEFT_OUT = re.compile(r"(?m:^)\[burnish: +\d+ bytes left out here\](?m:\r?$)")
 # A part of an object that was cut, or that another process wrote into: it begins or ends on this line.
-_DAMAGED = re.compile(r'^\s*\{|\{\s*"|\}\s*$')
+_DAMAGED = re.compile(r'^\s*\{|\{\s*"|\}\s*$|"\s*:\s*"')
+# Names of events and of their parts that stand for words of the model, in any program's spelling.
+_MESSAGE = re.compile(r"message|(?<!con)text|answer|response|^final|^(?:assistant|model|agent)$", re.I)
+_OTHER = re.compile(r"^(?:user|system|session|tool|reasoning|thinking)", re.I)
+# Parts of an event that may hold text of their own.
+_OTHER_PART = re.compile(r"reason|think|tool|error|command|file|search|todo|plan|step", re.I)
+_WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,34 @@ class EventStream:
         """Index → event."""
         return {index: event for index, event in self if event.get("type") == name}
 
+    def message_after(self, index: int, understood: Collection[int] = ()) -> bool:
+        """Does a message follow the event with this index, apart from those that the adapter understood?"""
+        return any(at > index and at not in understood and _looks_like_message(event) for at, event in self)
+
     def gap_after(self, index: int) -> bool:
         """Is a line unreadable that follows the event with this index? -1: any line."""
         return any(gap > index for gap in self.gaps)
+
+
+def _looks_like_message(event: Json) -> bool:
+    """Programs change the shape of their events: what may be the final message must not be skipped."""
+    kind, role = event.get("type"), event.get("role")
+    if not isinstance(kind, str):
+        return any(key in event for key in _WORD_KEYS)
+    if _OTHER.search(kind) or role == "user":
+        return False
+    if _MESSAGE.search(kind) or role is not None:
+        return True
+    return any(key in event and _is_message_part(event[key]) for key in ("item", "part"))
+
+
+def _is_message_part(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return True
+    kind = str(part.get("type") or "")
+    if _OTHER.search(kind):
+        return False
+    return bool(_MESSAGE.search(kind)) or (not _OTHER_PART.search(kind) and ("text" in part or "content" in part))
 
 
 def read_events(text: str) -> EventStream:

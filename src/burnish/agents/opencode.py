@@ -94,6 +94,7 @@ class OpencodeAgent:
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         text, session, problem, reason, answer_at = "", None, None, "", -1
+        in_step = False
         steps: list[Any] = []
         stream = read_events(done.stdout)
         for index, event in stream:
@@ -103,8 +104,11 @@ class OpencodeAgent:
                     text, answer_at = said.strip(), index
                 case {"type": "error"}:
                     problem = event.get("error") or {}
+                case {"type": "step_start"}:
+                    in_step = True
                 case {"type": "step_finish", "part": dict(part)}:
                     steps.append(part)
+                    in_step = False
                     reason = words(part.get("reason"))
         if problem is not None:
             status = dig(problem, "data", "statusCode")
@@ -114,8 +118,12 @@ class OpencodeAgent:
             return damage
         if done.exit_code != 0 or not steps:
             return silent("opencode", done, login=_LOGIN)
-        if reason != "stop" or not text or no_answer(text):
-            told = text if no_answer(text) else f"the answer broke off ({reason or 'no reason given'})"
+        if reason != "stop" or in_step or not text or no_answer(text):
+            told = (
+                text
+                if no_answer(text)
+                else f"the answer broke off ({'in a step' if in_step else reason or 'no reason given'})"
+            )
             return failure("opencode", told, cut=not no_answer(text), login=_LOGIN)
         return _reply(text, session, steps)
 

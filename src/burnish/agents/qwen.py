@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
@@ -86,9 +86,11 @@ class QwenAgent:
         names = [words(dig(event, "message", "model")) for event in stream.of_type("assistant").values()]
         text = words(result.get("result"))
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
-        if done.exit_code != 0 or result.get("is_error") or no_answer(text):
+        if done.exit_code != 0 or is_failed(result) or no_answer(text):
             told = text or words(dig(result, "error", "message")) or str(result.get("subtype"))
             return failure("qwen", told, status=_status(told), login=_LOGIN)
+        if problem := structured_conflict("qwen", result, "structured_result"):
+            return problem
         if not text:
             return failure("qwen", "the answer was empty", cut=True)
         return _reply(text, [name for name in names if name], list(results.values()), done)
