@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from burnish.proc.mounts import Mount, covering
+from burnish.proc.socket_paths import SearchLimits, bound_names, is_endpoint, search_folder
 
 # Everybody may write there, and programs put their sockets there (tmux, ssh-agent, X11, editors).
 _TEMPORARY = ("/tmp", "/var/tmp")
@@ -22,7 +22,9 @@ _NEEDED_OF_RUNTIME = ("/run/current-system", "/run/opengl-driver")
 _NAME_SERVICE = ("/etc/resolv.conf", "/etc/hosts", "/etc/hostname", "/etc/localtime", "/etc/nsswitch.conf")
 # Written by root without any capability, and not part of a namespace: sysctl, interrupts, devices.
 _KERNEL_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "mtrr", "driver", "dynamic_debug")
-_PROC_UNIX = Path("/proc/net/unix")
+# Where sockets are searched: a folder of programs only at its top, it has many files.
+_USER_FOLDER = SearchLimits(levels=1000, entries=200_000)
+_PROGRAM_FOLDER = SearchLimits(levels=3, entries=20_000)
 
 # Folders that exist in sandboxes alone, see `burnish.proc.inside`. Each is a mount of its own: it can be neither
 # written, moved nor removed. A program that nests bubblewrap (codex) has a new /dev and keeps /run.
@@ -68,32 +70,34 @@ def _is_empty(mounts: Sequence[Mount], place: Path) -> bool:
     return mount is not None and mount.mode == "empty"
 
 
-def masked_sockets(mounts: Sequence[Mount], listed: Sequence[Path]) -> list[Mount]:
-    """Sockets that `mounts` leave in sight: a read-only mount does not keep a program from connecting.
+def masked_sockets(
+    mounts: Sequence[Mount], listed: Collection[Path], *, user_folders: Collection[Path], program_folders: Path
+) -> list[Mount]:
+    """Sockets and named pipes that `mounts`, all that the sandbox has, leave in sight.
 
-    Those at or below a place that the settings list stay, and those where the call may write.
+    Those at or below a place that the settings list stay, and those where the call may write. `user_folders` are
+    searched whole; other targets below `program_folders` hold programs, and only their upper levels are searched.
     """
-    found = []
-    for place in _listening():
-        mount = covering(mounts, place)
-        seen = mount is None or (mount.mode == "read" and mount.target not in listed)
-        if seen and _is_socket(place):
-            found.append(Mount(place, "read", source=Path(os.devnull)))
-    return found
+    found = [place for place in bound_names() if is_endpoint(place) and _is_connectable(mounts, place, listed)]
+    last = {mount.target: mount for mount in mounts}
+    shown = [mount for mount in last.values() if mount.mode == "read" and mount.target not in listed]
+    for mount in shown:
+        if mount.target in user_folders:
+            limits = _USER_FOLDER
+        elif mount.target.is_relative_to(program_folders):
+            limits = _PROGRAM_FOLDER
+        else:
+            continue
+        source = mount.source or mount.target
+        targets = [mount.target / path.relative_to(source) for path in search_folder(source, limits)]
+        # a deeper mount may hide the path
+        found += [target for target in targets if covering(mounts, target) == mount]
+    return [Mount(place, "read", source=Path(os.devnull)) for place in dict.fromkeys(found)]
 
 
-def _listening() -> list[Path]:
-    """Paths of Unix sockets in this network namespace."""
-    try:
-        lines = _PROC_UNIX.read_text("utf-8", "replace").splitlines()[1:]
-    except OSError:
-        return []
-    names = {fields[7] for line in lines if len(fields := line.split(None, 7)) == 8 and fields[7].startswith("/")}
-    return [Path(os.path.realpath(name)) for name in sorted(names)]
-
-
-def _is_socket(place: Path) -> bool:
-    try:
-        return stat.S_ISSOCK(place.stat().st_mode)
-    except OSError:
-        return False  # gone, or not to be reached by this user
+def _is_connectable(mounts: Sequence[Mount], place: Path, listed: Collection[Path]) -> bool:
+    mount = covering(mounts, place)
+    if mount is None:
+        return True
+    # a mount with another source shows other files at this path
+    return mount.mode == "read" and mount.source in (None, mount.target) and mount.target not in listed

@@ -63,7 +63,8 @@ class Sandbox:
         # a relative path is looked up in the program's working directory, which is not ours
         words = (program or argv[0], *argv[1:])
         shown = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
-        options = mount_options((*shown, *self.mounts, *mounts, *trees))
+        complete = (*shown, *self.mounts, *mounts, *trees)
+        options = mount_options((*complete, *self._masked_sockets(complete, readable, (*mounts, *trees))))
         network = () if self.network else ("--unshare-net",)
         return (wrapper, *SYSTEM, *options, *_capabilities(), *NAMESPACES, *network, "--", *argv)
 
@@ -92,7 +93,6 @@ class Sandbox:
         mounts += self._kept_from_writing(mounts, writable)
         named = (self.home, self.burnish_home, self.checkout, *self.readable, *self.read, *self.write)
         mounts += masked_links((*named, *programs.names, *readable, *writable, Path(env.get("TMPDIR") or "/")), mounts)
-        mounts += masked_sockets(mounts, [mount.target for mount in self._listed()])
         return [*mounts, *marker_mounts(mounts)]
 
     def _masks(self, env: Mapping[str, str]) -> list[Mount]:
@@ -114,6 +114,19 @@ class Sandbox:
                 is_device = place.is_relative_to("/dev")
                 found.append(Mount(place, "device" if is_device else "read" if mode == "read" else "write"))
         return found
+
+    def _masked_sockets(
+        self, complete: Sequence[Mount], readable: Sequence[Path], mounts: Sequence[Mount]
+    ) -> list[Mount]:
+        """Masks for sockets in all mounts of a call; `readable` and `mounts` are those of this call alone."""
+        named = {place.resolve() for place in (self.checkout, *self.readable, *self.untouched, *readable)}
+        targets = named | {mount.target for mount in (*self.mounts, *mounts)}
+        ours, checkout = self.burnish_home.resolve(), self.checkout.resolve()
+        sources = {mount.target: (mount.source or mount.target) for mount in complete}
+        # what burnish itself wrote, e.g. a snapshot or a copy of a login, has no sockets of the user's
+        folders = {one for one in targets if one == checkout or not sources.get(one, one).is_relative_to(ours)}
+        listed = {mount.target for mount in self._listed()}
+        return masked_sockets(complete, listed, user_folders=folders, program_folders=self.home.resolve())
 
     def _kept_from_writing(self, mounts: Sequence[Mount], writable: Sequence[Path]) -> list[Mount]:
         """Other work trees and projects, where a wider mount would let them be written."""

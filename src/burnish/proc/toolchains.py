@@ -1,6 +1,6 @@
 """Programs in places that a sandbox masks, such as the home directory: what must be seen for them to run."""
 # os.path answers False where Path raises: a folder on PATH that this user may not enter.
-# ruff: noqa: PTH110, PTH113, PTH115, PTH116
+# ruff: noqa: PTH110, PTH113, PTH114, PTH115, PTH116
 
 from __future__ import annotations
 
@@ -13,27 +13,47 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-# Where version managers keep what the small programs on PATH start. No secrets lie there.
-_KEPT = (
-    ".pyenv",
-    ".rustup",
-    ".cargo/bin",
-    ".nvm",
-    ".volta",
-    ".asdf",
-    ".bun/bin",
-    ".deno/bin",
-    ".sdkman/candidates",
-    ".rbenv",
-    ".local/lib",
-    ".local/share/uv",
-    ".local/share/pipx",
-    ".local/share/mise",
-    ".local/share/fnm",
-    "go/bin",
-)
+# Where version managers keep what the small programs on PATH start: only what is needed, for beside it may be secrets
+# (uv keeps `credentials` beside `tools`).
+_VERSION_MANAGERS = {
+    ".pyenv": ("bin", "libexec", "shims", "versions", "plugins", "pyenv.d", "completions", "version"),
+    ".rbenv": ("bin", "libexec", "shims", "versions", "plugins", "rbenv.d", "completions", "version"),
+    ".rustup": ("toolchains", "settings.toml", "update-hashes"),
+    ".cargo": ("bin",),
+    ".nvm": ("versions", "alias", "nvm.sh", "nvm-exec", "bash_completion"),
+    ".volta": ("bin", "tools", "layout.v2", "layout.v3", "layout.v4"),
+    ".asdf": ("bin", "shims", "installs", "plugins", "lib", "libexec", "internal", "completions", "asdf.sh"),
+    ".bun": ("bin",),
+    ".deno": ("bin",),
+    ".sdkman": ("candidates",),
+    ".local": ("lib",),
+    ".local/share/uv": ("python", "tools"),
+    ".local/share/pipx": ("venvs", "shared", "py"),
+    ".local/share/mise": ("bin", "shims", "installs", "plugins", "dotnet-root"),
+    ".local/share/fnm": ("node-versions", "aliases"),
+    "go": ("bin",),
+}
 _BIN = ("bin", "sbin", "shims", ".bin")
-# too much else lies beside `bin` there
+# What programs in `bin` load from the folders beside it, if one of `_LIBRARIES` is there at all.
+_LIBRARIES = ("lib", "lib64", "libexec", "share", "node_modules")
+_PARTS = (*_BIN, *_LIBRARIES, "lib32", "libx32", "include", "versions", "installs", "pyvenv.cfg", "package.json")
+# Installations with more: a file or folder that tells which one it is, and what it needs.
+_MORE_PARTS = {
+    "pyvenv.cfg": ("src",),
+    "conda-meta": ("conda-meta", "condabin", "envs", "ssl"),
+    # Go, Google Cloud
+    "VERSION": ("VERSION", "src", "pkg", "go.env", "platform"),
+    # Java, Maven
+    "release": ("release", "conf", "jmods", "jre"),
+    "boot": ("boot", "conf"),
+    # Homebrew
+    "Cellar": ("Cellar", "opt", "Homebrew"),
+    # JetBrains
+    "product-info.json": ("product-info.json", "build.txt", "jbr", "plugins", "modules"),
+    # Flutter
+    "version": ("version", "packages"),
+}
+# too much else lies beside `bin` there, below `share` too
 _SHARED = (".local", ".cargo")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".bash", ".rb", ".pl", ".php", ".lua", ".jar")
@@ -52,17 +72,34 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
 
     Of argv that is the program and script files; other files that it names are not shown for that.
     """
-    places = {home / name for name in _KEPT if _is_dir(home / name)} if home in masks else set()
+    managers = list(_version_managers(home)) if home in masks else []
+    places = {part for folder in managers for part in _masked_parts(folder, masks)}
     folders = [Path(word) for word in path.split(os.pathsep) if word.startswith("/")]
-    places.update(_prefix(place / "any", mask) for folder in folders for place, mask in _masked_names(folder, masks))
+    on_path = [pair for folder in folders for pair in _masked_names(folder, masks)]
+    places.update(part for folder, mask in on_path for part in _parts(folder / "any", mask))
     programs = [*_programs_of(argv), Path(__file__).parents[1], *map(Path, _OWN_PYTHON)]
     programs += _interpreters(programs, path)
     programs += [link for folder in folders for link in _links(folder, tuple(map(str, masks)))]
-    places.update(_installed(programs, masks))
-    names = [name for name in (*folders, *programs) if any(_masked_names(name, masks))]
+    places.update(_installed(programs, masks, [folder for folder, _ in on_path]))
+    # a link is made again, not followed: it may lead to what is hidden
+    links = {place for place in places if os.path.islink(place) and not os.path.isfile(place)}
+    names = [name for name in (*folders, *programs, *managers, *sorted(links)) if any(_masked_names(name, masks))]
     # bubblewrap does not start where it may not reach a source
-    reachable = [place for place in places - {*masks} if os.path.exists(place)]
+    reachable = [place for place in places - {*masks} - links if os.path.exists(place)]
     return MaskedPrograms(tuple(sorted(reachable)), tuple(names))
+
+
+def _version_managers(home: Path) -> Iterator[Path]:
+    """Folders and files of version managers, by the names that they have in the home directory."""
+    named = (home / folder / name for folder, names in _VERSION_MANAGERS.items() for name in names)
+    return (place for place in named if os.path.exists(place))
+
+
+def _masked_parts(place: Path, masks: Collection[Path]) -> Iterator[Path]:
+    """The place in its real folder, if that is hidden."""
+    real = Path(os.path.realpath(place.parent)) / place.name
+    if any(real.is_relative_to(mask) for mask in masks):
+        yield real
 
 
 _OWN_PYTHON = (sys.executable, sys.prefix, sys.base_prefix)
@@ -136,29 +173,69 @@ def _links_of(folder: str, _changed: int, masks: tuple[str, ...]) -> tuple[Path,
     return tuple(Path(link) for link in links if os.path.realpath(link).startswith(starts))
 
 
-def _installed(programs: Iterable[Path], masks: Collection[Path]) -> Iterator[Path]:
-    """Each program's own folder, under the name it is called by and under its real one."""
+def _installed(programs: Iterable[Path], masks: Collection[Path], on_path: Sequence[Path]) -> Iterator[Path]:
+    """What each program needs, under the name it is called by and under its real one."""
     for program in programs:
-        yield from (_prefix(place, mask) for place, mask in _masked_names(program, masks))
+        real = Path(os.path.realpath(program))
+        for place, mask in _masked_names(program, masks):
+            is_target = place == real and Path(os.path.realpath(program.parent)) / program.name != real
+            yield from _target(place, mask, on_path) if is_target else _parts(place, mask)
         venv = next((place for place in (program, program.parent.parent) if _is_venv(place)), None)
         if venv:
-            yield from (_prefix(place, mask) for place, mask in _masked_names(_base_of(venv) / "python", masks))
+            for place, mask in _masked_names(_base_of(venv) / "python", masks):
+                yield from _parts(place, mask)
 
 
-def _prefix(program: Path, home: Path) -> Path:
-    """From `…/lib/node_modules/x/cli.js` and `…/bin/x` to `…`; a lone file is only itself."""
-    if _is_dir(program):
-        return program
-    parts = program.relative_to(home).parts
-    if "node_modules" in parts:
-        above = home.joinpath(*parts[: parts.index("node_modules")])
-        return above if above not in (home, home / ".local" / "lib") else above / "node_modules"
+def _target(program: Path, mask: Path, on_path: Sequence[Path]) -> Iterator[Path]:
+    """What the target of a link on PATH needs: `~/opt/tool-1` is one installation, and is shown whole.
+
+    `~/.tool` is not, because settings and logins are in such folders, and neither is a folder that has one on PATH.
+    """
     folder = program.parent
-    if folder == home:
-        return program
-    above = folder.parent
-    whole = folder.name in _BIN and above != home and above.relative_to(home).as_posix() not in _SHARED
-    return above if whole else folder
+    whole = folder.parent if folder.name in _BIN else folder
+    has_folder_on_path = any(one.is_relative_to(whole) for one in on_path)
+    is_settings = whole.is_relative_to(mask / ".config") or whole.parent == mask
+    if _is_dir(program) or whole == mask or "node_modules" in program.relative_to(mask).parts:
+        yield from _parts(program, mask)
+    elif has_folder_on_path and whole == folder and folder not in on_path:
+        yield program
+    elif has_folder_on_path or is_settings:
+        yield from _parts(program, mask)
+    else:
+        yield whole
+
+
+def _parts(program: Path, mask: Path) -> Iterator[Path]:
+    """From `…/bin/x` to `…/bin`, `…/lib` and the like; from `…/node_modules/x/cli.js` to `…/node_modules`.
+
+    What else is beside them may be secret: `~/.docker/config.json`, `~/.fly/config.yml`.
+    """
+    if _is_dir(program):
+        yield from _parts_of_prefix(program, mask) if _is_dir(program / "bin") else (program,)
+        return
+    parts = program.relative_to(mask).parts
+    folder = program.parent
+    if "node_modules" in parts:
+        above = mask.joinpath(*parts[: parts.index("node_modules")])
+        yield from (above / "node_modules", above / "package.json")
+    elif folder == mask:
+        yield program
+    elif folder.name in _BIN and folder.parent != mask and folder.parent.relative_to(mask).as_posix() not in _SHARED:
+        yield folder
+        yield from _parts_of_prefix(folder.parent, mask)
+    else:
+        yield folder
+
+
+def _parts_of_prefix(prefix: Path, mask: Path) -> Iterator[Path]:
+    """The parts of an installation that are there; of a folder with programs alone, nothing."""
+    if prefix.relative_to(mask).as_posix() in _SHARED:
+        names = ["bin", "lib"]
+    else:
+        names = [name for marker, more in _MORE_PARTS.items() if os.path.exists(prefix / marker) for name in more]
+        if names or any(os.path.exists(prefix / name) for name in _LIBRARIES):
+            names += _PARTS
+    yield from (prefix / name for name in dict.fromkeys(names) if os.path.exists(prefix / name))
 
 
 def _is_dir(path: Path) -> bool:

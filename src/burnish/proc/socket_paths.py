@@ -1,0 +1,163 @@
+"""Where Unix sockets and named pipes lie: a read-only mount does not keep a program from connecting to them.
+
+/proc/net/unix has the name that a socket was bound with. It says nothing of a later rename or a second hard link, has
+names relative to a working directory, and lists one network namespace. So folders are searched as well.
+"""
+# os.path answers False where Path raises, and str keeps names that are not UTF-8.
+# ruff: noqa: PTH115, PTH116, PTH118, PTH208
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+# How long a search is reused: a task starts several programs in a row.
+_CACHE_SECONDS = 2.0
+# Large, and written by package managers or git.
+_SKIPPED_FOLDERS = frozenset({"node_modules", ".venv", "site-packages"})
+# A socket may be bound with a name that contains a newline.
+_LINE = re.compile(rb"\n(?=[0-9a-fA-F]{8,16}: )")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """How many levels of folders are searched, and how many entries of them. A larger folder is searched in part."""
+
+    levels: int
+    entries: int
+
+
+def search_folder(folder: Path, limits: SearchLimits) -> list[Path]:
+    """Sockets and named pipes that are below `folder` now. Upper levels come first, in case a limit is reached."""
+    found = _search(str(folder), limits, _cache_period())
+    # bubblewrap does not start if it has to mask a path that is gone
+    return [path for path in found if is_endpoint(path)]
+
+
+def bound_names() -> tuple[Path, ...]:
+    """Real paths of the sockets that processes of this user's network namespaces are bound to."""
+    return _bound_names(_cache_period())
+
+
+def is_endpoint(path: Path) -> bool:
+    """Whether a program could connect or write to this path even if it is mounted read-only."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False  # gone, or not to be reached by this user
+    return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+
+
+def _cache_period() -> int:
+    return int(time.monotonic() / _CACHE_SECONDS)
+
+
+@lru_cache(maxsize=64)
+def _search(root: str, limits: SearchLimits, _period: int) -> tuple[Path, ...]:
+    found: list[Path] = []
+    count = 0
+    waiting = deque([(root, 1)] if not _is_skipped(root) else [])
+    while waiting and count < limits.entries:
+        folder, level = waiting.popleft()
+        for entry in _entries(folder):
+            count += 1
+            # the type comes with the name: there is no system call for files, folders and links
+            if entry.is_dir(follow_symlinks=False):
+                if level < limits.levels and not _is_skipped(entry.path):
+                    waiting.append((entry.path, level + 1))
+            elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+                path = Path(entry.path)
+                found += [path] if is_endpoint(path) else []
+    return tuple(found)
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return  # a file, gone, or not to be read by this user
+
+
+def _is_skipped(folder: str) -> bool:
+    above, name = os.path.split(folder)
+    return name in _SKIPPED_FOLDERS or (name == "objects" and above.endswith(".git"))
+
+
+@lru_cache(maxsize=1)
+def _bound_names(_period: int) -> tuple[Path, ...]:
+    processes = _own_processes()
+    relative: dict[int, str] = {}
+    names = set()
+    for table in ("/proc/net/unix", *_other_namespaces(processes)):
+        for inode, name in _bound_sockets(table):
+            if name.startswith("/"):
+                names.add(name)
+            else:
+                relative[inode] = name
+    if relative:
+        names.update(_resolved(relative, processes))
+    return tuple(Path(os.path.realpath(name)) for name in sorted(names))
+
+
+def _bound_sockets(table: str) -> Iterator[tuple[int, str]]:
+    """Inode and name of each socket that has a path."""
+    try:
+        lines = _LINE.split(Path(table).read_bytes().removesuffix(b"\n"))[1:]
+    except OSError:
+        return
+    for line in lines:
+        fields = line.split(None, 6)
+        # a single space separates the inode from the name, which may begin with a space itself
+        inode, _, name = fields[6].partition(b" ") if len(fields) == 7 else (b"", b"", b"")
+        if inode.isdigit() and name and not name.startswith(b"@") and b"\0" not in name:
+            yield int(inode), os.fsdecode(name)
+
+
+def _own_processes() -> list[str]:
+    """Folders in /proc of the processes that this user may look into."""
+    found = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112
+        try:
+            if name.isdigit() and os.geteuid() in (0, os.stat(f"/proc/{name}").st_uid):
+                found.append(f"/proc/{name}")
+        except OSError:
+            continue
+    return found
+
+
+def _other_namespaces(processes: list[str]) -> Iterator[str]:
+    """One table of sockets for each network namespace that is not ours."""
+    seen = {_link("/proc/self/ns/net"), ""}
+    for process in processes:
+        namespace = _link(f"{process}/ns/net")
+        if namespace not in seen:
+            seen.add(namespace)
+            yield f"{process}/net/unix"
+
+
+def _resolved(relative: dict[int, str], processes: list[str]) -> Iterator[str]:
+    """Relative names, in the working directories of the processes that hold the socket."""
+    for process in processes:
+        folder = ""
+        for entry in _entries(f"{process}/fd"):
+            link = _link(entry.path)
+            inode = link[len("socket:[") : -1] if link.startswith("socket:[") else ""
+            if inode.isdigit() and int(inode) in relative:
+                folder = folder or _link(f"{process}/cwd")
+                if folder:
+                    yield os.path.join(folder, relative[int(inode)])
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
