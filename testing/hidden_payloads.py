@@ -66,6 +66,8 @@ AUDIT = {
 }
 
 _UTF_7 = "+AEUAVgBJAEw-\n"
+_POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
+_EXTENSIONS = "".join(f"ext-{number}-foo sha256:{'1' * 64}\n" for number in range(8))
 _LONG = "x = 1;" * 20_000
 MORE = {
     "UTF-16 without BOM": one("setup.ps1", CODE.encode("utf-16-le")),
@@ -143,6 +145,31 @@ MORE = {
         {"a.py": f"#{' ' * 9000}coding: utf-7\nx = 1\n{_UTF_7}".encode()},
         before={"a.py": f"#{' ' * 9000}coding: utf-7\nx = 1\n".encode()},
         outcome="hidden",
+    ),
+    "text becomes a program": Payload({}, ("t.sh",), before={"t.sh": SCRIPT.encode()}),
+    "text becomes a program, another line edited": Payload(
+        {"t.sh": SCRIPT.encode() + b"#\n" * 30 + b"# edited\n"},
+        ("t.sh",),
+        before={"t.sh": SCRIPT.encode() + b"#\n" * 31},
+    ),
+    "Git LFS pointer with CRLF": one("m.bin", _POINTER.replace("\n", "\r\n"), outcome="hidden"),
+    "Git LFS pointer of the first versions": one(
+        "m.bin", _POINTER.replace("git-lfs.github.com", "hawser.github.com"), outcome="hidden"
+    ),
+    "Git LFS pointer with extensions, edited": Payload(
+        {"m.bin": _POINTER.replace("oid", f"{_EXTENSIONS}oid").replace("0" * 64, "2" * 64).encode()},
+        before={"m.bin": _POINTER.replace("oid", f"{_EXTENSIONS}oid").encode()},
+        outcome="hidden",
+    ),
+    "Shift-JIS that swallows the first letter of a word": one(
+        "s.sh",
+        "#!/bin/sh\n# こんにちはソースこれはテストです\n".encode("cp932") + b"x='\x83EVIL'; ${x#?}\n",
+        outcome="hidden",
+        program=True,
+    ),
+    "EBCDIC": one("j.jcl", CODE.encode("cp037"), outcome="hidden"),
+    "poetry lock, tag of a wheel": one(
+        "poetry.lock", _poetry(f'files = [{{file = "a-1.0-EVIL-py3-none-any.whl", hash = "sha256:{"a" * 64}"}}]\n')
     ),
     "yarn lock": one("yarn.lock", "# EVIL\n"),
     "go sums": one("go.sum", "example.org/EVIL v1.0.0 h1:x\n"),

@@ -287,6 +287,18 @@ def test_what_a_program_installed_does_not_drown_the_rest(user_repo: UserRepo, p
     assert "web/node_modules/p/i.js" in paths(project, Wish())  # tracked: somebody wants it there
 
 
+@pytest.mark.parametrize("option", ["--assume-unchanged", "--skip-worktree"])
+def test_a_file_that_git_status_is_told_to_skip_is_reviewed(user_repo: UserRepo, project: Project, option: str) -> None:
+    user_repo.commit({"absent.py": "x\n"}, "one more")
+    user_repo.write({"app.py": "EVIL\n", "ok.py": "x = 1\n"})
+    user_repo.git("update-index", option, "app.py")
+    user_repo.git("update-index", "--skip-worktree", "absent.py")
+    (user_repo.path / "absent.py").unlink()
+    before = everything(user_repo)
+    assert paths(project, Wish()) == ["app.py", "ok.py"]
+    assert everything(user_repo) == before
+
+
 @pytest.mark.parametrize(
     "attributes",
     ["*.sh working-tree-encoding=UTF-16BE\n", "[attr]other working-tree-encoding=UTF-16BE\n*.sh other\n"],

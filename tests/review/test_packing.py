@@ -117,6 +117,13 @@ def test_a_line_longer_than_a_pass_is_given_in_pieces() -> None:
     assert len(set(re.findall(r"w\d+;", "".join(part.text for part in parts)))) > 1900 and "w1999;" in text
 
 
+def test_no_word_of_a_divided_line_is_cut_between_two_passes() -> None:
+    for start in range(0, 60, 7):
+        made = change(added("a.min.js", 1, words="x" * start + "".join(f"word{n:05};" for n in range(1000))))
+        texts = [pack(part, 2000).text for part in passes(made, 2000)]
+        assert all(any(f"word{n:05};" in text for text in texts) for n in range(1000))
+
+
 def test_kinds_go_by_name() -> None:
     names = {"src/a.py": SOURCE, "a_test.go": TEST, "web/x.spec.ts": TEST, "docs/a.html": DOCS, "go.sum": GENERATED}
     names |= {"a.min.js": GENERATED, "latest.py": SOURCE, "contest/a.py": SOURCE, "conftest.py": TEST}

@@ -47,6 +47,7 @@ _CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
 _BLANK_OR_COMMENT = re.compile(rb"[ \t\f]*(?:#|\Z)")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _UNKNOWN = "unknown"
+_BEFORE_WORD = re.compile(r"[^\x00-\x7f](?=[A-Za-z0-9_])")
 # XML; CSS; HTML.
 _MARKUP = (
     re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)"),
@@ -169,13 +170,19 @@ def _legacy(data: bytes) -> TextReading | None:
     declared = _declared(data)
     if declared and declared != "utf-8":
         text = _decoded(data, declared)
-        return TextReading(_with_swallowed(text, declared), declared) if text is not None else None
+        if text is None or _swallows_letters(text, declared):
+            return None
+        return TextReading(_with_swallowed(text, declared), declared)
+    if _is_ebcdic(data):
+        return None
     mended = data.decode("utf-8", "backslashreplace")
     if sum(char > "\x7f" for char in mended) >= mended.count("\\x"):
         return TextReading(mended, "utf-8 with invalid bytes")
     runs = [len(run) for run in _HIGH_RUN.findall(data)]
     # European letters stand alone between ASCII ones, East Asian ones in rows
     if runs.count(1) * 2 < sum(runs) and (found := next(_multibyte(data), None)):
+        if _swallows_letters(found.text, found.encoding):
+            return None
         return TextReading(_with_swallowed(found.text, found.encoding), found.encoding)
     return TextReading(data.decode("latin-1"), "latin-1")
 
@@ -189,6 +196,20 @@ def _multibyte(data: bytes) -> Iterator[TextReading]:
         letters = [char for char in text if char > "\x7f"]
         if sum(first <= char <= last for char in letters) >= len(letters) * share:
             yield TextReading(text, codec)
+
+
+def _swallows_letters(text: str, codec: str) -> bool:
+    """Is an ASCII letter the second byte of a character, and a word goes on behind it? A shell sees the whole word."""
+    for match in _BEFORE_WORD.finditer(text):
+        if chr(match[0].encode(codec, "ignore")[-1:].ljust(1, b"\0")[0]).isascii():
+            return True
+    return False
+
+
+def _is_ebcdic(data: bytes) -> bool:
+    """Text of a mainframe, in which each ASCII letter is another byte."""
+    text = data.decode("cp037")
+    return sum(" " <= char <= "~" or char in "\n\r\t\x85" for char in text) >= len(text) * 0.9
 
 
 def _with_swallowed(text: str, codec: str) -> str:

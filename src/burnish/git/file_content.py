@@ -37,9 +37,8 @@ MOST_READ = 32 * 1024 * 1024
 LARGEST_READ = 16 * 1024 * 1024
 _NO_FILE, _LINK, _SUBMODULE, _EXECUTABLE = "000000", "120000", "160000", "100755"
 _BROKEN = re.compile("[\udc80-\udcff]")
-_POINTER = lfs.POINTER.decode().rstrip("\n")
-_POINTER_SIZE = re.compile(r"^[ +]size (\d+)$", re.MULTILINE)
-_POINTER_HASH = re.compile(r"^[ +]oid (\S+)$", re.MULTILINE)
+_POINTER_SIZE = re.compile(rb"^size (\d{1,18})\r?$", re.MULTILINE)
+_POINTER_HASH = re.compile(rb"^oid ([!-~]+)\r?$", re.MULTILINE)
 _SECTION = re.compile(rb"^diff --git a/old/(\d+) b/new/\1$", re.MULTILINE)
 
 Sides = tuple[bytes | None, bytes | None]
@@ -50,14 +49,20 @@ def complete(project: Project, change: Change) -> Change:
     files = {file.path: _described(file) for file in change.files}
     odd = [file for file in files.values() if _is_odd(file)]
     plain = [file for file in files.values() if _is_plain_text(file) and not _is_odd(file)]
-    odd += _declaring_another_encoding(project, plain)
+    for file, head in _heads(project, plain):
+        if lfs.is_pointer(head):
+            files[file.path] = _described_pointer(file, head)
+        elif declares_other_encoding(head):
+            odd.append(file)
     sizes = _sizes(project, [blob for file in odd for blob in _blobs(file)])
     texts: dict[str, tuple[str, str]] = {}
     for file, sides in _read(project, odd, sizes):
         files[file.path], pair = _resolved(file, sides, sizes)
         if pair is not None:
             texts[file.path] = pair
-    hunks = _differences(project, texts)
+    programs = {path for path in texts if _becomes_program(files[path])}
+    hunks = _differences(project, {path: pair for path, pair in texts.items() if path not in programs})
+    hunks |= _whole_files(project, {path: texts[path] for path in texts if path in programs})
     for path in texts:
         files[path] = replace(files[path], hunks=hunks.get(path, ()), header=_header(files[path]))
     files |= _encoded_at_checkout(project, change.new_tree, list(files.values()))
@@ -90,15 +95,16 @@ def _printable(file: ChangedFile) -> ChangedFile:
 
 
 def _described(file: ChangedFile) -> ChangedFile:
-    """Submodules and Git LFS pointers: the text that git shows is only a name of the content."""
+    """Submodules: the text that git shows is only a name of the content."""
     if file.new_mode == _SUBMODULE:
         return replace(file, hidden=HiddenContent("commit of another repository (submodule)", None, file.new_blob))
-    text = file.hunks[0].text if file.hunks and file.hunks[0].new_start <= 1 else ""
-    if re.search(rf"^[ +]{re.escape(_POINTER)}$", text, re.MULTILINE):
-        size, oid = _POINTER_SIZE.search(text), _POINTER_HASH.search(text)
-        kind = "Git LFS object (only its pointer is in git)"
-        return replace(file, hidden=HiddenContent(kind, int(size[1]) if size else None, oid[1] if oid else ""))
     return file
+
+
+def _described_pointer(file: ChangedFile, data: bytes) -> ChangedFile:
+    size, oid = _POINTER_SIZE.search(data), _POINTER_HASH.search(data)
+    kind = "Git LFS object (only its pointer is in git)"
+    return replace(file, hidden=HiddenContent(kind, int(size[1]) if size else None, oid[1].decode() if oid else ""))
 
 
 def _is_odd(file: ChangedFile) -> bool:
@@ -107,8 +113,12 @@ def _is_odd(file: ChangedFile) -> bool:
         return False
     if file.binary or any(_BROKEN.search(hunk.text) for hunk in file.hunks):
         return True
-    # content that was there before becomes a program
-    return file.old_blob == file.new_blob and file.new_mode == _EXECUTABLE != file.old_mode
+    return _becomes_program(file)
+
+
+def _becomes_program(file: ChangedFile) -> bool:
+    """Content that was there before can be run now: all of it counts, not only its changed lines."""
+    return file.new_mode == _EXECUTABLE and file.old_mode not in (_NO_FILE, _LINK, _SUBMODULE, _EXECUTABLE)
 
 
 def _is_plain_text(file: ChangedFile) -> bool:
@@ -147,22 +157,18 @@ def _in_portions(blobs: Iterable[str], sizes: Mapping[str, int], largest: int) -
         yield portion
 
 
-def _declaring_another_encoding(project: Project, files: Sequence[ChangedFile]) -> list[ChangedFile]:
-    """Files whose first lines make an interpreter read the rest in another way than a reviewer would."""
-    found: list[ChangedFile] = []
-    packed: list[ChangedFile] = []
+def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[ChangedFile, bytes]]:
+    """The first bytes of each new content: they can make an interpreter or git read the rest in another way."""
+    packed: dict[str, list[ChangedFile]] = {}
     for file in files:
         head = loose_head(project, file.new_blob, HEAD)
         if head is None:
-            packed.append(file)
-        elif declares_other_encoding(head):
-            found.append(file)
-    blobs = [file.new_blob for file in packed]
-    for portion in _in_portions(blobs, _sizes(project, blobs), LONGEST_TEXT):
-        answers = zip(portion, read_objects(project, portion), strict=True)
-        doubtful = {blob for blob, answer in answers if answer and declares_other_encoding(answer[1][:HEAD])}
-        found += [file for file in packed if file.new_blob in doubtful]
-    return found
+            packed.setdefault(file.new_blob, []).append(file)
+        else:
+            yield file, head
+    for portion in _in_portions(packed, _sizes(project, list(packed)), LONGEST_TEXT):
+        for blob, answer in zip(portion, read_objects(project, portion), strict=True):
+            yield from ((file, answer[1][:HEAD]) for file in packed[blob] if answer)
 
 
 def _read(
@@ -199,11 +205,10 @@ def _resolved(file: ChangedFile, sides: Sides, sizes: Mapping[str, int]) -> tupl
     reading = read_text(new) if new is not None else None
     if reading is None:
         return _hidden(file, sizes, new), None
-    if file.old_blob == file.new_blob:
-        # only its mode changed, and git's header says that
-        return file, None
     before = read_text(old) if old is not None else TextReading("", reading.encoding)
     note = _note(reading, before, was_there=file.old_mode != _NO_FILE)
+    if _becomes_program(file):
+        note = f"It becomes executable: this is all of its content. {note}".rstrip()
     return replace(file, binary=False, note=note), (before.text if before else "", reading.text)
 
 
@@ -230,7 +235,9 @@ def _header(file: ChangedFile) -> str:
     return "\n".join(lines)
 
 
-def _differences(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[Hunk, ...]]:
+def _differences(
+    project: Project, texts: Mapping[str, tuple[str, str]], context: int = 3
+) -> dict[str, tuple[Hunk, ...]]:
     """Hunks between decoded texts, by git: difflib takes minutes for a file made to be slow."""
     if not texts:
         return {}
@@ -241,7 +248,7 @@ def _differences(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict
             place.mkdir()
             for number, path in enumerate(paths):
                 (place / str(number)).write_bytes(texts[path][side].encode("utf-8", "surrogatepass"))
-        output = _no_index(project, Path(folder))
+        output = _no_index(project, Path(folder), context)
     starts = [*_SECTION.finditer(output)]
     ends = [match.start() for match in starts[1:]] + [len(output)]
     return {
@@ -249,11 +256,23 @@ def _differences(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict
     }
 
 
-def _no_index(project: Project, folder: Path) -> bytes:
+def _whole_files(project: Project, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[Hunk, ...]]:
+    """One hunk for each file, with all of its lines."""
+    changed = {path: pair for path, pair in texts.items() if pair[0] != pair[1]}
+    hunks = _differences(project, changed, context=LONGEST_TEXT)
+    for path in texts.keys() - changed.keys():
+        lines = texts[path][1].removesuffix("\n").split("\n") if texts[path][1] else []
+        heading = f"@@ -1,{len(lines)} +1,{len(lines)} @@\n"
+        text = heading + "".join(f" {line}\n" for line in lines)
+        hunks[path] = (Hunk(1, len(lines), 1, len(lines), text),) if lines else ()
+    return hunks
+
+
+def _no_index(project: Project, folder: Path, context: int) -> bytes:
     args = (
         "diff", "--no-index", "--text", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
-        "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
-        "--", "old", "new",
+        "--src-prefix=a/", "--dst-prefix=b/", f"--unified={context}", "--inter-hunk-context=0",
+        "--diff-algorithm=myers", "--", "old", "new",
     )  # fmt: skip
     env = bare_env(project.own) | {"GIT_DIR": str(folder / "none"), "GIT_CEILING_DIRECTORIES": str(folder)}
     return git(*args, cwd=folder, env=env, ok=(0, 1)).stdout

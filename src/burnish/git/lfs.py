@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,17 @@ from burnish.git.run import safe_path
 # A missing large file leaves its pointer in place; nobody is asked over the network.
 ENV = {"GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1"}
 POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+# git-lfs itself reads 1,024 bytes, with either line end, further `ext-` lines and older names of the format.
+_LARGEST_POINTER = 2048
+_POINTER_START = re.compile(rb"\s*version https?://(git-lfs|hawser|git-media)")
+_POINTER_LINES = (re.compile(rb"^oid sha256:", re.MULTILINE), re.compile(rb"^size \d", re.MULTILINE))
+
+
+def is_pointer(data: bytes) -> bool:
+    """Does git-lfs put another file in the place of one that begins so?"""
+    if _POINTER_START.match(data):
+        return True
+    return len(data) < _LARGEST_POINTER and all(pattern.search(data) for pattern in _POINTER_LINES)
 
 
 def program() -> str | None:

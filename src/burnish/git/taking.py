@@ -75,6 +75,7 @@ def index_tree(project: Project) -> Taken:
 def checkout_tree(project: Project) -> Taken:
     """The files as they lie there: staged, changed and new ones, ignored ones aside."""
     with _index_copy(project) as copy:
+        _look_at_every_file(project, copy)
         _take_submodules(project, copy)
         dirt = look(project, copy, project.root, file_mode=file_mode(project), ours=False)
         inside = _foreign(project, dirt.new)
@@ -146,6 +147,18 @@ def is_secret(path: str) -> bool:
         if fnmatch.fnmatchcase(name, pattern.removeprefix("!")):
             answer = not pattern.startswith("!")
     return answer
+
+
+def _look_at_every_file(project: Project, index: Path) -> None:
+    """Take back `assume-unchanged`, and `skip-worktree` where the file is on disk: a sparse checkout has none there."""
+    records = project.git("ls-files", "-v", "-z", index=index, work_tree=project.root).stdout.split(b"\0")
+    base = os.fsencode(project.root)
+    assumed = [record[2:] for record in records if record[:1].islower()]
+    skipped = [r[2:] for r in records if r[:1] in b"Ss" and os.path.lexists(os.path.join(base, r[2:]))]  # noqa: PTH118
+    for option, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if paths:
+            names = b"".join(path + b"\0" for path in paths)
+            project.git("update-index", option, "-z", "--stdin", index=index, work_tree=project.root, stdin=names)
 
 
 def _take_submodules(project: Project, index: Path) -> None:

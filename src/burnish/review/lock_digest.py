@@ -34,6 +34,15 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)")
 # Python package indexes keep files in folders named after their hash, npm registries below the package's name.
 _HASH_FOLDER = re.compile(r"(https://[\w.:-]+/packages/)[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{60}/")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\"']*", re.IGNORECASE)
+# Build number, Python, ABI and platform of a wheel. One with other tags is printed.
+_PYTHON_TAG = r"(?:py|cp|pp|ip|jy)\d{1,4}"
+_ABI_TAG = r"(?:none|abi3|cp\d{2,4}[dmut]{0,3}|pypy\d{2,4}_pp\d{2,4})"
+_PROCESSOR = r"(?:x86_64|amd64|i[36]86|aarch64|arm64|armv[67]l|ppc64(?:le)?|s390x|riscv64|universal2?|intel)"
+_PLATFORM_TAG = (
+    rf"(?:any|win32|win_(?:amd64|arm64)|(?:manylinux|musllinux|macosx)(?:1|2010|2014|_\d{{1,3}}_\d{{1,3}})_{_PROCESSOR}"
+    rf"|linux_{_PROCESSOR})"
+)
+_WHEEL_TAGS = r"(?:-\d{1,6})?" + "".join(rf"-{tag}(?:\.{tag}){{0,9}}" for tag in (_PYTHON_TAG, _ABI_TAG, _PLATFORM_TAG))
 _ABSENT = object()
 # Longer lock files are shown as text: reading them takes seconds.
 LARGEST = 8 * 1024 * 1024
@@ -156,7 +165,7 @@ def _told(key: str, package: Mapping[str, Any]) -> str:
     parts = []
     if package.get("hasInstallScript") is True or package.get("requiresBuild") is True:
         parts.append("RUNS A SCRIPT WHEN INSTALLED")
-    in_key = {field for field in ("name", "version") if package.get(field) in key.split(" ")}
+    in_key = _fields_in_key(key, package)
     if "source" in package and key.endswith((f" {_canonical(package['source'])}", f" {package['source']}")):
         in_key.add("source")
     for field in sorted(package.keys() - in_key):
@@ -171,6 +180,13 @@ def _told(key: str, package: Mapping[str, Any]) -> str:
         else:
             parts.append(f"{field}: {_short(value)}")
     return "; ".join(parts)
+
+
+def _fields_in_key(key: str, package: Mapping[str, Any]) -> set[str]:
+    """Name and version, where the key has them in their own places. npm: another name is an alias, and printed."""
+    if f"{key} ".startswith(f"{package.get('name')} {package.get('version')} "):
+        return {"name", "version"}
+    return {"name"} if package.get("name") == _name_of(key, {}) else set()
 
 
 def _registry(address: Any, name: str, version: str) -> str:
@@ -216,7 +232,7 @@ def _place(entry: Any, name: str, version: str) -> str | None:
 def _is_named_after(file: str, name: str, version: str) -> bool:
     """`some_name-1.0-py3-none-any.whl` or `some.name-1.0.tar.gz`, of this package and version."""
     stem = re.escape(re.sub(r"[-_.]+", "-", name)).replace(r"\-", "[-_.]+")
-    pattern = rf"{stem}-{re.escape(version)}(-[\w.+-]+\.whl|\.tar\.gz|\.zip|\.tar\.bz2|\.tgz|\.egg)"
+    pattern = rf"{stem}-{re.escape(version)}({_WHEEL_TAGS}\.whl|\.tar\.gz|\.zip|\.tar\.bz2|\.tgz|\.egg)"
     return bool(version) and re.fullmatch(pattern, file, re.IGNORECASE | re.ASCII) is not None
 
 

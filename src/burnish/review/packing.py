@@ -15,6 +15,8 @@ from burnish.core.text_encoding import escape_invisible
 from burnish.review.fence import fenced
 from burnish.review.names import quoted
 
+# Characters of a divided line that stand in both pieces.
+OVERLAP = 200
 SOURCE, TEST, DOCS, GENERATED = range(4)
 
 _LOCKS = frozenset(
@@ -202,9 +204,11 @@ def _line_pieces(line: str, room: int) -> Iterator[str]:
         yield line
         return
     # four bytes for each character at most
-    step = max(room // 4 if not line.isascii() else room, 16) - 16
-    for start in range(0, len(line), step):
-        yield line[:step] if start == 0 else f"\\ goes on: {line[start : start + step]}"
+    length = max(room // 4 if not line.isascii() else room, 64) - 16
+    # the end of a piece is repeated in the next: no word is cut between two prompts
+    step = length - min(OVERLAP, length // 2)
+    for start in range(0, max(len(line) - (length - step), 1), step):
+        yield line[:length] if start == 0 else f"\\ goes on: {line[start : start + length]}"
 
 
 def _bytes(text: str) -> int:
