@@ -7,12 +7,12 @@ with UTF-16BE, so the text of the tree is not what runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from burnish.git.files import disk_errors
-from burnish.git.objects import read_objects
+from burnish.git.objects import parse_tree, read_loose, read_objects
 from burnish.git.project import Project
 
 ATTRIBUTES = ".gitattributes"
@@ -22,7 +22,7 @@ _NOT_ENCODED = frozenset({"unspecified", "unset", "utf-8", "utf8"})
 
 
 def encoded_at_checkout(project: Project, tree: str, paths: Sequence[str]) -> dict[str, str]:
-    """Path → encoding that a checkout of the tree gives it. One git process if no attribute file mentions one."""
+    """Path → encoding that a checkout of the tree gives it. At most one git process if none is mentioned."""
     if not paths or not _is_mentioned(project, tree, paths):
         return {}
     asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
@@ -43,9 +43,33 @@ def mentions_encoding(data: bytes | None) -> bool:
 
 
 def _is_mentioned(project: Project, tree: str, paths: Iterable[str]) -> bool:
-    folders = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
-    if any("\n" in folder for folder in folders):
+    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
+    try:
+        return any(map(mentions_encoding, _loose_attributes(project, tree, folders)))
+    except LookupError:
+        pass
+    if any("\n" in str(folder) for folder in folders):
         # a question to cat-file may not span two lines
         return True
-    names = [f"{tree}:{ATTRIBUTES if folder == '.' else f'{folder}/{ATTRIBUTES}'}" for folder in sorted(folders)]
+    names = [f"{tree}:{folder / ATTRIBUTES}" for folder in sorted(folders)]
     return any(answer is not None and mentions_encoding(answer[1]) for answer in read_objects(project, names))
+
+
+def _loose_attributes(project: Project, tree: str, folders: Iterable[PurePosixPath]) -> Iterator[bytes]:
+    """The attribute files of these folders without a process: trees of a new commit are loose. LookupError if not."""
+    kind, data = _loose(project, tree)
+    root = _loose(project, data[5 : data.index(b"\n")].decode())[1] if kind == "commit" else data
+    trees = {PurePosixPath(): parse_tree(project, root)}
+    for folder in sorted(folders, key=lambda folder: len(folder.parts)):
+        if folder not in trees:
+            mode, sha = trees[folder.parent].get(os.fsencode(folder.name), ("", ""))
+            trees[folder] = parse_tree(project, _loose(project, sha)[1]) if mode == "40000" else {}
+        if blob := trees[folder].get(os.fsencode(ATTRIBUTES)):
+            yield _loose(project, blob[1])[1]
+
+
+def _loose(project: Project, sha: str) -> tuple[str, bytes]:
+    found = read_loose(project, sha)
+    if found is None:
+        raise LookupError(sha)
+    return found

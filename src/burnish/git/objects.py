@@ -45,7 +45,7 @@ def write_object(project: Project, kind: str, data: bytes) -> str:
 
 def read_objects(project: Project, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
     """Kind and content of each object, None where there is none; at most one process for all."""
-    found = {name: _loose(project, name) for name in names}
+    found = {name: read_loose(project, name) for name in names}
     rest = [name for name, known in found.items() if known is None]
     if rest:
         asked = "".join(f"{name}\n" for name in rest).encode("utf-8", "surrogateescape")
@@ -54,7 +54,8 @@ def read_objects(project: Project, names: Sequence[str]) -> list[tuple[str, byte
     return [found[name] for name in names]
 
 
-def _loose(project: Project, sha: str) -> tuple[str, bytes] | None:
+def read_loose(project: Project, sha: str) -> tuple[str, bytes] | None:
+    """Kind and content of an object that is not in a pack; without a process."""
     if len(sha) != len(project.zero):
         return None
     try:
