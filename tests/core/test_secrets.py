@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.core.secrets import Leak, LineFilter, Secrets
+from burnish.core.secrets import NO_SECRETS, Leak, LineFilter, Secrets
 from testing.known_secrets import ALNUM, DICE, KEY, KNOWN, STRICT, some
 
 
@@ -202,3 +202,22 @@ def test_a_secret_with_colour_codes_is_not_committed() -> None:
     text = f"log\n{token[:9]}\x1b[m\x1b[K{token[9:]}\n"
     assert Secrets().find_new(text) == [Leak(2, "GitHub token")]
     assert Secrets().find_new(text, old=text) == []
+
+
+@pytest.mark.parametrize(
+    "split", ["gh\0p_", "gh\rp_", "ghX\bp_", "ghXY\b\bp_", "gh\bp_", "g\bgh\bhp\bp_", "gh\\u0000p_"]
+)
+def test_secrets_that_control_characters_cut_into_pieces_are_taken_out(split: str) -> None:
+    tail = "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
+    text = f"nul: {split}{tail} end"
+    redacted = NO_SECRETS.redact(text)
+
+    assert tail not in redacted and redacted.endswith(" end")
+    assert NO_SECRETS.redact(redacted) == redacted
+    assert [leak.line for leak in NO_SECRETS.find(text)] == [1]
+
+
+def test_a_carriage_return_before_a_secret_does_not_hide_it() -> None:
+    text = "progress\rghp_" + "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
+
+    assert len(NO_SECRETS.find(text)) == 1

@@ -29,7 +29,19 @@ def test_only_locale_variables_pass_and_no_other_name_with_their_prefix() -> Non
 
 
 @pytest.mark.parametrize(
-    "value", ["", "ghp_a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17", "../../x", "C;id", "C\n", "$(id)", "de DE", "a" * 99]
+    "value",
+    [
+        "",
+        "ghp_a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17",
+        "../../x",
+        "C;id",
+        "C\n",
+        "$(id)",
+        "de DE",
+        "a" * 99,
+        "canary-secret-value",
+        "hunter",
+    ],
 )
 def test_a_value_that_names_no_locale_does_not_pass(value: str) -> None:
     assert set(listed_environment({"LC_ALL": value, "LANG": value})) == {"PATH"}

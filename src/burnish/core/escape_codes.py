@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # As the terminal gets it, and as JSON, Python, C and shells write it down.
@@ -14,7 +15,12 @@ _CODES = re.compile(
     r"|\x1b[ -/]*[0-Z\\^-~]"
     "|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]"
 )
-_HINTS = ("\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
+# What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
+# backspace, either alone or with the letters that it takes back.
+_JOINED = re.compile(rf"{_CODES.pattern}|[\x00\x08]|\\+u000[08dD]|\r(?!\n)")
+_ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
+_HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
+          "\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
 
 
@@ -32,7 +38,7 @@ class PlainText:
         return self._origin(start), self._origin(end - 1) + 1 if end > start else self._origin(start)
 
     def codes(self, start: int, end: int) -> str:
-        """The codes alone in a part of the original."""
+        """The colour codes alone in a part of the original: what a backspace takes back may be the secret itself."""
         return "".join(_CODES.findall(self.original[start:end]))
 
     def _origin(self, at: int) -> int:
@@ -40,13 +46,21 @@ class PlainText:
         return self.origins[piece] + at - self.starts[piece]
 
 
-def without_codes(text: str) -> PlainText | None:
-    """None where there are none, which is the rule."""
+def plain_texts(text: str) -> Iterator[PlainText]:
+    """Each way in which a text may be shown without codes; nothing where it has none, which is the rule."""
+    if (plain := without_codes(text)) is not None:
+        yield plain
+    if "\x08" in text and (plain := without_codes(text, erase=True)) is not None:
+        yield plain
+
+
+def without_codes(text: str, *, erase: bool = False) -> PlainText | None:
+    """None where there are none. `erase`: a backspace takes the letter before it away."""
     if not any(hint in text for hint in _HINTS):
         return None
     pieces: list[str] = []
     starts, origins, length, at = [], [], 0, 0
-    for code in _CODES.finditer(text):
+    for code in (_ERASED if erase else _JOINED).finditer(text):
         if code.start() > at:
             starts.append(length)
             origins.append(at)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from burnish.core.escape_codes import without_codes
+from burnish.core.escape_codes import plain_texts, without_codes
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
 
 # A person's word on a line that it holds no secret.
@@ -69,20 +69,24 @@ class Secrets:
 
     def _redact_split(self, text: str) -> str:
         """Secrets that colour codes cut into pieces, as `grep --color` does. The codes stay, for what follows."""
-        plain = without_codes(text)
-        if plain is None:
-            return text
-        for start, end, kind in sorted(self._hits(plain.text), reverse=True):
-            begin, stop = plain.span(start, end)
-            text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
+        for erase in (False, True) if "\x08" in text else (False,):
+            plain = without_codes(text, erase=erase)
+            if plain is None:
+                continue
+            for start, end, kind in sorted(self._hits(plain.text), reverse=True):
+                begin, stop = plain.span(start, end)
+                text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
         return text
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Start, end and kind of every secret, in the order of the text."""
-        plain = without_codes(text)
-        if plain is None:
-            return sorted(self._hits(text))
-        return [(*plain.span(start, end), kind) for start, end, kind in sorted(self._hits(plain.text))]
+        found = sorted(self._hits(text))
+        for plain in plain_texts(text):
+            for start, end, kind in sorted(self._hits(plain.text)):
+                begin, stop = plain.span(start, end)
+                if not any(first < stop and begin < last for first, last, _ in found):
+                    found.append((begin, stop, kind))
+        return sorted(found)
 
     def find(self, text: str) -> list[Leak]:
         """Every secret with its line, in the order of the lines."""

@@ -13,8 +13,11 @@ LOCALE = (
     *("LANG", "LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES"),
     *("LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME"),
 )
-# language[_territory][.codeset][@modifier], and `UTF-8`, as macOS writes it
-_LOCALE = re.compile(r"[A-Za-z]{1,8}(?:[_-][A-Za-z0-9]{1,8}){0,3}(?:\.[A-Za-z0-9_-]{1,20})?(?:@[A-Za-z0-9]{1,20})?")
+# language[_Script][_TERRITORY][.charset][@modifier], and `UTF-8`, as macOS writes it
+_LOCALE = re.compile(
+    r"C|POSIX|C\.UTF-8|C\.utf8|UTF-8"
+    r"|[a-z]{2,3}(?:(?:_[A-Z][a-z]{3})?_(?:[A-Z]{2}|\d{3})(?:\.[A-Za-z0-9-]{1,20})?(?:@[A-Za-z0-9]{1,20})?)?"
+)
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
