@@ -139,6 +139,8 @@ def test_a_hundred_kilobytes_of_noise_are_read_in_no_time() -> None:
         "<!--\n" * 20_000,
         "<s>\n" * 25_000,
         '<a "' * 25_000,
+        "<i>" * 30_000 + "</b>" * 3000,
+        "x<div>" * 8000 + "</p>" * 8000,
         '"\\"' * 30_000,
     ):
         assert not approves(noise)

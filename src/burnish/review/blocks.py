@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from burnish.review.hidden_markup import wrapper_before
+from burnish.review.lookalikes import skeleton
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -19,18 +22,6 @@ _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
 _MARGIN = re.compile(r"[>\s]*")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.{1,500}?)(?<!`)\1(?!`)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_TAG = re.compile(
-    r"""<(?P<end>/?)(?P<name>[a-z][a-z0-9:-]{0,30})(?P<rest>(?:[^<>"']|"[^"\n]{0,300}"|'[^'\n]{0,300}'){0,300})""", re.I
-)
-# Elements that quote, strike out, fold away or do not show what they hold.
-_HIDING = frozenset(
-    "applet audio blockquote canvas cite code datalist del details dialog frameset head iframe kbd listing math meter"
-    " noembed noframes noscript plaintext pre progress q rp s samp script select strike style svg template textarea"
-    " title tt video xmp".split()
-)
-_HIDING_ATTRIBUTE = re.compile(r"(?:^|[\s/\"'])(?:hidden|inert|style|class|aria-hidden)(?=$|[\s/=])", re.I)
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_STRIKE = re.compile(r"(?<!~)~~(?!~)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +44,9 @@ def only_block(text: str, word: str, number: str) -> str | NoBlock:
         return NoBlock(f"there is no {word} block", missing=True)
     lines = text.split("\n")
     tokens = _parser().parse(text)
-    named = [t for t in tokens if t.type == "fence" and _words(t.info)[:1] == [word]]
+    # another spelling of the name is not a block that counts, but a second block all the same
+    like = re.compile(rf"\s*{re.escape(word)}(?![\w-])")
+    named = [t for t in tokens if t.type == "fence" and like.match(skeleton(t.info))]
     outer = [t for t in named if t.level == 0]
     if not outer:
         return NoBlock(f"there is no {word} block that stands by itself", missing=not named)
@@ -70,7 +63,7 @@ def _inside(fence: Token, tokens: list[Token], lines: list[str], word: str, numb
         return NoBlock(f"the {word} block is not closed")
     if any(not _closed(other, lines) for other in tokens if other.type == "fence" and (other.map or [0])[0] < start):
         return NoBlock(f"an unclosed fence stands before the {word} block")
-    if wrapper := _wrapped_in(tokens, lines, start):
+    if wrapper := wrapper_before(tokens, start):
         return NoBlock(f"the {word} block stands inside {wrapper}")
     return fence.content
 
@@ -103,43 +96,7 @@ def _words(info: str) -> list[str]:
 def _alike(lines: list[str], word: str, number: str) -> int:
     """Lines that open such a block anywhere, quotes, lists, comments and other fences included."""
     opening = re.compile(rf"[\s>*+\-0-9.)(]*(?:`{{3,}}|~{{3,}})[ \t]*{re.escape(word)}[ \t]+{re.escape(number)}\s*")
-    return sum(opening.fullmatch(line) is not None for line in lines)
-
-
-def _wrapped_in(tokens: list[Token], lines: list[str], start: int) -> str:
-    """The comment or element that was opened before the line and never closed, if any."""
-    before = _prose(tokens, lines, start)
-    comments = re.split(r"<!--", before)
-    if len(comments) > 1 and "-->" not in comments[-1]:
-        return "a comment"
-    plain = re.sub(r"<!--.*?-->", "", before, flags=re.DOTALL)
-    if len(_STRIKE.findall(plain)) % 2:
-        return "struck-out text"
-    return _open_element(plain)
-
-
-def _open_element(text: str) -> str:
-    """An element that hides what it holds and is open at the end of the text, if any."""
-    # Per name whether each open one hides. An end tag of another name closes nothing: browsers disagree with it too.
-    opened: dict[str, list[bool]] = {}
-    for tag in _TAG.finditer(text):
-        name = tag["name"].lower()
-        if tag["end"]:
-            opened.get(name, [False])[-1:] = []
-        elif name not in _VOID:
-            hides = name in _HIDING or _HIDING_ATTRIBUTE.search(tag["rest"]) is not None
-            opened.setdefault(name, []).append(hides)
-    return next((f"<{name}>" for name, flags in opened.items() if any(flags)), "")
-
-
-def _prose(tokens: list[Token], lines: list[str], start: int) -> str:
-    """The lines before `start` that are neither code blocks nor code spans."""
-    kept = lines[:start]
-    for token in tokens:
-        if token.type in ("fence", "code_block") and token.map and token.map[0] < start:
-            for index in range(token.map[0], min(token.map[1], start)):
-                kept[index] = ""
-    return _CODE_SPAN.sub("", "\n".join(kept))
+    return sum(opening.fullmatch(skeleton(line)) is not None for line in lines if "``" in line or "~~" in line)
 
 
 def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
@@ -147,7 +104,8 @@ def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     fences = [t for t in _parser().parse(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
     start, end = (fences[0].map if fences else None) or (0, 0)
-    lines = prose_lines(text)
+    # HTML stays: its text is shown
+    lines = _blanked(text, ("fence", "code_block", "blockquote_open"))
     return lines[:start], lines[end:]
 
 

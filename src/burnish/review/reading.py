@@ -9,6 +9,7 @@ from typing import Any
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.plain import without_escapes
+from burnish.review.lookalikes import skeleton
 from burnish.review.names import unquoted
 
 MOST = 2000
@@ -20,6 +21,8 @@ _KNOWN_FINDING = frozenset(
     {"category", "severity", "title", "description", "suggestion", "file", "line", "end_line", "quote"}
     | {"rule", "confidence"}
 )
+# What models write where a schema wants the key
+_NO_REASON = ("", "none", "n a", "na", "null", "not applicable")
 _VERDICTS = {word.value: word for word in Verdict}
 _RULINGS = {word.value: word for word in RulingState}
 _SCALES = {
@@ -79,6 +82,10 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     blocking = top.get("blocking")
     if blocking is not None and not isinstance(blocking, bool):
         raise _Wrong("`blocking` is neither true nor false")
+    reason = _optional(top, "rejection_reason", notes)
+    if verdict == Verdict.APPROVED and plain(reason) not in _NO_REASON:
+        notes.append("approved with a reason for rejection: counts as changes requested")
+        verdict = Verdict.CHANGES_REQUESTED
     return Review(
         verdict=verdict,
         summary=_text(top, "summary"),
@@ -87,7 +94,7 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
         compliance=_compliance(top, expect, notes),
         remarks=tuple(remark(entry, expect.source, notes) for entry in _list(top, "findings")),
         blocking=bool(blocking),
-        rejection_reason=_optional(top, "rejection_reason", notes),
+        rejection_reason=reason,
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -118,6 +125,7 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
     found: dict[str, Ruling] = {}
     for entry in _list(top, "prior"):
         one = _mapping(entry, "an entry of `prior`")
+        _note_extra(one, frozenset({"id", "state", "note"}), "prior: ", notes)
         id_, word = _text(one, "id").strip(), _word(one, "state").strip(" \t\r\n").lower()
         if id_ not in expect.prior_ids and id_ not in expect.closed_ids:
             notes.append(f"prior names an unknown finding {id_[:20]!r}")
@@ -141,6 +149,7 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
     judged: dict[str, Compliance] = {}
     for entry in _list(top, "compliance"):
         one = _mapping(entry, "an entry of `compliance`")
+        _note_extra(one, frozenset({"item", "met", "note"}), "compliance: ", notes)
         met = one.get("met")
         if met is not None and not isinstance(met, bool):
             raise _Wrong("`met` is neither true nor false")
@@ -244,8 +253,15 @@ def clean(text: str) -> str:
 
 def _note_extra(one: dict[str, Any], known: frozenset[str], where: str, notes: list[str]) -> None:
     extra = [clean(key)[:40] for key in one if key not in known][:10]
+    names = {_letters(name) for name in known}
+    if twin := next((key for key in one if key not in known and _letters(key) in names), None):
+        raise _Wrong(f"{where}the key {clean(twin)[:40]!r} is another spelling of a key of the contract")
     if extra:
         notes.append(f"{where}unknown keys ignored: {', '.join(extra)}")
+
+
+def _letters(key: str) -> str:
+    return re.sub(r"[\W_]", "", skeleton(key))
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:

@@ -1,0 +1,167 @@
+"""Is a place in Markdown inside of an element that may hide it? Decided by exact tokens; in doubt the answer is yes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_TAG = re.compile(
+    r"""<(?P<end>/?)(?P<name>[a-z][a-z0-9:-]*+)
+    (?P<rest>(?:[\s/]++[^\s"'<>/=]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'<>][^\s<>]*+))?+)*+)\s*+/?+>""",
+    re.I | re.X,
+)
+_ATTRIBUTE = re.compile(r"""[\s/]+([^\s"'<>/=]+)(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>][^\s<>]*))?""")
+_COMMENT = re.compile(r"<!--(?!-?>)(.*?)-->", re.DOTALL)
+_ADDRESS = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,31}:[^\s<>]*|[\w.+-]+@[\w.-]+)>", re.I)
+_TICKS = re.compile(r"`+")
+_STRIKE = re.compile(r"(?<!~)~~(?!~)")
+
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+# An open one of these shows what it holds, if it has none but plain attributes.
+_PLAIN = frozenset(
+    "a abbr article b big body center div em figure font footer h1 h2 h3 h4 h5 h6 header html i ins li main mark ol p"
+    " section small span strong sub sup table tbody td th thead tr u ul".split()
+)
+_PLAIN_ATTRIBUTES = frozenset("align alt color dir height href id lang name rel src start title valign width".split())
+_HIDING_ATTRIBUTES = frozenset("aria-hidden class hidden inert popover slot style".split())
+# Elements that quote, strike out, fold away, replace or do not show what they hold.
+_HIDING = frozenset(
+    "address applet aside audio bdi bdo blockquote button canvas caption cite code colgroup data datalist dd del"
+    " details dfn dialog dl dt fieldset figcaption form frame frameset head hgroup kbd label legend map menu meter nav"
+    " object optgroup option output picture pre progress q rp rt ruby s samp search select slot strike summary time tt"
+    " var video".split()
+)
+# What stands in these is not markup, or is parsed by other rules.
+_FOREIGN = frozenset(
+    "iframe listing math noembed noframes noscript plaintext script style svg template textarea title xmp".split()
+)
+# `Promise<object>` names a type
+_TYPE_NAMES = frozenset("button data form label map object option output time var".split())
+# a review has a few; the time to close them grows with their square
+_MOST_OPEN = 200
+_END_IS_OPTIONAL = frozenset("dd dt li option p rp rt tbody td th thead tr".split())
+
+
+class _Doubtful(Exception):
+    """The text names the markup that cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    name: str
+    hides: bool
+
+
+def wrapper_before(tokens: list[Token], line: int) -> str:
+    """The element, comment or strike-out that is open before this line, or the markup that is in doubt; else empty."""
+    opened: list[_Element] = []
+    strikes = 0
+    try:
+        for token in tokens:
+            if token.type in ("inline", "html_block") and token.map and token.map[0] < line:
+                for piece in _pieces(token.content, raw=token.type == "html_block"):
+                    if isinstance(piece, str):
+                        strikes += len(_STRIKE.findall(piece))
+                    else:
+                        _apply(piece, opened)
+    except _Doubtful as doubt:
+        return str(doubt)
+    hiding = next((element for element in opened if element.hides), None)
+    return f"<{hiding.name}>" if hiding else "struck-out text" if strikes % 2 else ""
+
+
+def _pieces(text: str, *, raw: bool) -> Iterator[str | re.Match[str]]:
+    """The tags, and the text between them, of one paragraph or one block of HTML. `raw`: HTML, without code spans."""
+    ticks = set() if raw else {len(run) for run in _TICKS.findall(text)}
+    at = begin = 0
+    while at < len(text):
+        char, end = text[at], at + 1
+        if not raw and char == "\\":
+            end = at + 2
+        elif not raw and char == "`":
+            run = len(_TICKS.match(text, at)[0])  # type: ignore[index]
+            end = _span_end(text, at, run, ticks)
+        elif char == "<" and (skipped := None if raw else _ADDRESS.match(text, at)):
+            end = skipped.end()
+        elif char == "<" and (tag := _TAG.match(text, at)):
+            yield text[begin:at]
+            yield tag
+            begin = end = tag.end()
+        elif char == "<":
+            end = _other_markup(text, at, raw=raw)
+        else:
+            at = end
+            continue
+        if begin != end:
+            yield text[begin:at]
+        at = begin = end
+    yield text[begin:]
+
+
+def _span_end(text: str, at: int, run: int, ticks: set[int]) -> int:
+    """The end of the code span that begins here; where none does, the end of the backticks."""
+    if run in ticks:
+        closing = re.compile(rf"(?<!`)`{{{run}}}(?!`)").search(text, at + run)
+        if closing:
+            return closing.end()
+        # no other run of this length follows: do not look for it again
+        ticks.discard(run)
+    return at + run
+
+
+def _other_markup(text: str, at: int, *, raw: bool) -> int:
+    """Behind a comment or a `<` that begins no tag."""
+    if comment := _COMMENT.match(text, at):
+        if "--!>" in comment[1]:
+            raise _Doubtful("a comment")
+        return comment.end()
+    if text.startswith("<!--", at):
+        raise _Doubtful("a comment")
+    if text.startswith(("<!", "<?"), at) or (raw and re.match(r"</?[a-z]", text[at : at + 3], re.I)):
+        raise _Doubtful("markup that cannot be read")
+    return at + 1
+
+
+def _apply(tag: re.Match[str], opened: list[_Element]) -> None:
+    name = tag["name"].lower()
+    if name in _FOREIGN:
+        raise _Doubtful(f"or after <{name}>")
+    if tag["end"]:
+        _close(name, tag, opened)
+    elif name not in _VOID and not _is_type(name, tag):
+        opened.append(_Element(name, _hides(name, tag["rest"])))
+    if len(opened) > _MOST_OPEN:
+        raise _Doubtful("too many open elements")
+
+
+def _close(name: str, tag: re.Match[str], opened: list[_Element]) -> None:
+    if tag["rest"].strip():
+        raise _Doubtful("markup that cannot be read")
+    known = _PLAIN | _HIDING
+    for at in range(len(opened) - 1, -1, -1):
+        element = opened[at]
+        if element.name == name:
+            del opened[at:]
+            return
+        # browsers ignore or move an end tag that stands inside of another element
+        if element.hides or (element.name in known and element.name not in _END_IS_OPTIONAL):
+            if any(other.name == name for other in opened[:at]):
+                raise _Doubtful(f"<{element.name}>")
+            return
+
+
+def _is_type(name: str, tag: re.Match[str]) -> bool:
+    before = tag.string[tag.start() - 1 : tag.start()]
+    return name in _TYPE_NAMES and not tag["rest"] and before.isalnum()
+
+
+def _hides(name: str, rest: str) -> bool:
+    attributes = {found[1].lower() for found in _ATTRIBUTE.finditer(rest)}
+    if name in _PLAIN:
+        return not attributes <= _PLAIN_ATTRIBUTES
+    return name in _HIDING or bool(attributes & _HIDING_ATTRIBUTES)
