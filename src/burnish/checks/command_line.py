@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from burnish.proc.text import read_regular
+
 Command = str | tuple[str, ...]
 
 # One word without anything that the shell would expand or act on; a glob is fine, since it stays where it is.
@@ -176,7 +178,7 @@ def _script_name(line: CommandLine) -> str | None:
 
 def _scripts(folder: Path) -> dict[str, str]:
     try:
-        package = json.loads((folder / "package.json").read_bytes()[: 1024 * 1024])
+        package = json.loads(read_regular(folder / "package.json", longest=1024 * 1024) or b"")
         scripts = package.get("scripts", {})
         return {str(name): str(text) for name, text in scripts.items()}
     except (OSError, ValueError, AttributeError, RecursionError):

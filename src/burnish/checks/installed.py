@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from burnish.proc.text import read_regular
+
 _VENVS = (".venv", "venv", "env")
 _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;,#]+)", re.M)
@@ -135,14 +137,14 @@ def _node_difference(place: Path, beside: Mapping[str, bytes]) -> str:
     if "package-lock.json" in beside:
         return _npm_difference(place, beside["package-lock.json"])
     if "pnpm-lock.yaml" in beside:
-        current = _read(place / ".pnpm" / "lock.yaml")
+        current = read_regular(place / ".pnpm" / "lock.yaml")
         same = current is not None and current.strip() == beside["pnpm-lock.yaml"].strip()
         return "" if same else "pnpm's record of what is installed differs from pnpm-lock.yaml"
     return "no lock file of npm or pnpm says which versions are wanted"
 
 
 def _npm_difference(place: Path, lock: bytes) -> str:
-    wanted, there = _npm_packages(lock), _npm_packages(_read(place / ".package-lock.json") or b"")
+    wanted, there = _npm_packages(lock), _npm_packages(read_regular(place / ".package-lock.json") or b"")
     if not there:
         return "npm has left no record of what is installed"
     for path, package in sorted(wanted.items()):
@@ -168,16 +170,9 @@ def _npm_packages(data: bytes) -> dict[str, dict[str, Any]]:
 def _toml(data: bytes | None) -> dict[str, Any]:
     try:
         return tomllib.loads((data or b"").decode())
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None

@@ -262,6 +262,6 @@ def _includes(text: str, path: str, other: str) -> bool:
 def _toml(text: str) -> dict[str, Any]:
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
     return table if all(isinstance(table.get(name, {}), dict) for name in ("tool", "project")) else {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.checks.command_line import Command, CommandLine, parse_command, positionals
+from burnish.proc.text import read_regular
 
 JUNIT_FILE = "burnish-junit.xml"
 JSON_FILE = "burnish-tests.json"
@@ -177,8 +178,5 @@ def _match_cargo(line: CommandLine) -> tuple[Runner, int] | None:
 
 
 def _has_modules(root: Path | None, folder: str) -> bool:
-    try:
-        text = (root / folder / "pom.xml").read_text(errors="replace") if root else "<modules>"
-    except OSError:
-        return True
-    return bool(re.search(r"<modules\b", text))
+    data = read_regular(root / folder / "pom.xml", longest=1024 * 1024) if root else None
+    return data is None or bool(re.search(rb"<modules\b", data))

@@ -12,7 +12,7 @@ import typer
 from burnish.cli.pager import paged
 from burnish.cli.paint import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, start_dir
-from burnish.cli.text import clean, cut, one_line, pad, width
+from burnish.cli.text import clean, cut, one_line, pad, visible, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ def _show(values: list[Value], ignored: list[IgnoredKey], as_json: bool) -> None
             say("")
             say("Not used from this repository:")
         for one in ignored:
-            say(one_line(f"  {one.key}: {written(one.value)}  ({one.place}; {one.reason})"))
+            say(visible(f"  {one.key}: {written(one.value)}  ({one.place}; {one.reason})"))
 
 
 def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
     """Keys, values and origins under each other; in little room only origins that tell something, below."""
-    keys = max(width(one.key) for one in values)
+    keys = max(width(visible(one.key)) for one in values)
     origins = max(width(one_line(one.origin)) for one in values)
     narrow = keys + origins + 16 > room
     most = room - keys - 2 - (0 if narrow else origins + 2)
@@ -81,7 +81,7 @@ def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
         changed = one.origin != "default"
         said = paint(pad(cut(written(one.value), words), words), "bold", on=colour and changed)
         origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=colour)
-        line = f"{pad(one_line(one.key), keys)}  {said}"
+        line = f"{pad(visible(one.key), keys)}  {said}"
         yield line.rstrip() if narrow else f"{line}  {origin}"
         if narrow and changed:
             yield f"    from {origin}"
@@ -90,10 +90,10 @@ def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
 def written(value: Any) -> str:
     """A value on one line, as it would stand in the file."""
     if isinstance(value, str):
-        return one_line(value) if value and value == value.strip() else json.dumps(value)
+        return visible(value) if value and value == value.strip() else json.dumps(value)
     from burnish.wiring.explain import plain
 
-    return one_line(json.dumps(plain(value), ensure_ascii=False))
+    return visible(json.dumps(plain(value), ensure_ascii=False))
 
 
 def _paths(as_json: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from burnish.cli.paint import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, start_dir
-from burnish.cli.text import count, one_line, pad, width, wrap
+from burnish.cli.text import count, one_line, pad, visible, width, wrap
 
 if TYPE_CHECKING:
     from burnish.wiring.signs import Sign
@@ -56,9 +56,9 @@ def chart(signs: list[Sign], *, room: int, colour: bool) -> list[str]:
 def _entry(sign: Sign, names: int, room: int, colour: bool) -> list[str]:
     state = paint(f"{sign.state:<7}", TONES[sign.state], on=colour)
     margin = 2 + names + 2 + 7 + 2
-    first, *rest = wrap(one_line(sign.what), room - margin)
+    first, *rest = wrap(visible(sign.what), room - margin)
     lines = [f"  {pad(one_line(sign.name), names)}  {state}  {first}", *(" " * margin + line for line in rest)]
-    remedy = wrap(one_line(sign.remedy), room - margin - 4) if sign.remedy else []
+    remedy = wrap(visible(sign.remedy), room - margin - 4) if sign.remedy else []
     return lines + [
         " " * margin + paint("do: " if number == 0 else "    ", "dim", on=colour) + line
         for number, line in enumerate(remedy)

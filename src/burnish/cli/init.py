@@ -9,7 +9,7 @@ import typer
 
 from burnish.cli.paint import coloured, columns, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, start_dir
-from burnish.cli.text import clean, cut, duration, one_line, pad, width, wrap
+from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width, wrap
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def init(
     for line in report(outcome, room=min(room, 120), colour=on):
         say(line)
     for note in outcome.notes:
-        first, *rest = wrap(one_line(note), min(columns(sys.stderr), 120) - 6)
+        first, *rest = wrap(visible(note), min(columns(sys.stderr), 120) - 6)
         tell(paint("note: ", "yellow", on=coloured(sys.stderr)) + first)
         for line in rest:
             tell(f"      {line}")
@@ -108,7 +108,7 @@ def trial_lines(trial: Trial, *, room: int, colour: bool) -> list[str]:
 def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:
     """What was found, decided and written, and what to type next."""
     lines = [*wrap(_found(outcome), room), ""]
-    rows = [(".".join(one.key), one_line(_words(one.value)), one_line(one.why)) for one in outcome.decided]
+    rows = [(visible(".".join(one.key)), visible(_words(one.value)), visible(one.why)) for one in outcome.decided]
     keys, values = max(width(key) for key, _, _ in rows), min(40, max(width(value) for _, value, _ in rows))
     for key, value, why in rows:
         lines += _row(pad(key, keys), value, why, values=values, room=room, colour=colour)
@@ -138,9 +138,9 @@ def _found(outcome: Outcome) -> str:
 def _written(outcome: Outcome, room: int, colour: bool) -> list[str]:
     lines = [part for file in outcome.files for part in wrap(_file(file, outcome), room)]
     if outcome.files[0].state == "planned":
-        lines += ["", *clean(outcome.text).splitlines()]
+        lines += ["", *map(visible, outcome.text.removesuffix("\n").split("\n"))]
     for one in outcome.differences:
-        lines += wrap(one_line(f"{one.key} is {_words(one.now)} ({one.origin}); found: {_words(one.found)}"), room)
+        lines += wrap(visible(f"{one.key} is {_words(one.now)} ({one.origin}); found: {_words(one.found)}"), room)
     if outcome.files[0].state == "kept" and not outcome.differences:
         lines.append("Nothing would change: what it says is what was found.")
     if outcome.trusted:

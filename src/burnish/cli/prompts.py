@@ -70,7 +70,7 @@ def _list(as_json: bool) -> None:
 
     app = open_app()
     found = [_in_force(app, name) for name in NAMES] + reviewers_own(
-        app.config, app.repo.root, trusted=app.trust.is_trusted
+        app.config, app.repo.root, trusted=app.trust.is_trusted, outside=app.trust.outside
     )
     if as_json:
         say_json({"prompts": [_plain(one) for one in found]})
@@ -188,7 +188,9 @@ def _in_force(app: App, name: str) -> Prompt:
     from burnish import config
     from burnish.wiring.prompts import in_force
 
-    return in_force(name, app.config, app.repo.root, config.user_folder(), trusted=app.trust.is_trusted)
+    return in_force(
+        name, app.config, app.repo.root, config.user_folder(), trusted=app.trust.is_trusted, outside=app.trust.outside
+    )
 
 
 def _plain(one: Prompt) -> dict[str, Any]:

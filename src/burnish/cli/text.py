@@ -24,6 +24,26 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+def visible(text: str) -> str:
+    """On one line, with everything that cannot be seen escaped instead of removed: for text that a person decides on.
+
+    A terminal would obey or hide such characters, but the shell that gets the command does not.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    from burnish.core.text_encoding import escape_invisible
+
+    return "".join(char if _is_visible(char) else _escaped(char) for char in escape_invisible(text))
+
+
+def _is_visible(char: str) -> bool:
+    return char.isprintable() and char not in "\ufe0e\ufe0f"
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
 def short_title(text: str) -> str:
     """A title as part of a line: somebody may have pasted a page."""
     return cut(one_line(text), LONGEST_TITLE)

@@ -11,7 +11,7 @@ import typer
 
 from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
 from burnish.cli.session import AsJson, start_dir
-from burnish.cli.text import clean, cut, one_line, pad, width
+from burnish.cli.text import pad, visible, width
 from burnish.errors import Untrusted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MOST_LINES = 24
 def trust(
     show: Annotated[bool, typer.Option("--show", help="Only list what the repository would run and read.")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Trust this checkout: its checks may run, and its settings apply.
 
     Accepts the repository's settings, prompts, context and templates as they are now. A later change asks again.
@@ -41,17 +41,18 @@ def trust(
         if as_json:
             say_json(report.as_json())
         elif before.is_trusted:
-            say(f"Already trusted: {one_line(str(found.root))}")
+            say(f"Already trusted: {visible(str(found.root))}")
         else:
-            say(f"Trusted: {one_line(str(found.root))}. Its checks may run, and its settings apply.")
+            say(f"Trusted: {visible(str(found.root))}. Its checks may run, and its settings apply.")
             say("`burnish trust --show` lists what they name; `burnish untrust` takes it back.")
-        return
+        return 0
     report = report_of(trusting.examine(found))
     if as_json:
         say_json(report.as_json())
-        return
-    for line in lines(report, room=columns(sys.stdout), colour=coloured(sys.stdout)):
-        say(line)
+    else:
+        for line in lines(report, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+            say(line)
+    return report.problem.exit_code if report.problem else 0
 
 
 def untrust(as_json: AsJson = False) -> None:
@@ -64,21 +65,22 @@ def untrust(as_json: AsJson = False) -> None:
     if as_json:
         say_json({"root": str(found.root), "trusted": False, "was_trusted": was_trusted})
     elif was_trusted:
-        say(f"No longer trusted: {one_line(str(found.root))}. Nothing of it runs until `burnish trust`.")
+        say(f"No longer trusted: {visible(str(found.root))}. Nothing of it runs until `burnish trust`.")
     else:
-        say(f"Not trusted before either: {one_line(str(found.root))}")
+        say(f"Not trusted before either: {visible(str(found.root))}")
 
 
 def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
     """The whole report for a person."""
     yield paint(_state(report), "bold", on=colour)
-    if report.trust.problem:
-        yield f"  {clean(report.trust.problem.what)}"
     yield from body(report, room=room)
     if report.difference:
         yield "Changed since it was accepted:"
-        yield from (paint(f"  {clean(line)}", _tone(line), on=colour) for line in report.difference)
-    if not report.trust.is_trusted:
+        yield from (paint(f"  {visible(line)}", _tone(line), on=colour) for line in report.difference)
+    if report.problem:
+        yield f"Its settings do not load, so it cannot be accepted: {visible(report.problem.what)}"
+        yield f"  {visible(report.problem.hint)}"
+    elif not report.trust.is_trusted:
         yield f"Accept it with: {report.trust.command()}"
 
 
@@ -95,26 +97,25 @@ def body(report: TrustReport, *, room: int) -> Iterator[str]:
             yield from _rows(things, room)
     files = [path for path in report.trust.content.files if path not in report.trust.content.links]
     if files:
-        yield "Prompts, context and templates of its own:"
-        yield from (f"  {one_line(path)}" for path in sorted(files))
+        yield "Prompts, scripts, context and templates of its own:"
+        yield from (f"  {visible(path)}" for path in sorted(files))
     if report.trust.content.ignored:
         yield "Never used, because only your own config.yaml may set it:"
         for one in report.trust.content.ignored:
-            yield f"  {one_line(one.key)}  ({one_line(one.place)}): {one.reason}"
+            yield f"  {visible(one.key)}  ({visible(one.place)}): {one.reason}"
     if not any(things for _, things in groups) and not files:
         yield "It names no program, no environment variable and no path outside of itself."
 
 
 def _rows(things: Sequence[NamedThing], room: int) -> Iterator[str]:
-    keys = min(max(width(one_line(one.key)) for one in things), max(12, room // 3))
+    """Nothing is cut: what is left out of a command could be what matters."""
+    keys = min(max(width(visible(one.key)) for one in things), max(12, room // 3))
     for one in things:
-        place = one_line(one.place)
-        words = cut(one_line(one.words), max(16, room - keys - width(place) - 8))
-        yield f"  {pad(cut(one_line(one.key), keys), keys)}  {words}  ({place})"
+        yield f"  {pad(visible(one.key), keys)}  {visible(one.words)}  ({visible(one.place)})"
 
 
 def _state(report: TrustReport) -> str:
-    trust, root = report.trust, one_line(str(report.trust.found.root))
+    trust, root = report.trust, visible(str(report.trust.found.root))
     if trust.acceptance and trust.is_trusted:
         by = trust.acceptance.by.removeprefix("user:")
         return f"{root} is trusted, by {by} on {trust.acceptance.at[:10]} ({trust.acceptance.how})."
@@ -157,7 +158,7 @@ def offer(error: Untrusted) -> bool:
 
 
 def _news(report: TrustReport, colour: bool) -> list[str]:
-    return [paint(f"  {clean(line)}", _tone(line), on=colour) for line in report.difference]
+    return [paint(f"  {visible(line)}", _tone(line), on=colour) for line in report.difference]
 
 
 def _answer(report: TrustReport, rest: Sequence[str]) -> bool:

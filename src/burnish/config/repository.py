@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from burnish.config.named_files import named_files
 from burnish.config.reserved import IgnoredKey, without_reserved
 from burnish.config.sources import Layer, pyproject_layer, yaml_layer
 from burnish.errors import BadInput
@@ -75,6 +76,27 @@ def read_inside(root: Path, path: Path, *, longest: int) -> bytes | None:
         return file.read(longest) if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
+def name_in(root: Path, name: str) -> str:
+    """A path that settings name, from the root; absolute where it is not in the checkout."""
+    path = root / name
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def read_accepted(root: Path, name: str, links: Mapping[str, str], *, longest: int) -> bytes | None:
+    """A file that settings name, from the root; one outside of the checkout only where `links` lists its target.
+
+    An absolute path stands in the settings themselves, and a person accepted those or wrote them.
+    """
+    name = name_in(root, name)
+    path = root / name
+    if is_inside(root, path):
+        return read_inside(root, path, longest=longest)
+    if not name.startswith("/") and links.get(name) != target_of(path):
+        return None
+    outside = path.resolve()
+    return read_inside(outside.parent, outside, longest=longest)
+
+
 def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
     """The settings in the repository, without what only a user may set."""
     if os.path.lexists(root / "burnish.yml"):
@@ -86,8 +108,7 @@ def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
             hint="Put a copy in its place, or write the settings in your config.yaml under `projects`.",
         )
     layer = yaml_layer(own, "burnish.yaml") if _is_readable(own) else None
-    table = root / "pyproject.toml"
-    in_table = pyproject_layer(table) if is_inside(root, table) and _is_readable(table) else None
+    in_table = table_layer(root)
     if layer and in_table:
         raise BadInput(
             "Settings stand in burnish.yaml and in [tool.burnish] of pyproject.toml.",
@@ -97,12 +118,23 @@ def repository_layer(root: Path) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
     return without_reserved(found) if found else (None, ())
 
 
-def repository_content(root: Path) -> RepositoryContent:
-    """All that a person is asked about."""
+def table_layer(root: Path) -> Layer | None:
+    """`[tool.burnish]` of the checkout; None where pyproject.toml is not a regular file in it."""
+    table = root / "pyproject.toml"
+    return pyproject_layer(table) if is_inside(root, table) and _is_readable(table) else None
+
+
+def repository_content(root: Path, user_layers: Sequence[Layer] = ()) -> RepositoryContent:
+    """All that a person is asked about; `user_layers` may name files of the checkout, too."""
     layer, ignored = repository_layer(root)
     walk = _Walk(root)
     for name in FOLDERS:
         walk.visit(root / name, name)
+    for name in named_files(layer.data) if layer else ():
+        walk.visit_named(name_in(root, name))
+    for name in (name_in(root, one) for other in user_layers for one in named_files(other.data)):
+        if not name.startswith("/"):  # otherwise a file of the user's own
+            walk.visit_named(name)
     return RepositoryContent(layer, ignored, walk.files, walk.texts, walk.links)
 
 
@@ -113,6 +145,14 @@ def _is_readable(path: Path) -> bool:
     except OSError:
         return os.path.lexists(path)  # reading it says what is wrong
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def target_of(path: Path) -> str:
+    """Where a path leads in the end."""
+    try:
+        return str(path.resolve())
+    except (OSError, RuntimeError):
+        return _target(path)
 
 
 def _target(path: Path) -> str:
@@ -140,13 +180,24 @@ class _Walk:
                 hint="Keep prompts, context and templates few.",
             )
         if not is_inside(self.root, path):
-            self.links[name] = _target(path)
-            self.files[name] = f"link to {_target(path)}"
+            # to the very end: of two links in a row the second may be changed as well
+            self.links[name] = target_of(path)
+            self.files[name] = f"link to {self.links[name]}"
         elif path.is_dir():
             for child in sorted(path.iterdir()):
                 self.visit(child, f"{name}/{child.name}", depth + 1)
         else:
             self._add(path, name)
+
+    def visit_named(self, name: str) -> None:
+        """A single file that the settings name; a folder would be refused where it is to be read."""
+        path = self.root / name
+        if "\0" in name or not os.path.lexists(path):
+            return
+        if path.is_dir() and is_inside(self.root, path):
+            self.files[name] = "is a folder"
+        else:
+            self.visit(path, name)
 
     def _add(self, path: Path, name: str) -> None:
         data = read_inside(self.root, path, longest=50_000_000)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burnish.errors import BadInput, BurnishError
+
+if TYPE_CHECKING:
+    from ruamel.yaml.composer import Composer
 
 PREFIX = "BURNISH__"
 LARGEST = 1_000_000
@@ -52,7 +58,11 @@ class Layer:
 def read_text(path: Path) -> str | None:
     """The file's text; None if there is no such file."""
     try:
-        with path.open("rb") as file:
+        # O_NONBLOCK: opening a pipe must not wait for a writer
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "It is not a regular file")
             raw = file.read(LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -89,6 +99,7 @@ def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _bounded_composer()
     try:
         node = yaml.compose(text)
         lines = dict(_limited(_lines((), node, 0), name))
@@ -106,6 +117,31 @@ def parse_yaml(text: str, name: str) -> tuple[dict[str, Any], dict[Where, int]]:
         raise BadInput(f"{name} holds no settings.", hint="Write lines like `agent: claude`.")
     _text_keys(data, name, lines, ())
     return data, lines
+
+
+@lru_cache(maxsize=1)
+def _bounded_composer() -> type[Composer]:
+    """Stops at the limits while it reads: a hostile file would else take many seconds before it is refused."""
+    from ruamel.yaml.composer import Composer
+
+    class BoundedComposer(Composer):
+        depth = 0
+        nodes = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.nodes += 1
+            # a key and its value are a node each
+            if self.nodes > 2 * MOST_NODES:
+                raise ValueError(f"it has more than {MOST_NODES} entries")
+            if self.depth > DEEPEST:
+                raise ValueError("it is nested too deep")
+            self.depth += 1
+            try:
+                return super().compose_node(parent, index)
+            finally:
+                self.depth -= 1
+
+    return BoundedComposer
 
 
 def _lines(path: Where, node: Any, depth: int) -> Iterator[tuple[Where, int]]:
@@ -148,16 +184,34 @@ def pyproject_layer(path: Path) -> Layer | None:
         return None
     try:
         tool = tomllib.loads(text).get("tool", {})
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         if "tool.burnish" not in text:
             return None
-        raise BadInput(f"{path.name} is not valid TOML: {error}.", hint="Correct that line.") from None
+        what = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise BadInput(f"{path.name} is not valid TOML: {what}.", hint="Correct that line.") from None
     if not isinstance(tool, dict) or "burnish" not in tool:
         return None
     name = f"{path.name} [tool.burnish]"
     if not isinstance(tool["burnish"], dict):
         raise BadInput(f"{name} is not a table.", hint="Write `[tool.burnish]` and settings below it.")
+    _check_size(tool["burnish"], name)
     return Layer(name, tool["burnish"])
+
+
+def _check_size(data: Any, name: str) -> None:
+    """The limits of a YAML file; `a.a.a… = 1` nests as deep as the line is long."""
+    level, nodes = [data], 0
+    for _ in range(DEEPEST + 1):
+        children = [
+            list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
+        ]
+        level = [child for group in children for child in group]
+        nodes += len(level)
+        if nodes > MOST_NODES:
+            raise BadInput(f"{name} has more than {MOST_NODES} entries.", hint="Settings are a short file.")
+        if not level:
+            return
+    raise BadInput(f"{name} is nested too deep.", hint="Settings are a short file.")
 
 
 def flag_layer(flags: Mapping[str, Any]) -> Layer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ class Project:
         # Never git's own choice: `index` in there is our folder of them.
         env["GIT_INDEX_FILE"] = str(index or self.own / "no-index")
         if work_tree is not None:
+            _refuse_special_files(work_tree)
             env["GIT_WORK_TREE"] = str(work_tree)
         if borrow is not None:
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted(borrow)
@@ -96,6 +98,20 @@ class Project:
         """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""
         env = bare_env(self.own) | {"GIT_DIR": str(self.git_dir if here else self.common_dir)}
         return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok)
+
+
+def _refuse_special_files(work_tree: Path) -> None:
+    """git opens these itself, and would wait for the writer of a pipe."""
+    for name in (".gitignore", ".gitattributes"):
+        try:
+            mode = (work_tree / name).lstat().st_mode
+        except OSError:
+            continue
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise BadInput(
+                f"{work_tree / name} is a pipe or a device, and git would wait for it.",
+                hint="Remove it, and try again.",
+            )
 
 
 def quoted(path: Path) -> str:

@@ -34,7 +34,7 @@ from burnish.git.adhoc import Pair, Wish, changes, choose, messages
 from burnish.git.base import identity
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
-from burnish.git.project import Found, Project, discover
+from burnish.git.project import Project, discover
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.git.snapshot import snapshot
 from burnish.git.taking import Taken, private_project
@@ -137,14 +137,14 @@ def review_change(
         if not change.files:
             nothing = Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
             return _discreet(secrets, nothing)
-        policy = _policy(config, found, trusted=trust.is_trusted)
+        policy = _policy(config, trust)
         lent = (found.common_dir, project.objects)
         others = bystanders(found.common_dir, registered(home))
         shut = confinement(
             config, checkout=found.root, burnish_home=home, readable=lent, untouched=others, project=project
         )
         ground = Ground(project, place, home, config, policy, stop, tests, discreet(secrets, say), hear, shut)
-        ground = replace(ground, trusted=trust.is_trusted)
+        ground = replace(ground, trusted=trust.is_trusted, outside=trust.outside)
         try:
             done = replace(_review(ground, pair, change), unused=_unused(trust))
             return _discreet(secrets, done)
@@ -214,9 +214,10 @@ def _place(home: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def _policy(config: Config, found: Found, *, trusted: bool) -> Policy:
+def _policy(config: Config, trust: CheckoutTrust) -> Policy:
     spec = Spec("Review", type=TaskType.REVIEW)
-    prompts = own_prompts(config, found.root, settings.user_folder(), trusted=trusted)
+    folders = (trust.found.root, settings.user_folder())
+    prompts = own_prompts(config, *folders, trusted=trust.is_trusted, outside=trust.outside)
     return policy_for(config, spec, installed=lambda name: can_start(config, name), detected=(), prompts=prompts)
 
 
@@ -261,7 +262,9 @@ def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comp
         previous_error="",
         session_log="",
         read=Contents(project, pair.new.sha, change.paths).get,
-        prompts=own_prompts(ground.config, project.root, settings.user_folder(), trusted=ground.trusted),
+        prompts=own_prompts(
+            ground.config, project.root, settings.user_folder(), trusted=ground.trusted, outside=ground.outside
+        ),
     )
 
 

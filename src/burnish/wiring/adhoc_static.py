@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -62,6 +62,8 @@ class Ground:
     confinement: Confinement = OPEN
     # has a person accepted what the repository brings?
     trusted: bool = True
+    # accepted links out of the checkout, and where each leads
+    outside: Mapping[str, str] = field(default_factory=dict)
 
     def is_static(self, agent: str) -> bool:
         known = agent_settings(self.config).get(agent)

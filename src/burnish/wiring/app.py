@@ -36,7 +36,7 @@ from burnish.wiring.book import StoreBook
 from burnish.wiring.code import GitCode
 from burnish.wiring.discretion import clean_changes, clean_spec
 from burnish.wiring.prompts import own_prompts
-from burnish.wiring.reader import home_of, refuse_inside_phase
+from burnish.wiring.reader import home_of, open_home, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
@@ -65,7 +65,7 @@ class App:
         if trust.problem:
             raise trust.problem
         config = load_settings(trust, flags)
-        store = store or Store.open(home)
+        store = store or open_home(home)
         project = store.project_for(found.common_dir, found.root, create=True)
         assert project
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
@@ -94,7 +94,13 @@ class App:
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        return own_prompts(self.config, self.repo.root, settings.user_folder(), trusted=self.trust.is_trusted)
+        return own_prompts(
+            self.config,
+            self.repo.root,
+            settings.user_folder(),
+            trusted=self.trust.is_trusted,
+            outside=self.trust.outside,
+        )
 
     @property
     def person(self) -> str:

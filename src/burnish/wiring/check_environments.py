@@ -20,6 +20,7 @@ from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.proc.folders import private_folder
+from burnish.proc.text import read_regular
 
 Command = str | tuple[str, ...]
 # Environments of a project that are kept; the least recently used are deleted first.
@@ -87,9 +88,8 @@ class CheckEnvironments:
 
     def _same_as_checkout(self, contents: dict[str, bytes | None]) -> bool:
         for path, data in contents.items():
-            try:
-                there = (self.project.root / path).read_bytes()
-            except OSError:
+            there = read_regular(self.project.root / path)
+            if there is None:
                 return False
             if relevant(path, there) != relevant(path, data or b""):
                 return False

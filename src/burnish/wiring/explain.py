@@ -12,9 +12,9 @@ from typing import Any
 
 from burnish import config as settings
 from burnish.config.loading import project_layer, user_layer
-from burnish.config.repository import is_inside
+from burnish.config.repository import table_layer
 from burnish.config.reserved import IgnoredKey
-from burnish.config.sources import PREFIX, Layer, pyproject_layer
+from burnish.config.sources import PREFIX, Layer
 from burnish.errors import BadInput
 from burnish.git.project import discover
 from burnish.wiring.trust import examine, settings_at
@@ -113,7 +113,7 @@ def sources(start: Path, environment: dict[str, str] | None = None) -> list[Sour
         project, table = root / "burnish.yaml", root / "pyproject.toml"
         trusted = examine(discover(root)).is_trusted
         found.append(Source("project", str(project), trusted and project.is_file()))
-        in_table = trusted and is_inside(root, table) and _has_table(table)
+        in_table = trusted and _has_table(root)
         found.append(Source("project", f"{table} [tool.burnish]", in_table))
         found.append(Source("user", f"{own} projects.{root}", _has_entry(env, root)))
     names = sorted(name for name in env if name.startswith(PREFIX))
@@ -125,9 +125,9 @@ def _has_entry(env: Mapping[str, str], root: Path) -> bool:
     return project_layer(user_layer(env), root) is not None
 
 
-def _has_table(path: Path) -> bool:
+def _has_table(root: Path) -> bool:
     try:
-        return pyproject_layer(path) is not None
+        return table_layer(root) is not None
     except BadInput:
         return True
 

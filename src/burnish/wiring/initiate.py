@@ -12,8 +12,7 @@ from typing import Any
 from burnish import config as settings
 from burnish.checks.discover import Decided, decide, discover
 from burnish.checks.tools import Surroundings, Tools
-from burnish.config.repository import is_inside
-from burnish.config.sources import pyproject_layer
+from burnish.config.repository import is_inside, read_inside, table_layer
 from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
 from burnish.git.project import Found
@@ -100,9 +99,8 @@ def _is_trusted_now(before: CheckoutTrust, *, wrote: bool) -> bool:
 
 def _existing(root: Path, *, force: bool) -> str:
     """The file that has settings already, "" if there is none."""
-    table = root / "pyproject.toml"
     try:
-        in_table = is_inside(root, table) and pyproject_layer(table) is not None
+        in_table = table_layer(root) is not None
     except BadInput:
         in_table = True
     if in_table and force:
@@ -187,10 +185,12 @@ class _Writer:
                 hint="Put a plain file or folder in its place.",
             )
         there = os.path.lexists(path)
-        if there and _holds(path, text):
+        if there and _holds(self.root, path, text):
             return File(path, "same")
         if there and not self.force:
             return File(path, "kept")
+        if there and not path.is_file():  # writing into a pipe would wait for a reader
+            raise BurnishError(f"{path} is not a regular file, so it is not written.", hint="Remove it first.")
         if self.dry_run:
             return File(path, "planned")
         try:
@@ -204,8 +204,6 @@ class _Writer:
         return File(path, "written")
 
 
-def _holds(path: Path, text: str) -> bool:
-    try:
-        return path.read_bytes() == text.encode()
-    except OSError:
-        return False
+def _holds(root: Path, path: Path, text: str) -> bool:
+    wanted = text.encode()
+    return read_inside(root, path, longest=len(wanted) + 1) == wanted

@@ -13,12 +13,22 @@ from typing import TYPE_CHECKING
 
 from burnish import config as settings
 from burnish.config.editing import with_setting
-from burnish.config.repository import LARGEST_TEXT, is_inside, read_inside
-from burnish.config.sources import pyproject_layer, read_text
+from burnish.config.repository import is_inside, read_accepted, table_layer
+from burnish.config.sources import read_text
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.review.meanings import meanings
 from burnish.review.templates import check, shipped
-from burnish.wiring.prompts import NAMES, PROJECT, USER, file_of, in_force, known, own_prompts, variables
+from burnish.wiring.prompts import (
+    LARGEST_PROMPT,
+    NAMES,
+    PROJECT,
+    USER,
+    file_of,
+    in_force,
+    known,
+    own_prompts,
+    variables,
+)
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.trust import staying_trusted
 
@@ -76,7 +86,7 @@ class Kept:
 
 def kept(app: App, name: str) -> Kept:
     user, root = settings.user_folder(), app.repo.root
-    prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted)
+    prompt = in_force(name, app.config, root, user, trusted=app.trust.is_trusted, outside=app.trust.outside)
     switch = app.config.prompts.get(name)  # type: ignore[call-overload]
     told = meanings(name)
     return Kept(
@@ -161,7 +171,9 @@ def try_on(app: App, name: str, text: str | None, task: int) -> list[Sent]:
         check_text(name, text)
         folders = (app.repo.root, settings.user_folder())
         trusted = app.trust.is_trusted
-        app.prompts = own_prompts(app.config, *folders, trusted=trusted, instead={known(name): text})
+        app.prompts = own_prompts(
+            app.config, *folders, trusted=trusted, outside=app.trust.outside, instead={known(name): text}
+        )
     return rendered(app, task, name)
 
 
@@ -193,10 +205,10 @@ def _problem(name: str, text: str) -> str:
 
 def _own(app: App, name: str, where: Where) -> Own:
     file = _file(app, name, where)
-    if where.everywhere or app.trust.is_trusted:
+    if where.everywhere:
         return Own(where, file, file.read_text("utf-8", "replace") if file.is_file() else None)
-    # a link in a checkout that is not trusted could lead to any file of the user
-    data = read_inside(app.repo.root, file, longest=LARGEST_TEXT)
+    # a link that was not accepted could lead to any file of the user
+    data = read_accepted(app.repo.root, str(file), app.trust.outside, longest=LARGEST_PROMPT)
     return Own(where, file, None if data is None else data.decode("utf-8", "replace"))
 
 
@@ -207,8 +219,7 @@ def _file(app: App, name: str, where: Where) -> Path:
 def _settings_file(app: App, where: Where) -> Path:
     if where.everywhere:
         return settings.user_folder() / "config.yaml"
-    table = app.repo.root / "pyproject.toml"
-    if is_inside(app.repo.root, table) and pyproject_layer(table) is not None:
+    if table_layer(app.repo.root) is not None:
         raise BadInput(
             "The settings of this project stand in pyproject.toml, which burnish does not change.",
             hint='Write `enabled = false` (or true) there, below [tool.burnish.prompts."<name>"].',

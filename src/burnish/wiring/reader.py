@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.errors import BadInput, Refused
+from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.project import Found, discover
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -49,14 +49,29 @@ def home_of(env: Mapping[str, str] | None = None) -> Path:
 def open_reader(start: Path) -> Reader:
     found = discover(start)
     home = home_of()
-    store = Store.open(home)
+    store = open_home(home)
     return Reader(home, store, found, store.project_for(found.common_dir, found.root, create=False))
 
 
 def open_store() -> tuple[Path, Store]:
     """The home and its store: for what is asked of every project, from anywhere."""
     home = home_of()
-    return home, Store.open(home)
+    return home, open_home(home)
+
+
+def open_home(home: Path) -> Store:
+    """The store in the burnish home; what stands in the way is told differently to an agent."""
+    try:
+        return Store.open(home)
+    except BurnishError as error:
+        from burnish.proc.inside import inside_phase
+
+        if (home / "burnish.db").exists() or not inside_phase():
+            raise
+        raise Refused(
+            "The burnish home is hidden from agents and checks, so there is nothing to read inside a phase.",
+            hint="Go on with the task; what you need to know about it is in your prompt.",
+        ) from error
 
 
 def known_task(start: Path, number: int) -> bool:

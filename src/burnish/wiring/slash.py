@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from burnish.config.named_files import PARSER, command_file
+from burnish.config.repository import read_accepted
 from burnish.config.settings import Config
 from burnish.errors import BadInput
 
 # as `own_prompts` names them
 REVIEW, PARSE = "command:review", "command:parse"
-PARSER = "/parse-review"
+LARGEST = 10_000_000
 _NAME = re.compile(r"/?([\w-]+(?::[\w-]+)*)")
 
 
-def commands(config: Config, root: Path | None, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def commands(
+    config: Config, root: Path | None, env: Mapping[str, str] = os.environ, *, outside: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The texts of the review command and, where it stands beside it, of the one that reads reviews.
 
     Without a `root`, which is a checkout that is trusted, only the user's own commands.
+    `outside`: accepted links that leave it.
     """
     wanted = config.review.slash_command
     if not wanted:
@@ -32,26 +37,22 @@ def commands(config: Config, root: Path | None, env: Mapping[str, str] = os.envi
     name = _NAME.fullmatch(wanted)
     if not name:
         raise BadInput(f"{where} cannot be {wanted!r}.", hint="Write the command's name alone, e.g. /review-task.")
-    text = _text(name[1], root, env)
+    text = _text(name[1], root, env, outside or {})
     if text is None:
         raise BadInput(
             f"{where}: there is no {wanted} in .claude/commands, of this project or your own.",
             hint="`burnish init --slash` writes /review-task; or correct the setting.",
         )
-    parser = _text(PARSER.removeprefix("/"), root, env)
+    parser = _text(PARSER, root, env, outside or {})
     return {REVIEW: text, **({PARSE: parser} if parser is not None else {})}
 
 
-def _text(name: str, root: Path | None, env: Mapping[str, str]) -> str | None:
+def _text(name: str, root: Path | None, env: Mapping[str, str], outside: Mapping[str, str]) -> str | None:
     """The project's, from its checkout and never from the change; else the user's own."""
-    for folder in _folders(root, env):
-        file = folder.joinpath(*name.split(":")).with_suffix(".md")
-        if file.is_file():
-            return file.read_text("utf-8", "replace")
-    return None
-
-
-def _folders(root: Path | None, env: Mapping[str, str]) -> Iterator[Path]:
     if root is not None:
-        yield root / ".claude" / "commands"
-    yield Path(env.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "commands"
+        data = read_accepted(root, command_file(name), outside, longest=LARGEST)
+        if data is not None:
+            return data.decode("utf-8", "replace")
+    folder = Path(env.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "commands"
+    file = folder.joinpath(*name.split(":")).with_suffix(".md")
+    return file.read_text("utf-8", "replace") if file.is_file() else None

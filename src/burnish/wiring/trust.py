@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish import config as settings
+from burnish.config.environment import env_layer
+from burnish.config.loading import project_layer, user_layer
 from burnish.config.repository import RepositoryContent, repository_content
+from burnish.config.sources import Layer
 from burnish.core.event import Event
 from burnish.errors import BadInput, BurnishError, Untrusted
 from burnish.git.files import disk_errors, write_whole
@@ -76,6 +79,11 @@ class CheckoutTrust:
         return next((one for one in reversed(self.accepted) if one.digest == digest), None)
 
     @property
+    def outside(self) -> Mapping[str, str]:
+        """Paths behind links out of the repository that may be read, and where each leads."""
+        return self.content.links if self.is_trusted else {}
+
+    @property
     def state(self) -> str:
         return "trusted" if self.is_trusted else "changed" if self.accepted else "untrusted"
 
@@ -108,12 +116,22 @@ def examine(found: Found, home: Path | None = None) -> CheckoutTrust:
     """Reads only files of the repository and of the burnish home. Never raises for what the repository contains."""
     accepted = _accepted(found, home or home_of())
     try:
-        return CheckoutTrust(found, repository_content(found.root), accepted)
+        return CheckoutTrust(found, repository_content(found.root, _user_layers(found.root)), accepted)
     except BurnishError as problem:
         return CheckoutTrust(found, RepositoryContent(), accepted, problem)
     except OSError as error:
         what = f"Cannot read the settings of {found.root}: {error.strerror or error}."
         return CheckoutTrust(found, RepositoryContent(), accepted, BurnishError(what, hint="Check its permissions."))
+
+
+def _user_layers(root: Path) -> list[Layer]:
+    """The user's settings may name files of the checkout. Where they are wrong, loading them says so."""
+    try:
+        user = user_layer(os.environ)
+        layers = (user, project_layer(user, root), env_layer(os.environ, {}))
+    except BurnishError:
+        return []
+    return [layer for layer in layers if layer]
 
 
 def load_settings(trust: CheckoutTrust, flags: Mapping[str, Any] | None = None) -> Config:

@@ -16,10 +16,11 @@ from burnish.checks.detect import detect
 from burnish.config.repository import is_inside
 from burnish.config.sources import Layer
 from burnish.core.secrets import Secrets
+from burnish.errors import BurnishError
 from burnish.wiring.discretion import from_here
 from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.surroundings import surroundings_of
-from burnish.wiring.trust import CheckoutTrust
+from burnish.wiring.trust import CheckoutTrust, check_settings
 
 # keys whose value names a program, or an agent that is one; `*` is any name or number
 PROGRAMS = (
@@ -61,6 +62,8 @@ class TrustReport:
     outside: tuple[NamedThing, ...]
     # the difference from what was accepted last, as lines of a unified diff
     difference: tuple[str, ...] = ()
+    # why the settings do not load, so that they cannot be accepted
+    problem: BurnishError | None = None
 
     def as_json(self) -> dict[str, Any]:
         trust = self.trust
@@ -76,7 +79,7 @@ class TrustReport:
             "files": sorted(trust.content.files),
             "ignored": from_here().clean([one.as_json() for one in trust.content.ignored]),
             "difference": list(self.difference),
-            "problem": f"{trust.problem.what} {trust.problem.hint}".strip() if trust.problem else None,
+            "problem": f"{self.problem.what} {self.problem.hint}".strip() if self.problem else None,
         }
 
 
@@ -95,7 +98,16 @@ def report_of(trust: CheckoutTrust) -> TrustReport:
         clean(_variables(layer)),
         clean((*_outside(layer, trust.found.root), *links)),
         tuple(difference(trust, secrets)),
+        _settings_problem(trust),
     )
+
+
+def _settings_problem(trust: CheckoutTrust) -> BurnishError | None:
+    try:
+        check_settings(trust)
+    except BurnishError as problem:
+        return problem
+    return None
 
 
 def _found_checks(root: Path, data: Mapping[str, Any]) -> Iterator[NamedThing]:
@@ -187,7 +199,8 @@ def difference(trust: CheckoutTrust, secrets: Secrets) -> Iterator[str]:
 
 def _shown(texts: Mapping[str, str], files: Mapping[str, str], path: str) -> list[str]:
     text = texts.get(path)
-    return text.splitlines() if text is not None else [files[path]] if path in files else []
+    # not splitlines(): it also splits at characters that would then be missing from what is shown
+    return text.removesuffix("\n").split("\n") if text is not None else [files[path]] if path in files else []
 
 
 def _diff(name: str, old: list[str], new: list[str]) -> Iterator[str]:

@@ -123,7 +123,7 @@ def _section(where: str, text: str) -> dict[str, Any]:
 def _loaded(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -99,6 +99,6 @@ def _card(prompt: Kept, where: Where, tasks: Sequence[Task]) -> Card:
 
 def _reviewers(app: App) -> tuple[list[Prompt], str]:
     try:
-        return reviewers_own(app.config, app.repo.root, trusted=app.trust.is_trusted), ""
+        return reviewers_own(app.config, app.repo.root, trusted=app.trust.is_trusted, outside=app.trust.outside), ""
     except BadInput as missing:
         return [], f"{missing.what} {missing.hint}"
