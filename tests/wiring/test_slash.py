@@ -69,6 +69,8 @@ def test_reviews_go_through_the_command_and_the_contract_still_holds(tmp_path: P
     assert again.startswith("The text below is a review that somebody wrote.")
     # the command's own words judge: new ones, and the approval is void
     put(lab.repo.path / ".claude", "ours", OWN.replace("OUR", "OTHER"))
+    assert "have changed since they were trusted" in lab.burnish("run", code=4).err
+    lab.trust()
     assert "no longer approved" in lab.burnish("run", "--dry-run").err + lab.burnish("run", code=None).err
 
 
