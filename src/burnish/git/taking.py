@@ -151,7 +151,7 @@ def is_secret(path: str) -> bool:
 
 def _look_at_every_file(project: Project, index: Path) -> None:
     """Take back `assume-unchanged`, and `skip-worktree` where the file is on disk: a sparse checkout has none there."""
-    records = project.git("ls-files", "-v", "-z", index=index, work_tree=project.root).stdout.split(b"\0")
+    records = project.git("ls-files", "-v", "-z", index=index, work_tree=project.root).stdout.split(b"\0")[:-1]
     base = os.fsencode(project.root)
     assumed = [record[2:] for record in records if record[:1].islower()]
     skipped = [r[2:] for r in records if r[:1] in b"Ss" and os.path.lexists(os.path.join(base, r[2:]))]  # noqa: PTH118
