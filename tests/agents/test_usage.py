@@ -302,7 +302,7 @@ def test_a_forged_model_does_not_lower_geminis_bill(model: str) -> None:
 @pytest.mark.parametrize("forged", ["local-x", "gpt-5-nano"])
 @pytest.mark.parametrize("asked", ["qwen3-coder-plus", None])
 def test_a_forged_model_does_not_lower_qwens_bill(forged: str, asked: str | None) -> None:
-    events = (qwen_message("qwen3-coder-plus"), qwen_result(10, 0, 200_000), qwen_message(forged))
+    events = (qwen_message("qwen3-coder-plus"), qwen_message(forged), qwen_result(10, 0, 200_000))
 
     assert said("qwen", *events, model=asked).cost_usd == pytest.approx((10 * 1 + 200_000 * 5) / 1e6)
 

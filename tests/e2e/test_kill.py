@@ -97,9 +97,12 @@ SLOW_AUTHOR = "time.sleep(0.4)\n" + AUTHOR + "time.sleep(0.4)\n"
 SLOW_CRITIC = "time.sleep(0.4)\n" + CRITIC
 
 
-def kill_inside(root: Path, nth: int, wait: float) -> Lab:
+def slow_lab(root: Path) -> Lab:
+    return Lab.make(root, author=SLOW_AUTHOR, judge=SLOW_CRITIC, extra=CHECKS)
+
+
+def kill_inside(lab: Lab, nth: int, wait: float) -> Lab:
     """Killed while the nth agent is at work."""
-    lab = Lab.make(root, author=SLOW_AUTHOR, judge=SLOW_CRITIC, extra=CHECKS)
     lab.apart("add", "Add division")
     process = lab.start("run")
     lab.until(lambda: len(lab.calls()) >= nth)
@@ -111,8 +114,10 @@ def kill_inside(root: Path, nth: int, wait: float) -> Lab:
 
 
 def test_killed_inside_a_phase_the_agent_is_ended_its_work_rescued_and_the_phase_done_again(tmp_path: Path) -> None:
+    # made one after the other: a laboratory changes the variables of this process while it is trusted
+    labs = [slow_lab(tmp_path / str(number)) for number in (1, 2, 3)]
     with ThreadPoolExecutor(3) as threads:
-        labs = list(threads.map(lambda n: kill_inside(tmp_path / str(n), n, 0.6 if n == 1 else 0.1), (1, 2, 3)))
+        list(threads.map(kill_inside, labs, (1, 2, 3), (0.6, 0.1, 0.1)))
     for lab in labs:
         assert_ended_well(lab, extra_starts=1)
     # the first had written already: what it left was kept, and the second attempt was told
@@ -137,5 +142,5 @@ def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str) -> None:
 def test_random_deaths_inside_every_phase(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for nth in (1, 2, 3, 4):
-        lab = kill_inside(tmp_path / str(nth), nth, chance.uniform(0, 1.2))
+        lab = kill_inside(slow_lab(tmp_path / str(nth)), nth, chance.uniform(0, 1.2))
         assert_ended_well(lab, extra_starts=1)

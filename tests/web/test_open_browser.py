@@ -62,7 +62,7 @@ def test_the_token_is_in_no_command_line_and_no_environment_and_the_code_works_o
         assert token.encode() not in shown and token not in url
         with httpx.Client(timeout=10) as browser:
             assert browser.get(url).status_code == 200
-            assert browser.get(url.partition("/login")[0] + "/").status_code == 200
+            assert browser.get(url.partition("/login")[0] + "/inbox").status_code == 200
             # the same browser may open it again; any other one may not
             assert browser.get(url).status_code == 303
         assert httpx.get(url).status_code == 401
@@ -119,9 +119,9 @@ def test_a_code_that_another_program_presented_first_ends_its_session_when_the_b
     thief = server.client.get(f"/login?code={code}")
     cookie = thief.headers["set-cookie"].partition(";")[0]
     server.client.cookies.clear()
-    assert server.client.get("/", headers={"Cookie": cookie}).status_code == 200
+    assert server.client.get("/inbox", headers={"Cookie": cookie}).status_code == 200
     assert server.client.get(f"/login?code={code}").status_code == 401
-    assert server.client.get("/", headers={"Cookie": cookie}).status_code == 401
+    assert server.client.get("/inbox", headers={"Cookie": cookie}).status_code == 401
 
 
 def test_a_code_opens_nothing_but_the_login(server: AtHand) -> None:
