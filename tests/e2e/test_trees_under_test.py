@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import site
 import sys
 import venv
@@ -59,11 +60,11 @@ def run(lab: Lab) -> str:
 def set_up(lab: Lab, more: str = "true") -> str:
     """A set-up command that makes an environment with an editable install, wherever it stands."""
     maker = lab.root / "make_environment.py"
-    maker.write_text(
-        f"import sys\nsys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-        "from pathlib import Path\nfrom tests.e2e.test_trees_under_test import virtual_environment\n"
-        "virtual_environment(Path.cwd() / '.venv', editable=Path.cwd() / 'src')\n"
-    )
+    # the source of the function: a sandbox need not show the folder of these tests
+    imports = "import site\nimport venv\nfrom pathlib import Path\n"
+    call = "virtual_environment(Path.cwd() / '.venv', editable=Path.cwd() / 'src')\n"
+    header = "from __future__ import annotations\n"
+    maker.write_text(header + imports + inspect.getsource(virtual_environment) + call)
     return f"{CHECKS}workspace: {{setup: '{sys.executable} {maker} && {more}'}}\n"
 
 
