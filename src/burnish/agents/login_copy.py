@@ -6,7 +6,6 @@ the user's later sessions. Sessions for `resume` are mounted from a folder of th
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import stat
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from burnish.agents.credential_files import file_without_refresh_tokens, json_without_refresh_tokens
 from burnish.proc.folders import private_folder, remove_folder
+from burnish.proc.slots import try_lock
 
 # A file or folder above this is mounted read-only instead of copied at each call.
 MOST_BYTES = 16 * 1024 * 1024
@@ -81,25 +81,14 @@ def _new_folder(parent: Path) -> tuple[Path, int]:
     while True:
         folder = parent / secrets.token_hex(8)
         # another process that removes leftovers may hold the lock for a moment
-        if (lock := _locked(folder.with_suffix(".lock"))) is not None:
+        if (lock := try_lock(folder.with_suffix(".lock"))) is not None:
             return folder, lock
-
-
-def _locked(path: Path) -> int | None:
-    """A lock that the system frees when this process ends; None if another process holds it."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        return None
-    return fd
 
 
 def _remove_leftovers(parent: Path) -> None:
     """Copies of processes that were killed."""
     for lock_file in parent.glob("*.lock"):
-        lock = _locked(lock_file)
+        lock = try_lock(lock_file)
         if lock is not None:
             remove_folder(lock_file.with_suffix(""))
             lock_file.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from burnish.config.sources import Layer, pyproject_layer, yaml_layer
 from burnish.errors import BadInput
 
 FOLDERS = (".burnish/prompts", ".burnish/context", ".burnish/templates")
-# A person is to look through this; more than that nobody reads.
+# A person has to look through this list.
 MOST_FILES, DEEPEST = 2_000, 12
 LARGEST_TEXT = 200_000
 

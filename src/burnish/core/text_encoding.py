@@ -175,9 +175,9 @@ def _legacy(data: bytes) -> TextReading | None:
         return TextReading(_with_swallowed(text, declared), declared)
     if _is_ebcdic(data):
         return None
-    mended = data.decode("utf-8", "backslashreplace")
-    if sum(char > "\x7f" for char in mended) >= mended.count("\\x"):
-        return TextReading(mended, "utf-8 with invalid bytes")
+    escaped = data.decode("utf-8", "backslashreplace")
+    if sum(char > "\x7f" for char in escaped) >= escaped.count("\\x"):
+        return TextReading(escaped, "utf-8 with invalid bytes")
     runs = [len(run) for run in _HIGH_RUN.findall(data)]
     # European letters stand alone between ASCII ones, East Asian ones in rows
     if runs.count(1) * 2 < sum(runs) and (found := next(_multibyte(data), None)):

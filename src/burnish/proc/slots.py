@@ -23,7 +23,7 @@ def slot(lock_dir: Path, name: str, count: int, stop: Stop | None = None) -> Ite
     plain = re.sub(r"[^A-Za-z0-9_.]", "_", name)
     while True:
         for number in range(max(count, 1)):
-            fd = _take(lock_dir / f"{plain}-{number}")
+            fd = try_lock(lock_dir / f"{plain}-{number}")
             if fd is not None:
                 try:
                     yield number
@@ -34,7 +34,8 @@ def slot(lock_dir: Path, name: str, count: int, stop: Stop | None = None) -> Ite
             raise Stopped(f"Stopped while waiting for a free place for {name}.")
 
 
-def _take(path: Path) -> int | None:
+def try_lock(path: Path) -> int | None:
+    """A lock that the system frees when this process ends; None if another process holds it."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
