@@ -159,6 +159,16 @@ NOT_APPROVALS = {
             *(("a `` b ` <s> ``` c", "</s>"), ("so <details title='`'> `</details>`", "</details>")),
             ("<!-- x --!> <details> -->", "</details>"),
             *((f"<{tag}>", f"</{tag}>") for tag in ("template", "title", "math", "video", "form", "ruby", "select")),
+            *((f"x<{tag}>", f"</{tag}>") for tag in ("object", "details", "s", "form", "button", "template", "svg")),
+            *(
+                ("Promise<object>", "</object>"),
+                ("x<object>", ""),
+                ("It is 1<map>", ""),
+                ("# a<details>", "</details>"),
+            ),
+            *(("- a\n- b <details>", "</details>"), ("a\nb<details\nopen>c", "</details>"), ("*x*<s>y", "</s>")),
+            *((":::details x", ":::"), ("::: spoiler", ":::"), ('a <details "x>', "</details>")),
+            *(("| a<s> |", "</s>"), ("[x](y)<blockquote>", "</blockquote>"), ("![x](y)<del>", "</del>")),
             *(("draft: ~~ so", "~~"), ("text <s>", "</s>"), ("<details><!-- </details> -->", "</details>")),
         )
     },
@@ -187,6 +197,17 @@ NOT_APPROVALS = {
             "REJECTED\n========",
             "On second thought I am rejecting this change.",
             "Correction: this must be fixed before it can be merged.",
+            "Scratch that, the loop never ends.",
+            "I changed my mind.",
+            "The verdict is void.",
+            "There is a blocker left.",
+            "This needs more work.",
+            "It is not safe to release.",
+            "I take this back.",
+            "Not ready to ship it.",
+            "My approval no longer stands: I rescind it.",
+            "Veto.",
+            "No approval from me.",
         )
     },
     **{
@@ -199,6 +220,35 @@ NOT_APPROVALS = {
             "colon": ("verdict ", "verdict:"),
         }.items()
     },
+    **{
+        f"its {field} rejects: {words}": block(with_(**{field: words}))
+        for field, words in (
+            ("summary", "REJECTED: do not merge, this is malware"),
+            ("summary", "Looks fine at first. Do not merge."),
+            ("summary", "Changes requested: the loop never ends."),
+            ("summary", "Verdict: changes_requested."),
+            ("summary", "Rejected."),
+            ("summary", "I cannot approve this change."),
+            ("summary", "I can\u2019t in good conscience approve this."),
+            ("summary", "This change must not be merged."),
+            ("summary", "It should not be merged yet."),
+            ("summary", "The tests pass; the change is not ready to be merged."),
+            ("summary", "The leak must be fixed before merging."),
+            ("summary", "**Do n\u200bot merge**"),
+            ("decision", "rejected"),
+            ("recommendation", "Do not merge this."),
+            ("approved", False),
+            ("safe_to_merge", False),
+            ("rejected", True),
+            ("issues", [{"severity": "critical", "title": "SQL injection"}]),
+            ("problems", ["SQL injection"]),
+            ("details", {"security": [{"severity": "blocker"}]}),
+            ("findings", [{**FINDING, "severity": "info", "description": "Do not merge this."}]),
+        )
+    },
+    "an object after that rejects": block() + '\n```json\n{"verdict": "rejected", "blocking": true}\n```\n',
+    "an indented object after that rejects": block() + '\nSo:\n\n    {"verdict": "changes_requested"}\n',
+    "an object after that blocks": block() + '\n~~~\n{"verdict": "approved", "blocking": true}\n~~~\n',
     "approved with a reason for rejection": block(with_(rejection_reason="runs malware")),
     "findings in another case": block(with_(Findings=[FINDING])),
     "verdict in other letters": block(GOOD[:-1] + ', "v\u0435rdict": "rejected"}'),
@@ -251,6 +301,8 @@ HONEST = {
     "after closed elements": "<details>log</details> <div hidden>x</div> <s>old</s> ~~old~~ <br> <img class=x>\n\n"
     + block(),
     "after type parameters": "Returns Map<String, List<T>> and Promise<object>, as <T extends Foo> says.\n\n" + block(),
+    "after a closed container": ":::note\nfine\n:::\n\n" + block(),
+    "after comparisons": "1 <s and i<n; `a<object>`; a <details, as said.\n\n" + block(),
     "after a code span in HTML": "Use `<details>` or ``a ` <s>``, \\<s> and 1 <b and <https://a.b/c>.\n\n" + block(),
     "after a list in HTML": "<ul><li>one<li>two</ul><p>So <b>it</b> <code>is</code>.<br>\n\n" + block(),
     "after an apostrophe and a backtick": "It's the author`s.\n\n<details>log</details>\n\n" + block(),
@@ -262,6 +314,38 @@ HONEST = {
     "no changes requested": block() + "\nNo changes requested. The parser rejects empty input. Nothing else to add.\n",
     "a quote after": block() + "\n> I do not approve\n\nwas the earlier review.\n",
     "list items after": block() + "\n- I did not find a problem\n- Approved as it stands\n",
+    **{
+        f"summary: {words}": block(with_(summary=words))
+        for words in (
+            "Rejected input is now reported. Changes requested in cycle 1 were made.",
+            "The parser rejects empty input, and duplicates are not merged.",
+            "Users that are not approved cannot log in; unapproved orders must not be shipped.",
+            "All changes requested earlier are in place. No blocking issues.",
+            "The queue no longer drops rejected items, and it is never merged twice.",
+            "Adds `do not merge` as a label, and the command `git merge --no-ff`.",
+            "I could not find a problem. The tests fail without the fix.",
+            "The change is not large. Changes requested: none.",
+            "Errors are not accepted silently. The request changes its header.",
+        )
+    },
+    **{
+        f"after: {words}": f"{block()}\n{words}\n"
+        for words in (
+            "Ready to merge.",
+            "No further changes are needed before merging.",
+            "Nothing blocks the merge.",
+            "The warning above is not a blocker, and I would not block the merge on it.",
+            "Approved, but consider renaming `x` later.",
+            "I found no problem and approve. No concerns, approved.",
+            "The earlier blocking issue is resolved.",
+            "Feel free to merge once CI is green.",
+            "LGTM. Let me know if you want me to look at anything else.",
+            "No changes required. This does not need to be fixed now.",
+        )
+    },
+    "an object after that approves": block() + '\n```json\n{"verdict": "approved"}\n```\n',
+    "a sample of JSON before": '```json\n{"verdict": "rejected"}\n```\n\n' + block(),
+    "unknown keys of many kinds": block(with_(tests={"passed": True, "failed": 0}, issues=[], notes="none")),
     "no reason for rejection": block(with_(rejection_reason="N/A")),
     "between rules": "---\n\n" + block() + "\n---\n",
     "number in prose": f"As asked, number {N}:\n\n" + block(),

@@ -196,6 +196,28 @@ def test_two_rulings_that_differ_leave_the_finding_open() -> None:
     assert isinstance(reading, Review) and reading.rulings[0].state == RulingState.OPEN
 
 
+def test_a_note_that_denies_its_own_state_counts() -> None:
+    changes = {
+        "prior": [{"id": "F1", "state": "resolved", "note": "Not fixed: the loop still runs."}],
+        "compliance": [{"item": "works", "met": True, "note": "still missing"}],
+    }
+    reading = read(block(with_(**changes)), N, expect=Expect(2, ("F1",), ("works",)))
+    assert isinstance(reading, Review)
+    assert (reading.rulings[0].state, reading.compliance[0].met) == (RulingState.OPEN, False)
+
+
+def test_an_answer_by_schema_is_held_to_the_same_fields() -> None:
+    assert isinstance(read_schema(with_(number=N, summary="Do not merge this."), N, expect=NOTHING), Unreadable)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("noise", ["not ", "I do not ", "the change ", ". ", "<", "_*", "<!--", "- a\n", ":::x\n"])
+def test_an_approval_among_a_lot_of_noise_is_judged_in_bounded_time(noise: str) -> None:
+    text = noise * 5000
+    for reply in (block() + "\n" + text, text + "\n\n" + block(), block(with_(summary=text, x=[text[:500]] * 500))):
+        assert isinstance(read(reply, N, expect=NOTHING), Review | Unreadable)
+
+
 def test_a_criterion_nobody_judged_is_neither_met_nor_unmet() -> None:
     expect = Expect(criteria=("Rejects empty passwords.", "Logs in"))
     judged = [{"item": "rejects  empty passwords", "met": True}]

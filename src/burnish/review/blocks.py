@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from burnish.review.hidden_markup import wrapper_before
@@ -43,7 +44,7 @@ def only_block(text: str, word: str, number: str) -> str | NoBlock:
     if word not in text:
         return NoBlock(f"there is no {word} block", missing=True)
     lines = text.split("\n")
-    tokens = _parser().parse(text)
+    tokens = _tokens(text)
     # another spelling of the name is not a block that counts, but a second block all the same
     like = re.compile(rf"\s*{re.escape(word)}(?![\w-])")
     named = [t for t in tokens if t.type == "fence" and like.match(skeleton(t.info))]
@@ -55,7 +56,7 @@ def only_block(text: str, word: str, number: str) -> str | NoBlock:
     return _inside(outer[0], tokens, lines, word, number)
 
 
-def _inside(fence: Token, tokens: list[Token], lines: list[str], word: str, number: str) -> str | NoBlock:
+def _inside(fence: Token, tokens: Sequence[Token], lines: list[str], word: str, number: str) -> str | NoBlock:
     if not number or _words(fence.info) != [word, number]:
         return NoBlock(f"the {word} block does not carry this call's number")
     start = (fence.map or [0])[0]
@@ -89,6 +90,12 @@ def _parser() -> MarkdownIt:
     return parser
 
 
+@lru_cache(maxsize=2)
+def _tokens(text: str) -> tuple[Token, ...]:
+    """The block structure; one reply is looked at several times, and parsing is what takes the time."""
+    return tuple(_parser().parse(text))
+
+
 def _words(info: str) -> list[str]:
     return [word for word in re.split(r"[ \t]+", info) if word]
 
@@ -102,11 +109,21 @@ def _alike(lines: list[str], word: str, number: str) -> int:
 def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
     """The prose before and after the one block ```` ```word … ````, line by line."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
-    fences = [t for t in _parser().parse(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
+    fences = [t for t in _tokens(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
     start, end = (fences[0].map if fences else None) or (0, 0)
     # HTML stays: its text is shown
     lines = _blanked(text, ("fence", "code_block", "blockquote_open"))
     return lines[:start], lines[end:]
+
+
+def code_after(text: str, word: str) -> list[str]:
+    """What stands in the code blocks behind the one block ```` ```word … ````, quotes and lists included."""
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    code = [token for token in _tokens(text) if token.type in ("fence", "code_block")]
+    for number, token in enumerate(code):
+        if token.level == 0 and _words(token.info)[:1] == [word]:
+            return [other.content for other in code[number + 1 :]]
+    return []
 
 
 def prose_lines(text: str) -> list[str]:
@@ -125,7 +142,7 @@ def own_lines(text: str) -> list[str]:
 
 def _blanked(text: str, inside: tuple[str, ...]) -> list[str]:
     lines = text.split("\n")
-    for token in _parser().parse(text):
+    for token in _tokens(text):
         if token.map and token.type in inside:
             lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
     return lines

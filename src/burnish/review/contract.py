@@ -11,7 +11,7 @@ from typing import Any
 from burnish.core.finding import Category, Severity
 from burnish.core.review import Review, RulingState, Unreadable, Verdict
 from burnish.review.blocks import NoBlock, only_block
-from burnish.review.contradiction import contradiction
+from burnish.review.contradiction import contradicting_text
 from burnish.review.fence import cut_text, fenced
 from burnish.review.reading import Expect, clean, review_of
 from burnish.review.strictjson import BadJson, loads
@@ -150,7 +150,7 @@ def read(text: str, number: str, *, expect: Expect) -> Review | Unreadable:
     if isinstance(block, NoBlock):
         return Unreadable(block.why, text)
     review = _read_object(block, text, expect)
-    if isinstance(review, Review) and review.verdict == Verdict.APPROVED and (line := contradiction(text, WORD)):
+    if isinstance(review, Review) and review.verdict == Verdict.APPROVED and (line := contradicting_text(text, WORD)):
         return Unreadable(f"the block approves, and the text around it says {clean(line)!r}", text)
     return review
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,10 +40,16 @@ _HIDING = frozenset(
 _FOREIGN = frozenset(
     "iframe listing math noembed noframes noscript plaintext script style svg template textarea title xmp".split()
 )
-# `Promise<object>` names a type
+# `Promise<object>` names a type. Without attributes each of these shows what it holds.
 _TYPE_NAMES = frozenset("button data form label map object option output time var".split())
+_GENERIC = re.compile(r"\b(?:[A-Z][A-Za-z0-9_]+|(?:std::)?(?:vector|optional|unique_ptr|shared_ptr|list|set))\Z")
+# `:::details` of VitePress, Docusaurus and Pandoc
+_CONTAINER = re.compile(r"^[ ]{0,3}:{3,}[ \t]*(?P<name>[^\s:].*)?$", re.M)
+_BROKEN_TAG = re.compile(r"<(?P<name>[a-z][a-z0-9]+)(?:[\s/][^<>]*)?>", re.I)
 # a review has a few; the time to close them grows with their square
 _MOST_OPEN = 200
+_CONTAINER_TEXT = "a ::: container"
+_END_TAG = re.compile(r"</([a-z][a-z0-9:-]*)", re.I)
 _END_IS_OPTIONAL = frozenset("dd dt li option p rp rt tbody td th thead tr".split())
 
 
@@ -57,22 +63,32 @@ class _Element:
     hides: bool
 
 
-def wrapper_before(tokens: list[Token], line: int) -> str:
+def wrapper_before(tokens: Sequence[Token], line: int) -> str:
     """The element, comment or strike-out that is open before this line, or the markup that is in doubt; else empty."""
     opened: list[_Element] = []
-    strikes = 0
+    strikes = containers = 0
+    closed = frozenset(name.lower() for token in tokens for name in _END_TAG.findall(token.content))
     try:
         for token in tokens:
             if token.type in ("inline", "html_block") and token.map and token.map[0] < line:
                 for piece in _pieces(token.content, raw=token.type == "html_block"):
                     if isinstance(piece, str):
                         strikes += len(_STRIKE.findall(piece))
+                        containers += sum(1 if found["name"] else -1 for found in _CONTAINER.finditer(piece))
                     else:
-                        _apply(piece, opened)
+                        _apply(piece, opened, closed)
     except _Doubtful as doubt:
         return str(doubt)
     hiding = next((element for element in opened if element.hides), None)
-    return f"<{hiding.name}>" if hiding else "struck-out text" if strikes % 2 else ""
+    return (
+        f"<{hiding.name}>"
+        if hiding
+        else "struck-out text"
+        if strikes % 2
+        else _CONTAINER_TEXT
+        if containers > 0
+        else ""
+    )
 
 
 def _pieces(text: str, *, raw: bool) -> Iterator[str | re.Match[str]]:
@@ -124,16 +140,19 @@ def _other_markup(text: str, at: int, *, raw: bool) -> int:
         raise _Doubtful("a comment")
     if text.startswith(("<!", "<?"), at) or (raw and re.match(r"</?[a-z]", text[at : at + 3], re.I)):
         raise _Doubtful("markup that cannot be read")
+    # other renderers than CommonMark's take it for a tag
+    if not raw and (broken := _BROKEN_TAG.match(text, at)) and broken["name"].lower() in _HIDING | _FOREIGN:
+        raise _Doubtful(f"<{broken['name'].lower()}>")
     return at + 1
 
 
-def _apply(tag: re.Match[str], opened: list[_Element]) -> None:
+def _apply(tag: re.Match[str], opened: list[_Element], closed: frozenset[str]) -> None:
     name = tag["name"].lower()
     if name in _FOREIGN:
         raise _Doubtful(f"or after <{name}>")
     if tag["end"]:
         _close(name, tag, opened)
-    elif name not in _VOID and not _is_type(name, tag):
+    elif name not in _VOID and not _is_type(name, tag, closed):
         opened.append(_Element(name, _hides(name, tag["rest"])))
     if len(opened) > _MOST_OPEN:
         raise _Doubtful("too many open elements")
@@ -155,9 +174,11 @@ def _close(name: str, tag: re.Match[str], opened: list[_Element]) -> None:
             return
 
 
-def _is_type(name: str, tag: re.Match[str]) -> bool:
-    before = tag.string[tag.start() - 1 : tag.start()]
-    return name in _TYPE_NAMES and not tag["rest"] and before.isalnum()
+def _is_type(name: str, tag: re.Match[str], closed: frozenset[str]) -> bool:
+    """A type parameter in prose: behind a generic's name, without attributes, and with no end tag anywhere."""
+    if name not in _TYPE_NAMES or tag["rest"] or name in closed:
+        return False
+    return _GENERIC.search(tag.string[max(0, tag.start() - 100) : tag.start()]) is not None
 
 
 def _hides(name: str, rest: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.plain import without_escapes
+from burnish.review.contradicting_fields import contradicting_field
 from burnish.review.lookalikes import skeleton
 from burnish.review.names import unquoted
 
@@ -31,6 +32,12 @@ _SCALES = {
     "info": "info information informational low trivial nit nitpick note suggestion p3 p4 could style",
 }
 _SEVERITIES = {word: Severity(name) for name, words in _SCALES.items() for word in words.split()}
+# A note that denies the state beside it
+_DENIED = re.compile(
+    r"\W*(?:not (?:yet |really |fully )?(?:fixed|resolved|met|done|addressed|implemented)\b|unresolved\b|unmet\b"
+    r"|still (?:open|there|present|broken|fail|unfixed|missing|wrong))",
+    re.IGNORECASE,
+)
 # Markdown and punctuation around a word; nothing is taken out of its middle.
 _AROUND_WORDS = " \t\r\n*_`'\"[](){}<>:;,.!"
 _CATEGORIES = {word.value: word for word in Category} | {
@@ -86,7 +93,7 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     if verdict == Verdict.APPROVED and plain(reason) not in _NO_REASON:
         notes.append("approved with a reason for rejection: counts as changes requested")
         verdict = Verdict.CHANGES_REQUESTED
-    return Review(
+    review = Review(
         verdict=verdict,
         summary=_text(top, "summary"),
         inspected=tuple(_inspected(top)),
@@ -97,6 +104,10 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
         rejection_reason=reason,
         notes=tuple(dict.fromkeys(notes)),
     )
+    # last, when every field is known to have its shape
+    if verdict == Verdict.APPROVED and (field := contradicting_field(top, _KNOWN)):
+        raise _Wrong(f"the block approves, and its field {clean(field)!r} does not")
+    return review
 
 
 def _verdict(word: str, notes: list[str]) -> Verdict:
@@ -133,6 +144,9 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
         if word not in _RULINGS:
             notes.append(f"{id_}: unknown state {clean(word)[:20]!r} counts as open")
         ruling = Ruling(id_, _RULINGS.get(word, RulingState.OPEN), _optional(one, "note", notes))
+        if ruling.state != RulingState.OPEN and _DENIED.match(ruling.note):
+            notes.append(f"{id_}: {word} with the note {ruling.note[:40]!r} counts as open")
+            ruling = Ruling(id_, RulingState.OPEN, ruling.note)
         if id_ in found and found[id_].state != ruling.state:
             notes.append(f"{id_} was ruled on twice, differently: it counts as open")
             ruling = Ruling(id_, RulingState.OPEN, ruling.note)
@@ -157,7 +171,11 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         key = plain(item)
         if key in judged and judged[key].met is False:
             continue
-        judged[key] = Compliance(asked.get(key, item), met, _optional(one, "note", notes))
+        note = _optional(one, "note", notes)
+        if met and _DENIED.match(note):
+            notes.append(f"met with the note {note[:40]!r} counts as not met")
+            met = False
+        judged[key] = Compliance(asked.get(key, item), met, note)
     for key, item in asked.items():
         if key not in judged:
             notes.append(f"not judged: {item[:80]}")

@@ -1,0 +1,80 @@
+"""A verdict block that approves in `verdict` and rejects in another of its fields."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from burnish.review.lookalikes import visible
+from burnish.review.refusal import plain_line, refuses
+
+_OTHER_VERDICTS = frozenset(
+    "rejected|reject|disapproved|not approved|changes requested|request changes|needs revision|needs discussion"
+    "|do not merge".split("|")
+)
+# names under which models put what belongs into `findings`
+_PROBLEM_LISTS = frozenset(
+    "issues|problems|bugs|defects|vulnerabilities|blockers|errors|blocking issues|must fix|required changes"
+    "|security issues|critical issues|blocking findings".split("|")
+)
+_GRAVE = frozenset("error critical high blocker blocking major severe fatal p0 p1".split())
+_DEEPEST = 8
+
+
+def contradicting_field(block: dict[str, Any], known: frozenset[str]) -> str:
+    """The field of an approving block that rejects, as `name: text`; else empty."""
+    for key, value in block.items():
+        if key not in known:
+            if other := _other_verdict(key, value):
+                return other
+            for text in _texts(value):
+                if refuses(plain_line(text)):
+                    return f"{key}: {text[:80]}"
+    for name, text in _known_texts(block):
+        if refuses(plain_line(text)):
+            return f"{name}: {' '.join(text.split())[:80]}"
+    return ""
+
+
+def _known_texts(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if isinstance(block.get("summary"), str):
+        yield "summary", block["summary"]
+    for key, fields in (("findings", ("title", "description")), ("compliance", ("note",)), ("prior", ("note",))):
+        for entry in block.get(key) or ():
+            # what is called an error beside an approval is weighed with the ledger: a person may have waived it
+            if isinstance(entry, dict) and str(entry.get("severity")).strip().lower() not in _GRAVE:
+                yield from ((f"{key}.{name}", entry[name]) for name in fields if isinstance(entry.get(name), str))
+
+
+def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
+    """A field outside of the contract that is a verdict or a grave finding by its name and value."""
+    name = re.sub(r"[\W_]+", " ", key.casefold()).strip()
+    shown = f"{key[:40]}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}"
+    if name in _PROBLEM_LISTS and isinstance(value, list | dict) and value:
+        return shown
+    if isinstance(value, bool):
+        approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe", name)
+        rejects = re.search(r"reject|block|veto|fail|unsafe|malicious", name)
+        return shown if (approves and not value) or (rejects and value) else ""
+    if isinstance(value, str):
+        words = re.sub(r"[\W_]+", " ", visible(value).casefold()).strip()
+        grave = name in ("severity", "priority", "level", "risk") and words in _GRAVE
+        return shown if grave or words in _OTHER_VERDICTS else ""
+    if depth >= _DEEPEST:
+        return ""
+    entries: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        entries = list(value.items())
+    elif isinstance(value, list):
+        entries = [(key, one) for one in value]
+    return next((found for inner, one in entries if (found := _other_verdict(inner, one, depth + 1))), "")
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth < _DEEPEST:
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one, depth + 1)
