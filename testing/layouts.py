@@ -13,6 +13,11 @@ def package(scripts: dict[str, str] | None = None, **more: Any) -> str:
     return json.dumps({"name": "x", "scripts": scripts or {}, **more})
 
 
+def in_folder(folder: str, command: str | tuple[str, ...]) -> dict[str, Any]:
+    """A check that runs in a folder of the repository."""
+    return {"run": command, "cwd": folder}
+
+
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore && "
 PIP = VENV + ".venv/bin/python -m pip install -q"
 PIP_WITH_GROUPS = PIP + " 'pip>=25.1' && .venv/bin/python -m pip install -q"
@@ -353,10 +358,10 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "web/c.ts": "",
         },
         {
-            "checks.test": "cd web && npm test",
-            "checks.extra.api-test": "cd api && python3 -m pytest -q",
-            "checks.lint": "cd web && npm run lint",
-            "checks.extra.api-lint": "cd api && ruff check --output-format=concise",
+            "checks.test": in_folder("web", "npm test"),
+            "checks.extra.api-test": in_folder("api", PYTEST),
+            "checks.lint": in_folder("web", "npm run lint"),
+            "checks.extra.api-lint": in_folder("api", RUFF),
             "workspace.setup": "cd web && npm ci",
         },
     ),
@@ -370,7 +375,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         },
         {
             "checks.test": "uv run --no-sync pytest -q",
-            "checks.extra.my-web-test": "cd 'my web' && yarn test",
+            "checks.extra.my-web-test": in_folder("my web", "yarn test"),
             "workspace.setup": "uv sync && (cd 'my web' && yarn install --frozen-lockfile)",
         },
     ),
@@ -385,7 +390,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "make is left out where the parts speak for themselves": (
         {"Makefile": "test:\n\tx\nlint:\n\ty\n", "web/package.json": package({"test": "jest"})},
-        {"checks.test": "cd web && npm test", "checks.lint": "make lint"},
+        {"checks.test": in_folder("web", "npm test"), "checks.lint": "make lint"},
     ),
     "workspaces speak for their packages": (
         {
@@ -399,16 +404,16 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {"go.mod": "", "a.go": "", "tool/go.mod": "", "tool/b.go": ""},
         {
             "checks.test": "go test ./...",
-            "checks.extra.tool-test": "cd tool && go test ./...",
+            "checks.extra.tool-test": in_folder("tool", "go test ./..."),
             "checks.lint": "go vet ./...",
-            "checks.extra.tool-lint": "cd tool && go vet ./...",
+            "checks.extra.tool-lint": in_folder("tool", "go vet ./..."),
         },
     ),
     "requirements make a project where nothing else does": (
         {"svc/requirements.txt": "pytest\n", "svc/test_a.py": TEST, "go.mod": ""},
         {
             "checks.test": "go test ./...",
-            "checks.extra.svc-test": "cd svc && .venv/bin/python -m pytest -q",
+            "checks.extra.svc-test": in_folder("svc", (".venv/bin/python", *PYTEST[1:])),
             "checks.lint": "go vet ./...",
             "workspace.setup": f"cd svc && {PIP} -r requirements.txt",
         },

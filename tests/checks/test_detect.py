@@ -42,8 +42,12 @@ def test_auto_finds_what_init_writes_in_every_language_and_every_part() -> None:
     assert found(files) == {
         "test": "go test ./...",
         "lint": "golangci-lint run",
-        "web-test": "cd web && npm test",
+        "web-test": "npm test",
     }
+    specs = {spec.name: spec for spec in detect(files, files.get)}
+    assert specs["web-test"].words == "cd web && npm test"
+    # which parts depend on each other is guessed: without a file that people can correct every part is checked
+    assert all(spec.paths == () for spec in specs.values())
 
 
 def test_a_linter_that_is_not_installed_is_left_out() -> None:

@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.checks.discover import decide, discover
-from testing.layouts import MONO, NODE, OTHERS, PYTHON
+from testing.layouts import MONO, NODE, OTHERS, PYTHON, in_folder, package
 
 
 def settings(files: dict[str, str]) -> dict[str, Any]:
-    return {".".join(one.key): one.value for one in decide(discover(files, files.get))}
+    choices = decide(discover(files, files.get))
+    return {".".join(one.key): in_folder(one.cwd, one.value) if one.cwd else one.value for one in choices}
+
+
+def paths(files: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    return {one.key[-1]: one.paths for one in decide(discover(files, files.get)) if one.key[0] == "checks"}
 
 
 @pytest.mark.parametrize(("files", "expected"), PYTHON.values(), ids=PYTHON.keys())
@@ -35,6 +40,64 @@ def test_other_languages(files: dict[str, str], expected: dict[str, Any]) -> Non
 @pytest.mark.parametrize(("files", "expected"), MONO.values(), ids=MONO.keys())
 def test_several_projects_in_one_repository(files: dict[str, str], expected: dict[str, Any]) -> None:
     assert settings(files) == expected
+
+
+def test_checks_of_a_part_depend_on_its_folder_and_on_what_belongs_to_no_part() -> None:
+    files = {
+        "api/go.mod": "module example.org/api\n",
+        "api/a.go": "",
+        "web/package.json": package({"test": "jest"}),
+        "proto/user.proto": "",
+        "docs/index.md": "",
+        ".github/workflows/ci.yml": "",
+        "Makefile": "",
+        "services/README.md": "",
+        "services/auth/Cargo.toml": "",
+        "services/common/schema.sql": "",
+    }
+    shared = ("/*", "proto/**", "services/*", "services/common/**")
+    assert paths(files) == {
+        "test": ("api/**", *shared),
+        "lint": ("api/**", *shared),
+        "web-test": ("web/**", *shared),
+        "services-auth-test": ("services/auth/**", *shared),
+        "services-auth-lint": ("services/auth/**", *shared),
+    }
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {
+            "app/go.mod": "module example.org/app\nrequire example.org/lib v0.0.0\n",
+            "lib/go.mod": "module example.org/lib\n",
+        },
+        {"app/go.mod": "module app\nreplace x => ../lib/v2\n", "lib/go.mod": "module example.org/other\n"},
+        {"app/Cargo.toml": '[dependencies]\nx = { path = "../lib" }\n', "lib/Cargo.toml": '[package]\nname = "y"\n'},
+        {"app/package.json": package({"test": "jest"}, dependencies={"x": "file:../lib"}), "lib/go.mod": "module l\n"},
+        {"app/pom.xml": "<parent><relativePath>../lib/pom.xml</relativePath></parent>", "lib/go.mod": "module l\n"},
+        {
+            "app/pom.xml": "<dependency><artifactId>core-lib</artifactId></dependency>",
+            "lib/pom.xml": "<parent><artifactId>p</artifactId></parent><artifactId>core-lib</artifactId>",
+        },
+        {"app/conftest.py": "sys.path.insert(0, '../lib')\n", "app/pyproject.toml": "", "lib/go.mod": "module l\n"},
+    ],
+    ids=["name of a Go module", "replace", "path of a crate", "file:", "parent pom", "artifact", "conftest"],
+)
+def test_a_part_that_uses_another_one_is_checked_with_it(manifest: dict[str, str]) -> None:
+    files = {**manifest, "other/go.mod": "module o\n"}
+    found = {name: patterns for name, patterns in paths(files).items() if patterns[:1] == ("app/**",)}
+    assert found and all("lib/**" in one and "other/**" not in one for one in found.values())
+
+
+def test_the_project_at_the_root_and_the_only_project_are_checked_for_every_change() -> None:
+    assert paths({"go.mod": "module r\n", "tool/go.mod": "module t\n"})["test"] == ()
+    assert set(paths({"backend/go.mod": "module b\n", "notes/a.txt": ""}).values()) == {()}
+
+
+def test_a_part_inside_another_one_depends_on_it() -> None:
+    found = paths({"a/go.mod": "module a\n", "a/b/package.json": package({"test": "jest"}), "c/go.mod": "module c\n"})
+    assert found["a-b-test"] == ("a/b/**", "a/**", "/*")
 
 
 def test_every_decision_has_a_reason() -> None:

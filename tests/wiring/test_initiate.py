@@ -39,7 +39,14 @@ def test_what_is_written_loads_and_means_what_was_decided(
 ) -> None:
     (tmp_path / "burnish.yaml").write_text(settings_text(decide(discover(files, files.get))))
     loaded = {key: value for key, value, origin in load(tmp_path).items() if origin != "default"}
-    assert loaded == {key: list(value) if isinstance(value, tuple) else value for key, value in expected.items()}
+    in_file = {key: value for key, value in loaded.items() if not key.endswith(".paths")}
+    assert in_file == {key: value for pair in expected.items() for key, value in _leaves(*pair)}
+
+
+def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [*_leaves(f"{key}.command", value["run"]), (f"{key}.cwd", value["cwd"])]
+    return [(key, list(value) if isinstance(value, tuple) else value)]
 
 
 WORDS = st.text(min_size=1) | st.sampled_from(
@@ -53,10 +60,11 @@ def test_any_command_and_any_reason_survive_the_file(line: str, words: list[str]
     decided = (
         Decided(("checks", "test"), line, why),
         Decided(("checks", "extra", "web-test"), tuple(words), why),
+        Decided(("checks", "extra", "x-test"), line, why, cwd=line, paths=tuple(words)),
         Decided(("workspace", "setup"), line, why),
     )
     data, _ = parse_yaml(settings_text(decided, slash=True), "burnish.yaml")
-    checks = {"test": line, "extra": {"web-test": words}}
+    checks = {"test": line, "extra": {"web-test": words, "x-test": {"run": line, "cwd": line, "paths": words}}}
     assert data == {"checks": checks, "workspace": {"setup": line}}
 
 

@@ -21,7 +21,10 @@ class FoundChecks:
 def find_checks(files: Iterable[str], read: Read, around: Surroundings | None = None) -> FoundChecks:
     """Test and lint checks of the repository, the ones of its parts named after their folder; none is a fine answer."""
     found = discover(files, read, around or Surroundings())
-    specs = [CheckSpec(one.key[-1], one.value, found=True) for one in decide(found) if one.key[0] == "checks"]
+    # without `paths`: which parts depend on each other is a guess that only a written file lets people correct
+    specs = [
+        CheckSpec(one.key[-1], one.value, found=True, cwd=one.cwd) for one in decide(found) if one.key[0] == "checks"
+    ]
     notes = [f"{tools.folder}: {note}" if tools.folder else note for tools in found for note in tools.notes]
     return FoundChecks(tuple(specs), tuple(notes))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from burnish.checks import node_tools, other_tools, python_tools
+from burnish.checks.parts import with_paths
 from burnish.checks.tools import Choice, Command, Place, Read, Surroundings, Tools
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
@@ -47,6 +48,9 @@ class Decided:
     key: tuple[str, ...]
     value: Command
     why: str
+    # of a check: the folder that it runs in, and the patterns of the files that it depends on
+    cwd: str = ""
+    paths: tuple[str, ...] = ()
 
 
 _EVERYTHING = Surroundings()
@@ -68,7 +72,8 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             if tools and (tools.test or tools.lint or (tools.setup and not folder)):
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
-    return _with_make(tuple(found[:MOST_FOLDERS]), _place("", paths, read, without=set()))
+    kept = tuple(with_paths(found, paths, read)[:MOST_FOLDERS])
+    return _with_make(kept, _place("", paths, read, without=set()))
 
 
 def _folders(paths: list[str]) -> dict[str, list[str]]:
@@ -147,7 +152,8 @@ def decide(found: tuple[Tools, ...]) -> tuple[Decided, ...]:
             key: tuple[str, ...] = ("checks", kind)
             if any(one.key == key for one in decided):
                 key = ("checks", "extra", _name(tools, kind, taken))
-            decided.append(Decided(key, _from_root(choice.command, tools.folder), _reason(tools, choice.why)))
+            why = _reason(tools, choice.why)
+            decided.append(Decided(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
     setups = [(tools, tools.setup) for tools in found if tools.setup]
     if setups:
         words = [_from_root(setup.command, tools.folder, among=len(setups)) for tools, setup in setups]

@@ -35,6 +35,8 @@ class Tools:
     weight: int = 0
     # what was found and left out, e.g. a linter that is not installed
     notes: tuple[str, ...] = ()
+    # patterns of the files that its checks depend on; none = all
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.checks.discover import Decided
     from burnish.wiring.initiate import File, Outcome
     from burnish.wiring.trial import Trial
 
@@ -108,7 +109,7 @@ def trial_lines(trial: Trial, *, room: int, colour: bool) -> list[str]:
 def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:
     """What was found, decided and written, and what to type next."""
     lines = [*wrap(_found(outcome), room), ""]
-    rows = [(visible(".".join(one.key)), visible(_words(one.value)), visible(one.why)) for one in outcome.decided]
+    rows = [(visible(".".join(one.key)), visible(_in_folder(one)), visible(one.why)) for one in outcome.decided]
     keys, values = max(width(key) for key, _, _ in rows), min(40, max(width(value) for _, value, _ in rows))
     for key, value, why in rows:
         lines += _row(pad(key, keys), value, why, values=values, room=room, colour=colour)
@@ -159,6 +160,10 @@ def _file(file: File, outcome: Outcome) -> str:
     return WORDS[file.state].format(one_line(str(file.path.relative_to(outcome.root))))
 
 
+def _in_folder(one: Decided) -> str:
+    return f"{_words(one.value)} (in {one.cwd})" if one.cwd else _words(one.value)
+
+
 def _words(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
@@ -169,7 +174,16 @@ def _json(outcome: Outcome) -> dict[str, Any]:
     return {
         "root": str(outcome.root),
         "files": [{"path": str(file.path), "state": file.state} for file in outcome.files],
-        "settings": [{"key": ".".join(one.key), "value": one.value, "why": one.why} for one in outcome.decided],
+        "settings": [
+            {
+                "key": ".".join(one.key),
+                "value": one.value,
+                "why": one.why,
+                **({"cwd": one.cwd} if one.cwd else {}),
+                **({"paths": one.paths} if one.paths else {}),
+            }
+            for one in outcome.decided
+        ],
         "differences": [
             {"key": one.key, "now": one.now, "origin": one.origin, "found": one.found, "why": one.why}
             for one in outcome.differences

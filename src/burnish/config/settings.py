@@ -77,6 +77,10 @@ class Config(v.Section):
     def origin(self, key: str) -> str:
         """Where the value of a dotted key came from, e.g. `burnish.yaml:12`."""
         parts = key.split(".")
+        # `run` is the other name of `command`
+        other = [*parts[:-1], "run"] if parts[-1] == "command" else parts
+        if found := self._origins.get(".".join(other)):
+            return found
         for end in range(len(parts), 0, -1):
             if found := self._origins.get(".".join(parts[:end])):
                 return found

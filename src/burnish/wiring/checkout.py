@@ -168,7 +168,7 @@ def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:
     program = first_program(spec.command) if isinstance(spec.command, str) else argv[0]
     there = "/" in program or not program or shutil.which(program, path=env["PATH"]) is not None
     if "/" in program:
-        there = made_later or (root / program).exists()
+        there = made_later or (root / spec.cwd / program).exists()
     if not there and not made_later:
         what = f"`{spec.words}`: {program} is not installed"
         # `run` stops before an agent is called; a check that does not block is left out there
@@ -187,7 +187,7 @@ def setting_of(name: str) -> str:
 
 def _runs_module(spec: CheckSpec, module: str) -> bool:
     """`python3 -m pytest -q`, as a line or as words, with variables and options before it."""
-    words = spec.words if isinstance(spec.command, str) else shlex.join(spec.command)
+    words = spec.command if isinstance(spec.command, str) else shlex.join(spec.command)
     return bool(re.match(rf"\s*(?:\w+=\S*\s+)*(?:\S*/)?python[\d.]*\s+(?:-\w+\s+)*?-m\s+{module}(?:\s|$)", words))
 
 

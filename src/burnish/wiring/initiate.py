@@ -119,16 +119,20 @@ def _differences(root: Path, decided: tuple[Decided, ...]) -> list[Difference]:
     found = []
     for one in decided:
         key = ".".join(one.key)
-        now, origin = in_force.get(key, (None, "not set"))
+        mapping = in_force.get(f"{key}.command")
+        now, origin = mapping or in_force.get(key, (None, "not set"))
+        folder = in_force[f"{key}.cwd"][0] if mapping else None
         # `auto` means what is found here, for each part of the repository
         automatic = now == "auto" or ("extra" in one.key and in_force.get(f"checks.{key[-4:]}", ("",))[0] == "auto")
-        if not automatic and _words(now) != _words(one.value) and key != "agent":
-            found.append(Difference(key, now, origin, one.value, one.why))
+        before, after = _from_root(now, folder), _from_root(one.value, one.cwd)
+        if not automatic and before != after and key != "agent":
+            found.append(Difference(key, before if folder else now, origin, after if one.cwd else one.value, one.why))
     return found
 
 
-def _words(value: Any) -> Any:
-    return " ".join(value) if isinstance(value, list | tuple) else value
+def _from_root(value: Any, folder: str | None) -> Any:
+    words = " ".join(value) if isinstance(value, list | tuple) else value
+    return f"cd {folder} && {words}" if folder else words
 
 
 def _agent(found: list[Installed]) -> Decided:
@@ -142,21 +146,22 @@ def _agent(found: list[Installed]) -> Decided:
 def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...], around: Surroundings) -> list[str]:
     """What a person should know beside the settings."""
     notes = [f"{one.folder}: {note}" if one.folder else note for one in tools for note in one.notes]
-    by_key = {".".join(one.key): one.value for one in decided}
-    setup = str(by_key.get("workspace.setup", ""))
+    by_key = {".".join(one.key): one for one in decided}
+    setup = str(by_key["workspace.setup"].value) if "workspace.setup" in by_key else ""
     if "checks.test" not in by_key:
         notes.append(
             "No test command was found. Set checks.test in burnish.yaml: a review without tests is half of one."
         )
     if setup and (program := first_program(setup.lstrip("("))) and not shutil.which(program):
         notes.append(f"{program} is not installed here, and the set-up needs it.")
-    for key, value in by_key.items():
+    for key, one in by_key.items():
         if key.startswith("checks."):
-            sign = check_sign(CheckSpec(key.rpartition(".")[2], value), root, made_later=bool(setup))
+            spec = CheckSpec(one.key[-1], one.value, cwd=one.cwd)
+            sign = check_sign(spec, root, made_later=bool(setup))
             notes += [f"{key}: {sign.what}."] if sign.state != "ok" else []
-    for one in tools:
-        folder = f"{one.folder}/node_modules/" if one.folder else "node_modules/"
-        if one.language == "JavaScript" and one.setup and not around.ignored(folder):
+    for part in tools:
+        folder = f"{part.folder}/node_modules/" if part.folder else "node_modules/"
+        if part.language == "JavaScript" and part.setup and not around.ignored(folder):
             notes.append(f"git does not ignore `{folder}`: it would count as an agent's work. Add it to .gitignore.")
     return notes
 

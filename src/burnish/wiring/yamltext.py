@@ -26,13 +26,22 @@ def settings_text(decided: Sequence[Decided], *, slash: bool = False) -> str:
     for one in sorted(decided, key=lambda one: _order(one.key)):
         shared = next((n for n, (a, b) in enumerate(zip(said, one.key, strict=False)) if a != b), len(said))
         lines += [f"{'  ' * depth}{name}:" for depth, name in enumerate(one.key[:-1]) if depth >= shared]
-        lines += _setting("  " * (len(one.key) - 1), f"{one.key[-1]}: {written(one.value)}", one.why)
+        lines += _lines("  " * (len(one.key) - 1), one)
         said = one.key
     if not any(one.key == ("checks", "test") for one in decided):
         lines += ["# checks:", "#   test: ./run-tests                # no test command was found: write yours here"]
     if slash:
         lines += ["# review:", "#   slash_command: /review-task      # each review goes through it"]
     return HEAD + "\n".join(lines) + "\n"
+
+
+def _lines(margin: str, one: Decided) -> list[str]:
+    """A setting on one line; a check with a folder of its own as a mapping."""
+    if not one.cwd and not one.paths:
+        return _setting(margin, f"{one.key[-1]}: {written(one.value)}", one.why)
+    lines = [*_setting(margin, f"{one.key[-1]}:", one.why), f"{margin}  run: {written(one.value)}"]
+    lines += [f"{margin}  cwd: {written(one.cwd)}"] if one.cwd else []
+    return [*lines, *([f"{margin}  paths: {written(one.paths)}"] if one.paths else [])]
 
 
 def _order(key: tuple[str, ...]) -> tuple[int, bool]:

@@ -1,0 +1,103 @@
+"""The parts of a repository with several projects: which files the checks of each part depend on. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from burnish.checks.tools import Read, Tools
+
+# More patterns than this are not read by anybody; the checks of such a part then run for every change.
+MOST_PATTERNS = 12
+# Folders that no test runs.
+_NOT_TESTED = frozenset((".github", ".gitlab", ".circleci", ".vscode", ".idea", ".devcontainer", "docs", "doc"))
+# Files that name other parts of the same repository.
+_MANIFEST = re.compile(
+    r"pyproject\.toml|setup\.(?:py|cfg)|requirements[\w.-]*\.txt|tox\.ini|noxfile\.py|pytest\.ini|conftest\.py"
+    r"|package\.json|[tj]sconfig[\w.-]*\.json|(?:jest|vitest|vite|webpack)\.config\.\w+|go\.mod|Cargo\.toml|pom\.xml"
+    r"|(?:build|settings)\.gradle(?:\.kts)?|Gemfile|Rakefile|Makefile"
+)
+_RELATIVE = re.compile(r"\.\./[\w./@-]*")
+# how a project calls itself: go.mod; package.json; pyproject.toml and Cargo.toml
+_OWN_NAME = re.compile(r'^module\s+(\S+)|^\s*"name"\s*:\s*"([^"]+)"|^name\s*=\s*["\']([^"\']+)["\']', re.M)
+
+
+def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
+    """Each part with its own folder, the parts that it names, and everything that belongs to no part.
+
+    The project at the root, and a project that is the only one, depend on everything.
+    """
+    folders = sorted({tools.folder for tools in found})
+    parts = [folder for folder in folders if folder]
+    if len(folders) < 2:
+        return list(found)
+    shared = _outside(parts, paths)
+    texts = {part: _manifests(part, paths, read) for part in parts}
+    result = []
+    for tools in found:
+        own = [tools.folder, *_named(tools.folder, texts)] if tools.folder else []
+        patterns = [*(f"{folder}/**" for folder in own), *shared]
+        usable = own and len(patterns) <= MOST_PATTERNS
+        result.append(replace(tools, paths=tuple(patterns)) if usable else tools)
+    return result
+
+
+def _outside(parts: Sequence[str], paths: Iterable[str]) -> list[str]:
+    """Patterns of the files that are in no part: files at the root, and folders without a part."""
+    above = {parent for part in parts for parent in _parents(part)}
+    found = {"/*"}
+    for path in paths:
+        if any(path.startswith(f"{part}/") for part in parts):
+            continue
+        # the topmost folder that holds no part, or the file's own folder if that one holds parts
+        folders = list(_parents(path))[::-1]
+        alone = next((folder for folder in folders if folder not in above and folder not in parts), None)
+        if alone is None:
+            found.add(f"{folders[-1]}/*" if folders else "/*")
+        elif alone.partition("/")[0] not in _NOT_TESTED:
+            found.add(f"{alone}/**")
+    return sorted(found)
+
+
+def _parents(path: str) -> Iterable[str]:
+    """The folders of a path, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _manifests(part: str, paths: Iterable[str], read: Read) -> dict[str, str]:
+    inside = (path for path in paths if path.rpartition("/")[0] == part)
+    return {path: read(path) or "" for path in inside if _MANIFEST.fullmatch(path.rpartition("/")[2])}
+
+
+def _named(part: str, texts: dict[str, dict[str, str]]) -> list[str]:
+    """Other parts that this one uses, by a relative path or by their name, directly or through others."""
+    used: dict[str, None] = {}
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        found = [other for other in texts if other != one and _uses(one, other, texts)]
+        waiting += [other for other in found if other not in used and other != part]
+        used |= dict.fromkeys(other for other in found if other != part)
+    return sorted(used)
+
+
+def _names(path: str, text: str) -> list[str]:
+    """What a manifest calls its own project; further names do no harm, since they only make checks run more often."""
+    if path.endswith("pom.xml"):
+        return re.findall(r"<artifactId>\s*([\w.-]+)", re.sub(r"<parent>.*?</parent>", "", text, flags=re.S))[:1]
+    return [name for match in _OWN_NAME.finditer(text) for name in match.groups() if name]
+
+
+def _uses(part: str, other: str, texts: dict[str, dict[str, str]]) -> bool:
+    if part.startswith(f"{other}/"):
+        return True
+    text = "\n".join(texts[part].values())
+    targets = {posixpath.normpath(f"{part}/{match[0]}") for match in _RELATIVE.finditer(text)}
+    if any(target == other or target.startswith(f"{other}/") for target in targets):
+        return True
+    names = {name for path, own in texts[other].items() for name in _names(path, own)}
+    return any(re.search(rf"(?<![\w/.-]){re.escape(name)}(?![\w-])", text) for name in names)
