@@ -1,7 +1,7 @@
 """An agent that speaks the Agent Client Protocol over stdin and stdout, and does what its prompt says.
 
-A program of its own, with nothing but the standard library: `acp_agent.py [--die|--deaf|--leave FILE]`. Each line of
-the prompt is an order; see `Agent.obey`. The last words are what it could do.
+A program of its own, with nothing but the standard library: `acp_agent.py [--die|--deaf|--leave FILE|--name NAME]`.
+Each line of the prompt is an order; see `Agent.obey`. The last words are what it could do.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ class Agent:
     def __init__(self) -> None:
         self.count = 0
         self.stop = "end_turn"
+        self.name = "tester"
+        self.result: Json = {"usage": {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}}
         self.offered: Json = {}
         self.cwd = Path()
 
@@ -88,6 +90,10 @@ class Agent:
                 self.say(os.environ.get(rest, "unset"))
             case "cost":
                 self.update("usage_update", used=1, size=2, cost={"amount": float(rest), "currency": "USD"})
+            case "update":
+                self.update("usage_update", used=1, size=2, **json.loads(rest))
+            case "result":
+                self.result = json.loads(rest)
             case "stop":
                 self.stop = rest
             case "fail":
@@ -102,15 +108,14 @@ class Agent:
         match method:
             case "initialize":
                 self.offered = params.get("clientCapabilities", {})
-                return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "tester", "version": "1"}}
+                return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": self.name, "version": "1"}}
             case "session/new":
                 self.cwd = Path(params["cwd"])
                 return {"sessionId": "s1"}
             case "session/prompt":
                 for line in params["prompt"][0]["text"].splitlines():
                     self.obey(line)
-                usage = {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}
-                return {"stopReason": self.stop, "usage": usage}
+                return {"stopReason": self.stop, **self.result}
             case _:
                 raise Failed(-32601, "no such method")
 
@@ -127,6 +132,7 @@ class Agent:
 
 
 def main() -> None:
+    agent = Agent()
     match sys.argv[1:]:
         case ["--die"]:
             sys.exit("unknown option --acp")
@@ -135,7 +141,9 @@ def main() -> None:
         case ["--leave", file]:
             left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
             Path(file).write_text(str(left.pid))
-    Agent().serve()
+        case ["--name", name]:
+            agent.name = name
+    agent.serve()
     if sys.argv[1:2] == ["--leave"]:
         # and will not go when the talk is over
         time.sleep(60)

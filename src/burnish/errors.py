@@ -44,6 +44,10 @@ class PhaseFailed(BurnishError):
 
     # the agent that failed, by its name in the settings, where it was one
     agent: str = ""
+    # what all attempts of the agent have used; `cost_source` is a `core.agent.CostSource`, None if none was started
+    cost_usd: float | None = None
+    cost_source: str | None = None
+    tokens: int = 0
 
     def __init__(self, code: str, what: str, *, hint: str = "", retryable: bool = False, output: str = "") -> None:
         super().__init__(what, hint=hint)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from burnish.agents.base import AgentSettings
-from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
 from burnish.wiring.purse import Purse
 
 ENTRY = AgentSettings("claude", "claude", budget_usd=5.0)
@@ -20,7 +22,8 @@ def spent(purse: Purse) -> list[float]:
     return [round(limit.spent, 6) for limit in purse.limits(["claude"])]
 
 
-def test_a_dollar_is_counted_once_on_its_way_to_the_record() -> None:
+def test_a_dollar_is_counted_once_on_its_way_to_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     record = [10.0, 1000]  # of earlier runs
     purse = Purse({"claude": ENTRY}, lambda: (record[0], int(record[1])), 9.0, 5000).opened()
     assert spent(purse) == [0, 0, 0]
@@ -33,12 +36,13 @@ def test_a_dollar_is_counted_once_on_its_way_to_the_record() -> None:
 
     purse.paid(request(1, "a"), AgentReply("done", cost_usd=0.8, tokens=75))
     assert spent(purse) == [1.8, 90, 1.8]
-    assert purse.unfinished(1) == Use(None, 10)
+    assert purse.unrecorded(1, answered=False) == Use(None, 10)
+    assert purse.unrecorded(1, answered=True) == Use(0.8, 85, CostSource.UNKNOWN)
 
     record[:] = [10.8, 1085]  # the phase is on record
     purse.settled(1)
     assert spent(purse) == [1.8, 90, 1.8]
-    assert purse.unfinished(1) == Use() and purse.unfinished(2) == Use(1.0, 5)
+    assert purse.unrecorded(1, answered=True) == Use() and purse.unrecorded(2, answered=False) == Use(1.0, 5)
 
 
 def test_what_an_ended_call_has_cost_stays_with_its_agent() -> None:

@@ -12,7 +12,7 @@ from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.agents.program import located
-from burnish.agents.usage import TokenCount, billed, dollars
+from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.proc.run import ProgramMissing
 
@@ -58,7 +58,11 @@ class AcpAgent:
             return _failure(result, text, done)
         if not text and not (done.role in _WORKS and number(result.get("tools"))):
             return failure("The agent", "the answer was empty", cut=True)
-        return _reply(text or "(no output)", result, done)
+        return _reply(text or "(no output)", list(results.values()), done)
+
+    def bill(self, done: Spoken) -> AgentReply | None:
+        results = [event for _, event in read_events(done.stdout) if "so_far" not in event]
+        return _reply("", results, done) if results else None
 
     def progress(self, piece: str) -> str:
         """Tools are told on stderr, line by line; the object at the end is not for people."""
@@ -67,20 +71,35 @@ class AcpAgent:
         return told[-1][:200] if told else ""
 
 
-def _reply(text: str, result: Json, done: Spoken) -> AgentReply:
-    told = result.get("usage")
-    models = [one for one in (told if isinstance(told, list) else ()) if isinstance(one, dict)]
-    counts = [TokenCount.apart(*(one.get(key) for key in ("new", "cached", "out"))) for one in models]
-    prices = [count.price(words(one.get("model")) or done.model) for one, count in zip(models, counts, strict=True)]
+def _reply(text: str, results: list[Json], done: Spoken) -> AgentReply:
+    """Of several result lines the highest counts of each model and the highest amount."""
+    reports = [_counts(result) for result in results]
+    names = dict.fromkeys(name for report in reports for name in report)
+    counts = {name: highest(report[name] for report in reports if name in report) for name in names}
+    prices = [count.price(name or done.model) for name, count in counts.items()]
     known = [price for price in prices if price is not None]
     reply = AgentReply(
         text,
-        next((name for one in models if (name := words(one.get("model")))), None),
-        words(result.get("agent")),
-        tokens=sum(count.total for count in counts),
+        next((name for name in counts if name), None),
+        words(results[-1].get("agent")),
+        tokens=sum(count.total for count in counts.values()),
     )
-    partial = bool(result.get("partial")) or len(known) < len(prices)
-    return billed(reply, dollars(result.get("cost")), sum(known) if known else None, partial=partial)
+    costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
+    complete = all(count.complete for report in reports for count in report.values())
+    partial = any(result.get("partial") for result in results) or len(known) < len(prices) or not complete
+    return billed(reply, max(costs, default=None), sum(known) if known else None, partial=partial)
+
+
+def _counts(result: Json) -> dict[str, TokenCount]:
+    """By model; a program that reports several entries of one model means them to be added."""
+    reported = result.get("usage")
+    counts: dict[str, TokenCount] = {}
+    for one in reported if isinstance(reported, list) else ():
+        if isinstance(one, dict):
+            name = words(one.get("model"))
+            count = TokenCount.apart(*(one.get(key) for key in ("new", "cached", "out")))
+            counts[name] = counts[name].plus(count) if name in counts else count
+    return counts
 
 
 def _failure(result: Json, text: str, done: Spoken) -> AgentFailure:

@@ -44,6 +44,7 @@ class Listener:
     messages: list[str] = field(default_factory=lambda: [""])
     tools: int = 0
     cost: float | None = None
+    usage: list[dict[str, Any]] = field(default_factory=list)
     asked: bool = False
     agent: str = ""
 
@@ -69,7 +70,10 @@ class Listener:
                 self.messages.append("")
                 tell(update.kind or "tool", update.title)
             case "usage_update" if update.cost and update.cost.currency == "USD":
-                self.cost = update.cost.amount
+                # cumulative: a later amount that is lower, negative or not a number is an error
+                self.cost = max(
+                    (one for one in (self.cost, update.cost.amount) if one is not None and one >= 0), default=None
+                )
                 # whoever pays may want to stop before the end
                 print(json.dumps({"so_far": {"cost": self.cost}}), flush=True)
 
@@ -105,18 +109,23 @@ def used_tokens(end: PromptResponse) -> list[dict[str, Any]]:
         # some count what came from the cache as input, others beside it
         return [{"model": "", "new": max(0, told.total_tokens - cached - out), "cached": cached, "out": out}]
     quota = (end.field_meta or {}).get("quota")
-    models = quota.get("model_usage") if isinstance(quota, dict) else None
+    if not isinstance(quota, dict):
+        return []
+    models = quota.get("model_usage")
+    entries = [one for one in (models if isinstance(models, list) else ()) if isinstance(one, dict)]
+    # the sum of all models, where none is named
+    entries = entries or [quota]
     found = []
-    for one in models if isinstance(models, list) else ():
-        counts = one.get("token_count") if isinstance(one, dict) else None
+    for one in entries:
+        counts = one.get("token_count")
         if isinstance(counts, dict):
-            new, spoken = counts.get("input_tokens"), counts.get("output_tokens")
-            found.append({"model": one.get("model"), "new": new, "cached": 0, "out": spoken})
+            given, written = counts.get("input_tokens"), counts.get("output_tokens")
+            found.append({"model": one.get("model"), "new": given, "cached": 0, "out": written})
     return found
 
 
-async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> list[dict[str, Any]]:
-    """One turn; the tokens it took."""
+async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> None:
+    """One turn; `listener` has the tokens that it took, whatever its end."""
     from acp import PROTOCOL_VERSION
     from acp.helpers import text_block
     from acp.schema import ClientCapabilities, Implementation
@@ -129,11 +138,11 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
     listener.asked = True
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
+    listener.usage = used_tokens(end)
     if end.stop_reason != "end_turn":
         raise Refused(f"it stopped without an end ({end.stop_reason})")
     if excuse := EXCUSE.match(listener.last):
         raise Refused(listener.last[excuse.end() :])
-    return used_tokens(end)
 
 
 async def answer(listener: Listener, program: list[str], prompt: str) -> dict[str, Any]:
@@ -167,21 +176,24 @@ async def outcome(agent: ClientSideConnection, listener: Listener, prompt: str) 
     from acp import RequestError
 
     try:
-        usage = await talk(agent, listener, prompt)
+        await talk(agent, listener, prompt)
     except RequestError as problem:
-        return failed(problem)
+        return {**failed(problem), **spent(listener)}
     except Refused as problem:
-        return {"error": str(problem)}
+        return {"error": str(problem), **spent(listener)}
     except ConnectionError:
         return died(listener)
+    return {"text": listener.text, "tools": listener.tools, **spent(listener)}
+
+
+def spent(listener: Listener) -> dict[str, Any]:
     partial = any(name in listener.agent.lower() for name in COUNT_A_PART)
-    told = {"agent": listener.agent, "usage": usage, "cost": listener.cost, "tools": listener.tools}
-    return {"text": listener.text, "partial": partial, **told}
+    return {"agent": listener.agent, "usage": listener.usage, "cost": listener.cost, "partial": partial}
 
 
 def died(listener: Listener) -> dict[str, Any]:
     """Before the prompt it is the program that is wrong; after it, the next try may do better."""
-    return {"error": "it ended before it had answered", "died": True, "cut": listener.asked}
+    return {"error": "it ended before it had answered", "died": True, "cut": listener.asked, **spent(listener)}
 
 
 def failed(problem: RequestError) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent
 from burnish.agents.login import Login, TokenFile
-from burnish.agents.usage import TokenCount, billed, dollars, token_count
+from burnish.agents.usage import TokenCount, billed, dollars, is_token_count
 from burnish.core.agent import AgentReply, AgentRequest
 
 _LOGIN = "Set the key of the model's provider, e.g. OPENAI_API_KEY or ANTHROPIC_API_KEY."
@@ -101,6 +101,11 @@ class AiderAgent:
             return failure("aider", told, cut=not own and not text, login=_LOGIN)
         return _reply(text, counted, _MODEL.search(chat), done)
 
+    def bill(self, done: Spoken) -> AgentReply | None:
+        chat = done.files.get(_CHAT, "")
+        sums = list(_SUM.finditer(chat))
+        return _reply("", sums, _MODEL.search(chat), done) if sums else None
+
     def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:
         """It tries for 80 seconds, and has no setting for that."""
         *_, last = stdout.split("\nTokens: ")
@@ -112,12 +117,17 @@ class AiderAgent:
 
 
 def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, done: Spoken) -> AgentReply:
-    given, out = sum(_count(found[1]) for found in sums), sum(_count(found[2]) for found in sums)
+    counts = [(_count(found[1]), _count(found[2])) for found in sums]
+    given, out = sum(one or 0 for one, _ in counts), sum(one or 0 for _, one in counts)
+    complete = all(one is not None for count in counts for one in count)
     costs = [usd for found in sums if found[3] and (usd := _amount(found[3])) is not None]
     name = model[1] if model else done.model
     reply = AgentReply(text, name, tokens=given + out)
     # it rounds its counts, and knows no price of a new model
-    return billed(reply, sum(costs) if costs else None, TokenCount(given, 0, out).price(name))
+    partial = not complete or 0 < len(costs) < len(sums)
+    return billed(
+        reply, sum(costs) if costs else None, TokenCount(given, 0, out, complete).price(name), partial=partial
+    )
 
 
 def _amount(word: str) -> float | None:
@@ -127,10 +137,11 @@ def _amount(word: str) -> float | None:
         return None
 
 
-def _count(word: str) -> int:
-    """`1.2k` as a number."""
+def _count(word: str) -> int | None:
+    """`1.2k` as a number; None for what is not a count of tokens."""
     factor = {"k": 1_000, "M": 1_000_000}.get(word[-1], 1)
     try:
-        return token_count(round(float(word.rstrip("kM").replace(",", "")) * factor))
+        number = round(float(word.rstrip("kM").replace(",", "")) * factor)
     except (ValueError, OverflowError):
-        return 0
+        return None
+    return number if is_token_count(number) else None

@@ -155,6 +155,15 @@ class Tells(Protocol):
 
 
 @runtime_checkable
+class ReportsUsage(Protocol):
+    """An agent whose program reports what it used where a failed call can be read, too: at its end, or in a file."""
+
+    def bill(self, done: Spoken) -> AgentReply | None:
+        """The usage that was reported, whatever became of the answer; the text is of no account."""
+        ...
+
+
+@runtime_checkable
 class KnowsModel(Protocol):
     """An agent whose program does not print its model: it is in the user's settings of the program."""
 

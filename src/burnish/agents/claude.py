@@ -108,22 +108,30 @@ class ClaudeAgent:
         text = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else said
         if not text:
             return failure("claude", "the answer was cut off", cut=True)
-        counts = [_tokens(event) for event in results.values()]
-        counted = highest(counts)
-        reply = AgentReply(
-            text=text,
-            model=_model(result),
-            provider="anthropic",
-            tokens=counted.total,
-            session=words(result.get("session_id")) or None,
-        )
-        costs = [usd for event in results.values() if (usd := dollars(event.get("total_cost_usd"))) is not None]
-        models = [done.model, *(_model(event) for event in results.values())]
-        partial = not any(costs) and not all(count.complete for count in counts)
-        return billed(reply, max(costs, default=None), counted.dearest_price(models), partial=partial)
+        return _reply(text, list(results.values()), done)
+
+    def bill(self, done: Spoken) -> AgentReply | None:
+        results = list(read_events(done.stdout).of_type("result").values())
+        return _reply("", results, done) if results else None
 
     def progress(self, piece: str) -> str:
         return telling(piece)
+
+
+def _reply(text: str, results: list[Json], done: Spoken) -> AgentReply:
+    counts = [_tokens(event) for event in results]
+    counted = highest(counts)
+    reply = AgentReply(
+        text=text,
+        model=_model(results[-1]),
+        provider="anthropic",
+        tokens=counted.total,
+        session=words(results[-1].get("session_id")) or None,
+    )
+    costs = [usd for event in results if (usd := dollars(event.get("total_cost_usd"))) is not None]
+    models = [done.model, *(_model(event) for event in results)]
+    partial = not any(costs) and not all(count.complete for count in counts)
+    return billed(reply, max(costs, default=None), counted.dearest_price(models), partial=partial)
 
 
 def _tokens(result: Json) -> TokenCount:

@@ -124,6 +124,12 @@ class CodexAgent:
             return failure("codex", text or "the answer was empty", cut=not text)
         return _reply(text.strip(), session, counts, done)
 
+    def bill(self, done: Spoken) -> AgentReply | None:
+        stream = read_events(done.stdout)
+        counts = [_tokens(event.get("usage")) for event in stream.of_type("turn.completed").values()]
+        threads = [words(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
+        return _reply("", next(filter(None, threads), None), counts, done) if counts else None
+
     def configured_model(self, env: Mapping[str, str]) -> str | None:
         return configured_model(codex_home(env))
 

@@ -98,6 +98,11 @@ class CopilotAgent:
             return failure("copilot", "the answer was empty", cut=True)
         return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")), done)
 
+    def bill(self, done: Spoken) -> AgentReply | None:
+        usage = json_value(done.files.get(_USAGE, ""))
+        sessions = [words(event.get("sessionId")) for event in read_events(done.stdout).of_type("result").values()]
+        return _reply("", next(filter(None, sessions), None), usage, done) if usage is not None else None
+
     def progress(self, piece: str) -> str:
         return telling(piece)
 

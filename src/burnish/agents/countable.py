@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from burnish.agents.base import Agent, AgentSettings, KnowsModel
 from burnish.agents.prices import cost
@@ -12,6 +13,12 @@ from burnish.agents.registry import AGENTS
 SILENT = ("command", "scripted", "cursor", "amp")
 # They report what they cost themselves, whatever the model.
 OWN_FIGURE = ("claude", "opencode")
+# Their figures leave something out, whatever the model: why. Over `acp` it is the program that is started.
+PARTIAL = {
+    "opencode": "opencode does not report the call that finds a title",
+    "acp opencode": "opencode reports the tokens of its last call only over acp",
+    "acp gemini": "gemini reports no thoughts over acp",
+}
 # They report the model that they used; without one in the settings its price is known after the first call only.
 NAMES_ITS_MODEL = ("gemini", "qwen", "copilot", "aider")
 
@@ -19,7 +26,9 @@ NAMES_ITS_MODEL = ("gemini", "qwen", "copilot", "aider")
 def uncounted_usd(
     entry: AgentSettings, model: str | None, env: Mapping[str, str], agents: Mapping[str, Agent] = AGENTS
 ) -> str:
-    """Why USD cannot be counted for this agent; empty if they can."""
+    """Why USD cannot be counted for this agent, or not all of them; empty if they can."""
+    if why := _partial(entry):
+        return why
     if entry.kind in OWN_FIGURE:
         return ""
     if entry.kind in SILENT:
@@ -36,6 +45,13 @@ def uncounted_usd(
     # `openai:gpt-5` is how `llm` names a model
     known = cost(name, new=1) is not None or cost(name.rpartition(":")[2], new=1) is not None
     return "" if known else f"there is no list price of {name}"
+
+
+def _partial(entry: AgentSettings) -> str:
+    if entry.kind != "acp":
+        return PARTIAL.get(entry.kind, "")
+    names = {Path(word).name for word in entry.argv[:2]}
+    return next((why for name, why in PARTIAL.items() if name.removeprefix("acp ") in names and " " in name), "")
 
 
 def uncounted_tokens(entry: AgentSettings) -> str:

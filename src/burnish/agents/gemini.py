@@ -116,6 +116,10 @@ class GeminiAgent:
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, list(stream.of_type("result").values()))
 
+    def bill(self, done: Spoken) -> AgentReply | None:
+        results = list(read_events(done.stdout).of_type("result").values())
+        return _reply("", None, results) if results else None
+
     def progress(self, piece: str) -> str:
         return telling(piece)
 

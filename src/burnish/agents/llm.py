@@ -11,7 +11,7 @@ from burnish.agents.failure import contradictory, failure, silent, unreadable
 from burnish.agents.jsonlines import Json, number, read_events, telling, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
-from burnish.agents.usage import TokenCount, billed, dollars
+from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
 from burnish.proc.run import ProgramMissing
@@ -83,7 +83,13 @@ class LlmAgent:
                 "The model", words(result.get("error")), status=status, cut=bool(result.get("cut")), login=_LOGIN
             )
         text = words(result.get("text"))
-        return _reply(text, result) if text else failure("The model", "the answer was empty", cut=True)
+        if not text:
+            return failure("The model", "the answer was empty", cut=True)
+        return _reply(text, list(stream.events))
+
+    def bill(self, done: Spoken) -> AgentReply | None:
+        events = list(read_events(done.stdout).events)
+        return _reply("", events) if events else None
 
     def progress(self, piece: str) -> str:
         return telling(piece)
@@ -107,10 +113,14 @@ def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None
     return None
 
 
-def _reply(text: str, result: Json) -> AgentReply:
-    model, provider = words(result.get("model")), words(result.get("provider"))
-    used = TokenCount.apart(*(result.get(key) for key in ("new", "cached", "out")))
-    by_list = used.price(model)
-    reply = AgentReply(text, model or None, provider, tokens=used.total)
+def _reply(text: str, results: list[Json]) -> AgentReply:
+    """Of several result lines the highest count of each kind, and the dearest of the models."""
+    models = [words(result.get("model")) for result in results]
+    counts = [TokenCount.apart(*(result.get(key) for key in ("new", "cached", "out"))) for result in results]
+    used = highest(counts)
+    costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
+    by_list = used.dearest_price(models)
+    reply = AgentReply(text, models[-1] or None, words(results[-1].get("provider")), tokens=used.total)
+    partial = not all(count.complete for count in counts)
     # pydantic-ai's figure is a list price too
-    return billed(reply, None, dollars(result.get("cost")) if by_list is None else by_list)
+    return billed(reply, None, max(costs, default=None) if by_list is None else by_list, partial=partial)

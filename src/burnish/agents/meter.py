@@ -116,6 +116,9 @@ class Meter:
         """Whole lines only: the rest of the last one is on its way."""
         data = b""
         with suppress(OSError), self.output.open("rb") as file:
+            if self._at > self.output.stat().st_size:
+                # it was cut by another process; what was counted stays
+                self._at = 0
             file.seek(self._at)
             data = file.read(16 * LONGEST_LINE)
         end = data.rfind(b"\n") + 1
@@ -132,6 +135,8 @@ class Spending:
     entry: AgentSettings
     folder: Path
     beyond: Beyond | None
+    # what earlier attempts of the same call have used
+    before: Use = field(default_factory=Use)
     why: str | None = None
     meter: Meter = field(init=False)
 
@@ -145,7 +150,7 @@ class Spending:
     def over(self) -> bool:
         if self.looks and self.beyond:
             used = self.meter.look()
-            self.why = self.beyond(self.entry.name, used) if used != Use() else None
+            self.why = self.beyond(self.entry.name, self.before + used) if used != Use() else None
         return bool(self.why)
 
 

@@ -8,11 +8,12 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, Spoken
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, ReportsUsage, Spoken
 from burnish.agents.jsonlines import LEFT_OUT
 from burnish.agents.meter import Meter
-from burnish.agents.usage import at_least
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.agents.usage import at_least, of_failed_attempt
+from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.proc.ending import done_of, read_outcome
 from burnish.proc.run import Done, finished_call, read_text
 
 
@@ -26,12 +27,11 @@ class Question:
 
     def folders(self) -> list[Path]:
         """Earlier attempts, oldest first."""
-        found = [path for path in self.request.call_dir.glob("try-*") if path.name[4:].isdigit()]
-        return sorted(found, key=lambda path: int(path.name[4:]))
+        return attempt_folders(self.request.call_dir)
 
     def new_folder(self) -> Path:
         folders = self.folders()
-        number = int(folders[-1].name[4:]) + 1 if folders else 1
+        number = attempt_number(folders[-1]) + 1 if folders else 1
         folder = self.request.call_dir / f"try-{number}"
         folder.mkdir(mode=0o700)
         return folder
@@ -43,6 +43,7 @@ class Question:
         call = self.agent.call(request, self.entry)
         # not in the folder of the call, which the agent may write
         write_private(self._model_file(folder), self.configured_model() or "")
+        write_private(agent_file(folder), self.entry.name)
         for name, text in {**call.files, "prompt.md": request.prompt, "agent": self._mark()}.items():
             write_private(folder / name, text)
         if call.stdin is not None and call.stdin != request.prompt:
@@ -80,14 +81,28 @@ class Question:
             return self.request.model
         return self.agent.configured_model(os.environ)
 
-    def read(self, folder: Path, done: Done) -> AgentReply | AgentFailure:
+    def failed_use(self, folder: Path, meter: Meter | None = None) -> Use | None:
+        """What an attempt has used that gave no answer; None if its program was never started."""
+        if not (folder / "stdout").exists():
+            return None
+        done = done_of(folder, read_outcome(folder) or {})
+        metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
+        if not isinstance(self.agent, ReportsUsage):
+            return of_failed_attempt(None, metered)
+        spoken = self._spoken(folder, done)
+        report = self.agent.bill(spoken)
+        if report and not spoken.model and report.session and isinstance(self.agent, KnowsModel):
+            spoken = replace(spoken, model=self.agent.session_model(os.environ, report.session))
+            report = self.agent.bill(spoken)
+        return of_failed_attempt(report, metered)
+
+    def _spoken(self, folder: Path, done: Done) -> Spoken:
         request = self.request
-        stdout = read_text(done.stdout)
-        spoken = Spoken(
+        return Spoken(
             exit_code=done.exit_code,
             signal=done.signal,
             ended=done.ended,
-            stdout=stdout,
+            stdout=read_text(done.stdout),
             stderr=read_text(done.stderr),
             role=request.role,
             seconds=done.seconds,
@@ -96,6 +111,11 @@ class Question:
             session_usage=request.session_usage if self.entry.resume else None,
             files={name: read_text(folder / name) for name in self.agent.keeps},
         )
+
+    def read(self, folder: Path, done: Done, meter: Meter | None = None) -> AgentReply | AgentFailure:
+        """`meter`: the one that has counted while the program worked."""
+        spoken = self._spoken(folder, done)
+        stdout = spoken.stdout
         answer = self.agent.read(spoken)
         if isinstance(answer, AgentFailure):
             return answer
@@ -103,7 +123,8 @@ class Question:
             spoken = replace(spoken, model=self.agent.session_model(os.environ, answer.session))
             again = self.agent.read(spoken)
             answer = again if isinstance(again, AgentReply) else answer
-        answer = at_least(answer, Meter(self.entry.kind, done.stdout).rest(), cut=bool(LEFT_OUT.search(stdout)))
+        metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
+        answer = at_least(answer, metered, cut=bool(LEFT_OUT.search(stdout)))
         return replace(
             answer,
             model=answer.model or spoken.model,
@@ -112,6 +133,36 @@ class Question:
             transcript=str(done.stdout),
             agent=self.entry.name,
         )
+
+
+# How many attempts of a call are on record with their cost; the answer of a call that was stopped is not one of them.
+RECORDED = "recorded"
+
+
+def attempt_number(folder: Path) -> int:
+    return int(folder.name[4:])
+
+
+def attempt_folders(call_dir: Path) -> list[Path]:
+    found = [path for path in call_dir.glob("try-*") if path.name[4:].isdigit()]
+    return sorted(found, key=attempt_number)
+
+
+def agent_file(folder: Path) -> Path:
+    """Who was asked in an attempt; not in its folder, which the agent may write."""
+    return folder.with_name(f"{folder.name}-agent")
+
+
+def unrecorded_folders(call_dir: Path) -> list[Path]:
+    """Attempts whose cost is not on record: burnish was killed before it could write it down."""
+    known = _text(call_dir / RECORDED)
+    return [one for one in attempt_folders(call_dir) if attempt_number(one) > int(known or 0)]
+
+
+def mark_recorded(call_dir: Path) -> None:
+    folders = attempt_folders(call_dir)
+    if folders:
+        write_private(call_dir / RECORDED, str(attempt_number(folders[-1])))
 
 
 def write_private(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
-from burnish.agents.jsonlines import Json, dig, read_events, telling, words
+from burnish.agents.jsonlines import EventStream, Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
 from burnish.agents.usage import TokenCount, billed, highest
@@ -83,7 +83,6 @@ class QwenAgent:
         if problem := contradictory("qwen", done, [event.get("result") for event in results.values()]):
             return problem
         result = results[max(results)]
-        names = [words(dig(event, "message", "model")) for event in stream.of_type("assistant").values()]
         text = words(result.get("result"))
         # a wrong key ends with exit code 0, no error flag, and the error as the answer
         if done.exit_code != 0 or is_failed(result) or no_answer(text):
@@ -93,10 +92,20 @@ class QwenAgent:
             return problem
         if not text:
             return failure("qwen", "the answer was empty", cut=True)
-        return _reply(text, [name for name in names if name], list(results.values()), done)
+        return _reply(text, _models(stream), list(results.values()), done)
+
+    def bill(self, done: Spoken) -> AgentReply | None:
+        stream = read_events(done.stdout)
+        results = list(stream.of_type("result").values())
+        return _reply("", _models(stream), results, done) if results else None
 
     def progress(self, piece: str) -> str:
         return telling(piece)
+
+
+def _models(stream: EventStream) -> list[str]:
+    names = (words(dig(event, "message", "model")) for event in stream.of_type("assistant").values())
+    return [name for name in names if name]
 
 
 def _status(told: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -16,12 +16,14 @@ from burnish.agents.env import agent_environment
 from burnish.agents.meter import Beyond, Spending
 from burnish.agents.patience import Patience
 from burnish.agents.program import located
-from burnish.agents.question import Question, write_private
+from burnish.agents.question import Question, agent_file, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transient import in_short
-from burnish.core.agent import AgentReply, AgentRequest, Setback
+from burnish.agents.usage import with_failed_attempts
+from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
+from burnish.proc.mounts import Mount
 from burnish.proc.overlay import TreeView, with_overlays
 from burnish.proc.run import (
     Command,
@@ -105,20 +107,28 @@ class Runner:
         watch = _Watch(on_output, lock_file, beyond, on_setback)
         with _as_phase_failures():
             write_private(request.call_dir / "prompt.md", request.prompt)
-        if (reply := self.answered(request)) is not None:
-            return reply
+        reply = self.answered(request)
+        answer_folder = Path(reply.transcript).parent if reply else None
+        failed = [*self.unrecorded_attempts(request, besides=answer_folder)]
+        if reply is not None:
+            return with_failed_attempts(reply, tuple(failed))
+        for name in dict.fromkeys(one.agent for one in failed):
+            _insist_on_budget(watch, name, failed)
         asked: list[str] = []
         while True:
             entry = self._entry(request.agent)
             asked.append(entry.name)
             try:
                 with _as_phase_failures():
-                    return self._ask(request, entry, watch)
+                    return with_failed_attempts(self._ask(request, entry, watch, failed), tuple(failed))
             except PhaseFailed as failure:
                 failure.agent = entry.name
+                whole = sum((one.use for one in failed), Use())
+                failure.cost_usd, failure.cost_source, failure.tokens = whole.usd, whole.source, whole.tokens
                 # Out of time means a half-done workspace: the engine must see to that first.
                 if failure.code not in _FALL_BACK or not entry.fallback or entry.fallback in asked:
                     raise
+                _insist_on_budget(watch, entry.name, failed)
                 what = failure.what.removeprefix(f"{entry.name}: ")
                 on_setback(Setback(entry.name, what, "gave up", fallback=entry.fallback))
                 request = replace(request, agent=entry.fallback, model=None, session=None)
@@ -140,15 +150,26 @@ class Runner:
         request = replace(request, model=request.model or entry.model)
         return Question(request, entry, self._agent(entry))
 
-    def _ask(self, request: AgentRequest, entry: AgentSettings, watch: _Watch) -> AgentReply:
-        """One agent, as often as it makes sense."""
+    def unrecorded_attempts(self, request: AgentRequest, *, besides: Path | None = None) -> Iterator[FailedAttempt]:
+        """Attempts of this call that an earlier process of burnish was killed in; their cost is not on record."""
+        for folder in unrecorded_folders(request.call_dir):
+            entry = self._settings.get(agent_file(folder).read_text()) if agent_file(folder).exists() else None
+            if entry is None or entry.kind not in self._agents or folder == besides:
+                continue
+            if (use := self._question(request, entry).failed_use(folder)) is not None:
+                yield FailedAttempt(entry.name, use)
+
+    def _ask(
+        self, request: AgentRequest, entry: AgentSettings, watch: _Watch, failed: list[FailedAttempt]
+    ) -> AgentReply:
+        """One agent, as often as it makes sense; each attempt without an answer joins `failed`."""
         question = self._question(request, entry)
         if self._logins:
             for warning in self._logins.warnings(request, entry, lock_dir=self._lock_dir, stop=self._stop):
                 watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
         for attempt in count(1):
             with slot(self._lock_dir, f"agent-{entry.name}", entry.max_parallel, self._stop):
-                answer = self._once(question, watch)
+                answer = self._counted(question, watch, failed)
             if isinstance(answer, AgentReply):
                 return answer
             if not answer.retryable or attempt >= self._retry.attempts:
@@ -159,6 +180,7 @@ class Runner:
                     hint=self._hint(entry, answer),
                     retryable=answer.retryable,
                 )
+            _insist_on_budget(watch, entry.name, failed)
             pause = self._retry.pause(attempt)
             kind, of = in_short(answer.what), self._retry.attempts
             watch.on_setback(Setback(entry.name, answer.what, kind, pause, attempt + 1, of))
@@ -166,10 +188,27 @@ class Runner:
                 break
         raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
 
-    def _once(self, question: Question, watch: _Watch) -> AgentReply | AgentFailure:
-        folder = question.new_folder()
+    def _counted(self, question: Question, watch: _Watch, failed: list[FailedAttempt]) -> AgentReply | AgentFailure:
+        """One attempt. Without an answer, whatever the reason, it has still used something."""
+        folder, entry = question.new_folder(), question.entry
+        spending = Spending(entry, folder, watch.beyond, before=_used_by(entry.name, failed))
+        answer, started = None, True
+        try:
+            answer = self._once(question, folder, spending, watch)
+            return answer
+        except ProgramMissing:
+            started = False
+            raise
+        finally:
+            use = None if isinstance(answer, AgentReply) or not started else question.failed_use(folder, spending.meter)
+            if use is not None:
+                failed.append(FailedAttempt(entry.name, use))
+                if watch.beyond:
+                    watch.beyond(entry.name, _used_by(entry.name, failed))
+
+    def _once(self, question: Question, folder: Path, spending: Spending, watch: _Watch) -> AgentReply | AgentFailure:
         call = question.describe(folder)
-        patience = Patience(question.agent, folder, Spending(question.entry, folder, watch.beyond))
+        patience = Patience(question.agent, folder, spending)
         with self._command(question, call, folder, watch) as command:
             done = run(
                 command,
@@ -178,7 +217,7 @@ class Runner:
                 enough=patience.over if patience.looks else None,
             )
         if done.ended == "enough" and patience.spending.why:
-            raise OverBudget(patience.spending.why, hint="Raise the budget, then `burnish retry` goes on from here.")
+            raise OverBudget(patience.spending.why, hint=_RAISE_BUDGET)
         if done.ended == "enough" and patience.why:
             return patience.why
         if done.ended == "timeout":
@@ -191,7 +230,7 @@ class Runner:
             )
         if done.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")
-        return question.read(folder, done)
+        return question.read(folder, done, spending.meter)
 
     @contextmanager
     def _view(self, request: AgentRequest, folder: Path) -> Iterator[TreeView]:
@@ -217,13 +256,20 @@ class Runner:
                 # a reviewer stands in a snapshot that it may only read
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
                 shown = (*readable, *([Path(entry.script)] if entry.script else []))
+                # what it prints is what it is billed and judged by: it may not be rewritten from inside
+                outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr"))
                 login = stack.enter_context(self._logins.mounted(request, entry, env))
                 view = stack.enter_context(self._view(request, folder))
                 for warning in login.warnings:
                     watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
                 env |= login.env
                 argv = self._sandbox.around(
-                    argv, env=env, writable=writable, readable=shown, mounts=login.mounts, trees=view.mounts
+                    argv,
+                    env=env,
+                    writable=writable,
+                    readable=shown,
+                    mounts=(*login.mounts, *outputs),
+                    trees=view.mounts,
                 )
                 argv = with_overlays(argv, view.overlays)
             yield Command(
@@ -274,6 +320,18 @@ class Runner:
 
 
 _FALL_BACK = (ErrorCode.AGENT_FAILED, ErrorCode.AGENT_MISSING)
+_RAISE_BUDGET = "Raise the budget, then `burnish retry` goes on from here."
+
+
+def _insist_on_budget(watch: _Watch, agent: str, failed: Sequence[FailedAttempt]) -> None:
+    """Before an agent is asked again, or its fallback: attempts that failed may have reached a budget."""
+    why = watch.beyond(agent, _used_by(agent, failed)) if watch.beyond else None
+    if why:
+        raise OverBudget(why, hint=_RAISE_BUDGET)
+
+
+def _used_by(agent: str, failed: Sequence[FailedAttempt]) -> Use:
+    return sum((one.use for one in failed if one.agent == agent), Use())
 
 
 def _readable(agent: Agent, on_output: OnOutput | None) -> OnOutput | None:

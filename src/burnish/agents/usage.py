@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.agents.prices import cost
-from burnish.core.agent import AgentReply, CostSource, Use
+from burnish.core.agent import AgentReply, CostSource, FailedAttempt, Use
 
 # No honest call comes near: a billion tokens are days of work of a whole team of agents.
 MOST_TOKENS = 10**9
@@ -63,6 +63,10 @@ class TokenCount:
     def total(self) -> int:
         return self.new + self.cached + self.out
 
+    def plus(self, other: TokenCount) -> TokenCount:
+        complete = self.complete and other.complete
+        return TokenCount(self.new + other.new, self.cached + other.cached, self.out + other.out, complete)
+
     def price(self, model: str | None) -> float | None:
         return cost(model, new=self.new, cached=self.cached, out=self.out) if self.complete else None
 
@@ -108,6 +112,24 @@ def billed(reply: AgentReply, own: float | None, by_list: float | None, *, parti
     if usd is None:
         return replace(reply, cost_usd=None, cost_source=CostSource.UNKNOWN)
     return replace(reply, cost_usd=usd, cost_source=CostSource.PARTIAL if partial else source)
+
+
+def of_failed_attempt(report: AgentReply | None, metered: Use) -> Use:
+    """The higher of report and meter, as a lower bound: of a call that failed, no report is known to be the last."""
+    reply = at_least(report or AgentReply(""), metered)
+    return Use(reply.cost_usd, reply.tokens, CostSource.UNKNOWN if reply.cost_usd is None else CostSource.PARTIAL)
+
+
+def with_failed_attempts(reply: AgentReply, failed: tuple[FailedAttempt, ...]) -> AgentReply:
+    """Every attempt was paid for, not the one alone that gave the answer."""
+    whole = sum((one.use for one in failed), Use(reply.cost_usd, reply.tokens, reply.cost_source))
+    return replace(
+        reply,
+        cost_usd=whole.usd,
+        tokens=whole.tokens,
+        cost_source=whole.source or reply.cost_source,
+        failed_attempts=failed,
+    )
 
 
 def at_least(reply: AgentReply, metered: Use, *, cut: bool = False) -> AgentReply:

@@ -68,10 +68,21 @@ class Use:
 
     usd: float | None = None
     tokens: int = 0
+    # where `usd` comes from, of calls that are over; None: nothing was used, or the call still runs
+    source: CostSource | None = None
 
     def __add__(self, other: Use) -> Use:
         known = [usd for usd in (self.usd, other.usd) if usd is not None]
-        return Use(sum(known) if known else None, self.tokens + other.tokens)
+        source = joint_source((self.source, other.source))
+        return Use(sum(known) if known else None, self.tokens + other.tokens, source)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """A call that gave no answer, and what it has used all the same. Its cost is a lower bound, or unknown."""
+
+    agent: str
+    use: Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +133,5 @@ class AgentReply:
     transcript: str = ""
     # who answered, by its name in the settings: the one that was asked, or its fallback
     agent: str = ""
+    # attempts before this answer; `cost_usd` and `tokens` include them
+    failed_attempts: tuple[FailedAttempt, ...] = ()

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
-from burnish.core.agent import AgentReply, AgentRequest, Use
+from burnish.core.agent import AgentReply, AgentRequest, CostSource, Use
 from burnish.core.change import Change
 from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Panel, Review, Unreadable, UnseenFile, Verdict, Voice
 from burnish.core.stored import not_allowed
 from burnish.engine.joining import added, joined
-from burnish.engine.metering import cost_of_failure
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
 from burnish.errors import OverBudget, PhaseFailed
@@ -85,10 +84,16 @@ def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
     seats = [Seat(name, spec) for name, spec in zip(names, specs, strict=True)]
 
     def hear(seat: Seat) -> Heard | PhaseFailed:
+        replies: list[AgentReply] = []
+
+        def ask(request: AgentRequest) -> AgentReply:
+            replies.append(hearing.ask(request))
+            return replies[-1]
+
         try:
-            return _hear(hearing, seat)
+            return _hear(replace(hearing, ask=ask), seat)
         except PhaseFailed as failure:
-            return failure
+            return _with_cost_of(replies, failure)
 
     if len(seats) == 1:
         answers = [hear(seats[0])]
@@ -108,11 +113,29 @@ def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
     )
 
 
+def _with_cost_of(replies: list[AgentReply], failure: PhaseFailed) -> PhaseFailed:
+    """A reviewer that failed in the middle of its work was paid for the calls before."""
+    source = CostSource(failure.cost_source) if failure.cost_source else None
+    uses = (Use(reply.cost_usd, reply.tokens, reply.cost_source) for reply in replies)
+    whole = sum(uses, Use(failure.cost_usd, failure.tokens, source))
+    failure.cost_usd, failure.cost_source, failure.tokens = whole.usd, whole.source, whole.tokens
+    return failure
+
+
 def _unheard(hearing: Hearing, seat: Seat, failure: PhaseFailed) -> Heard:
     """One that could not be asked stays at the table: it never counts for an approval, and everybody sees it."""
     silence = Unreadable(f"it could not be asked: {failure.what}", "")
-    spent = cost_of_failure(failure, Use())
-    return Heard(Voice(seat.name, seat.spec.model, silence, hearing.now(), raw_sha256="", cost_source=spent))
+    voice = Voice(
+        agent=seat.name,
+        model=seat.spec.model,
+        reading=silence,
+        reviewed_at=hearing.now(),
+        raw_sha256="",
+        cost_usd=failure.cost_usd,
+        cost_source=CostSource(failure.cost_source) if failure.cost_source else None,
+        tokens=failure.tokens,
+    )
+    return Heard(voice)
 
 
 def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:

@@ -25,49 +25,65 @@ def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
             running = deps.purse.using(task.id, str(request.call_dir), agent, use)
             fresh = deps.book.task(task.id)
             limits = (*(limit.more(running) for limit in task_limits(fresh, policy)), *deps.purse.limits([agent]))
-            why = overspent(limits)
+            why = overspent(limits) or (uncountable(limits, agent, use) if policy.uncounted == "refuse" else None)
             if not why:
                 warn(deps, fresh, request.cycle, limits)
             return why
 
-        reply = deps.agents(task.id).call(
-            request,
-            on_output=lambda line: deps.progress.output(task.id, line),
-            beyond=beyond,
-            on_setback=lambda setback: _told(deps, task, request, setback),
-        )
-        _check_counted(deps, policy, task, request, reply)
+        try:
+            reply = deps.agents(task.id).call(
+                request,
+                on_output=lambda line: deps.progress.output(task.id, line),
+                beyond=beyond,
+                on_setback=lambda setback: _told(deps, task, request, setback),
+            )
+        except PhaseFailed as failure:
+            _check_failure(deps, policy, task, request, failure)
+            raise
+        use = Use(reply.cost_usd, reply.tokens, reply.cost_source)
+        _check_counted(deps, policy, task, request, reply.agent or request.agent, use)
         return reply
 
     return ask
 
 
-def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest, reply: AgentReply) -> None:
-    """A USD budget that a call without a known cost has made uncountable: announced once, or the end of the task.
+def uncountable(limits: Iterable[Limit], agent: str, use: Use) -> str | None:
+    """Why USD budgets cannot be counted after a call with this cost. Token budgets go on counting."""
+    names = ", ".join(limit.name for limit in limits if not limit.tokens)
+    if not names or use.source not in (CostSource.UNKNOWN, CostSource.PARTIAL):
+        return None
+    if use.usd is None:
+        return f"{names} cannot be counted: {agent} told no cost, and none follows from its tokens and model"
+    return f"{names} cannot be counted: a part of what {agent} used has no known cost"
 
-    Token budgets go on counting.
-    """
-    if reply.cost_usd is not None:
+
+def _check_failure(deps: Deps, policy: Policy, task: Task, request: AgentRequest, failure: PhaseFailed) -> None:
+    """A failed call has a cost too. A person who stopped it knows of that, and a budget that is reached is reported."""
+    if isinstance(failure, OverBudget) or failure.code == ErrorCode.INTERRUPTED or not failure.cost_source:
         return
-    agent = reply.agent or request.agent
+    use = Use(failure.cost_usd, failure.tokens, CostSource(failure.cost_source))
+    try:
+        _check_counted(deps, policy, task, request, failure.agent or request.agent, use)
+    except OverBudget as refused:
+        refused.what = f"{refused.what}. Its call failed: {failure.what}"
+        refused.agent, refused.cost_usd = failure.agent, failure.cost_usd
+        refused.cost_source, refused.tokens = failure.cost_source, failure.tokens
+        raise refused from failure
+
+
+def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest, agent: str, use: Use) -> None:
+    """A USD budget that an unknown or partial cost has made uncountable: announced once, or the end of the task."""
     limits = (*task_limits(deps.book.task(task.id), policy), *deps.purse.limits([agent]))
-    names = [limit.name for limit in limits if not limit.tokens]
-    if not names:
+    why = uncountable(limits, agent, use)
+    if not why:
         return
-    why = f"{', '.join(names)} cannot be counted: {agent} told no cost, and none follows from its tokens and model"
     if policy.uncounted == "refuse":
         raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
     known = {event.data.get("why") for event in deps.book.events(task.id) if event.type == "budget.warned"}
     if why not in known:
-        data = {"why": why, "budget": names[0], "uncounted": True}
+        name = next(limit.name for limit in limits if not limit.tokens)
+        data = {"why": why, "budget": name, "uncounted": True}
         deps.record(task, Event("budget.warned", data, run=task.run, cycle=request.cycle))
-
-
-def cost_of_failure(error: PhaseFailed, used: Use) -> CostSource | None:
-    """None where no agent was started."""
-    if used.usd is not None:
-        return CostSource.PARTIAL
-    return None if error.code is ErrorCode.AGENT_MISSING else CostSource.UNKNOWN
 
 
 def _told(deps: Deps, task: Task, request: AgentRequest, setback: Setback) -> None:

@@ -70,6 +70,9 @@ class Agents(Protocol):
         on_setback: Callable[[Setback], None] = ...,
     ) -> AgentReply: ...
 
+    def unrecorded_use(self, request: AgentRequest) -> Use:
+        """What attempts of a call have used in which burnish was killed."""
+
 
 Reads = Callable[[Sequence[str]], Mapping[str, bytes | None]]
 
@@ -219,11 +222,11 @@ class Purse(Protocol):
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
         """A call at work has used so much; gives back what all of the task's have that are not on record."""
 
-    def unfinished(self, task: int) -> Use:
-        """What calls of the task have used that came to no good end."""
+    def unrecorded(self, task: int, *, answered: bool) -> Use:
+        """What calls of the task have used that are not on record. `answered`: also those that gave an answer."""
 
-    def settled(self, task: int) -> None:
-        """All that the task has cost is on record."""
+    def settled(self, task: int, *, answered: bool = True) -> None:
+        """All that the task has cost is on record; answers are not if a later run will read them again."""
 
 
 class NoPurse:
@@ -235,10 +238,10 @@ class NoPurse:
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
         return use
 
-    def unfinished(self, task: int) -> Use:
+    def unrecorded(self, task: int, *, answered: bool) -> Use:
         return Use()
 
-    def settled(self, task: int) -> None:
+    def settled(self, task: int, *, answered: bool = True) -> None:
         pass
 
 
@@ -305,8 +308,10 @@ class Deps:
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""
         recorded = self.book.record(task.id, *events)
-        if any(event.type in ("phase.finished", "phase.failed") for event in events):
-            self.purse.settled(task.id)
+        ended = [event for event in events if event.type in ("phase.finished", "phase.failed")]
+        if ended:
+            # the answers of a review that was stopped stay on disk, and the next run records them
+            self.purse.settled(task.id, answered=all(e.data.get("error") != "INTERRUPTED" for e in ended))
         fresh = self.book.task(task.id)
         for event in recorded:
             self.progress.event(fresh, event)

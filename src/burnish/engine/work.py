@@ -13,7 +13,7 @@ from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.authors import AuthorSession, author_of, session_of, taken_over, who_did
 from burnish.engine.guarding import touched_event, watched
-from burnish.engine.metering import asking, cost_of_failure
+from burnish.engine.metering import asking
 from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
@@ -69,7 +69,7 @@ def _enter(deps: Deps, site: Site, history: History, step: Work, *, committed: b
     if last.state == "started" and (committed or call.finished()):
         return last.attempt, call, False
     if last.state == "started":
-        _cut(deps, site, task, step, last.attempt)
+        _cut(deps, site, history, step, last.attempt, call)
     attempt = last.attempt + 1
     return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
 
@@ -80,15 +80,22 @@ def _kept(history: History, step: Work) -> bool:
     return bool(tries and tries[-1].state == "failed" and tries[-1].result.get("kept"))
 
 
-def _cut(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> None:
+def _cut(deps: Deps, site: Site, history: History, step: Work, attempt: int, call: CallDir) -> None:
     """A runner died in the middle: what lies in the workspace is saved before anything else."""
+    task = history.task
     rescue = save_leftovers(deps, site, task, step.cycle, step.phase)
+    request = _request(deps, site, task, step, call, call.prompt() or "", session_of(site, history, step))
+    used = deps.agents(task.id).unrecorded_use(request)
     data = {
         "phase": step.phase,
         "attempt": attempt,
         "error": "INTERRUPTED",
         "what": "burnish was stopped in the middle of it",
         "hint": "",
+        "cost_usd": used.usd,
+        "cost_source": used.source,
+        "tokens": used.tokens,
+        "agent": request.agent,
         "rescue": rescue,
     }
     deps.record(task, Event("phase.failed", data, run=task.run, cycle=step.cycle))
@@ -110,12 +117,12 @@ def _started(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> Ev
     return Event("phase.started", {"phase": step.phase, "attempt": attempt, **who}, run=task.run, cycle=step.cycle)
 
 
-def _ask(
-    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, *, session: AuthorSession | None
-) -> AgentReply:
+def _request(
+    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, session: AuthorSession | None
+) -> AgentRequest:
     improving = step.phase == "improve"
     agent, model = author_of(site, step)
-    request = AgentRequest(
+    return AgentRequest(
         agent=agent,
         role=step.phase,
         prompt=prompt,
@@ -131,6 +138,12 @@ def _ask(
         session_usage=session.usage if session else None,
         session_dir=deps.desk.session_dir(task),
     )
+
+
+def _ask(
+    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, *, session: AuthorSession | None
+) -> AgentReply:
+    request = _request(deps, site, task, step, call, prompt, session)
     return asking(deps, site.policy, task)(request)
 
 
@@ -259,13 +272,13 @@ def record_failure(
     rescue = save_leftovers(deps, site, task, cycle, phase) if working else None
     if rescue:
         site.workspace.put_right(site.head().sha, base=site.base)
-    used = deps.purse.unfinished(task.id)
+    # the next run reads the answers of a review that was stopped, and records them
+    used = deps.purse.unrecorded(task.id, answered=error.code != ErrorCode.INTERRUPTED)
     data = {
         "phase": phase,
         "attempt": attempt,
         "cost_usd": used.usd,
-        # what it had used after the last count is not known
-        "cost_source": cost_of_failure(error, used),
+        "cost_source": used.source,
         "tokens": used.tokens,
         "agent": error.agent or None,
         "error": str(error.code),

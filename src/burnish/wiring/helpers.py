@@ -19,7 +19,7 @@ from burnish.checks.guard_shadowing import installed_modules, related_paths
 from burnish.checks.outcome import trouble
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
-from burnish.core.agent import AgentReply, AgentRequest
+from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison, TestFailure
 from burnish.core.finding import Remark
@@ -94,6 +94,9 @@ class TaskAgents:
             discretion.redact_folder(request.call_dir, self.secrets)
         self.paid(request, reply)
         return discretion.clean_reply(self.secrets, reply)
+
+    def unrecorded_use(self, request: AgentRequest) -> Use:
+        return sum((one.use for one in self.runner.unrecorded_attempts(request)), Use())
 
 
 @dataclass(frozen=True, slots=True)

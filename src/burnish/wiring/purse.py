@@ -6,19 +6,24 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from burnish.agents.base import AgentSettings
+from burnish.agents.question import mark_recorded
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.budget import Limit
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call of an agent that is not on record yet."""
+    """One call of an agent that is not on record yet: by agent, since a fallback may have taken over."""
 
-    agent: str
-    use: Use
-    over: bool = False
+    uses: Mapping[str, Use]
+    answered: bool = False
+
+    @property
+    def use(self) -> Use:
+        return sum(self.uses.values(), Use())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +48,39 @@ class Purse:
         return self
 
     def using(self, task: int, call: str, agent: str, use: Use) -> Use:
-        """What a call has used up to now; gives back what all calls of the task have that are not on record."""
+        """What an agent has used in a call up to now; returns what calls of the task have that are not on record."""
         with self._lock:
-            self._calls[task, call] = _Call(agent, use)
+            known = self._calls.get((task, call), _Call({}))
+            self._calls[task, call] = _Call({**known.uses, agent: use})
             return self._sum(task)
 
     def paid(self, request: AgentRequest, reply: AgentReply) -> None:
-        """A call is over, and this is what it cost."""
+        """A call is over, and this is what it cost with all its attempts."""
         agent = reply.agent or request.agent
+        uses = {name: Use() for name in (agent, *(one.agent for one in reply.failed_attempts))}
+        for one in reply.failed_attempts:
+            uses[one.agent] += one.use
+        others = sum((use for name, use in uses.items() if name != agent), Use())
+        own = None if reply.cost_usd is None else max(0.0, reply.cost_usd - (others.usd or 0.0))
+        uses[agent] = Use(own, reply.tokens - others.tokens, reply.cost_source)
         with self._lock:
-            self._by_agent[agent] += reply.cost_usd or 0.0
-            self._calls[request.task, str(request.call_dir)] = _Call(agent, Use(reply.cost_usd, reply.tokens), True)
+            self._calls[request.task, str(request.call_dir)] = _Call(uses, answered=True)
 
-    def unfinished(self, task: int) -> Use:
-        """What calls have used that came to no good end: it was spent all the same."""
+    def unrecorded(self, task: int, *, answered: bool) -> Use:
+        """What calls of the task have used that are not on record. `answered`: also those that gave an answer."""
         with self._lock:
-            return sum((call.use for (of, _), call in self._calls.items() if of == task and not call.over), Use())
+            calls = [call for (of, _), call in self._calls.items() if of == task]
+            return sum((call.use for call in calls if answered or not call.answered), Use())
 
-    def settled(self, task: int) -> None:
-        """All that the task has cost is on record."""
+    def settled(self, task: int, *, answered: bool = True) -> None:
+        """All that the task has cost is on record; answers are not if a later run will read them again."""
         with self._lock:
             for key in [key for key in self._calls if key[0] == task]:
                 call = self._calls.pop(key)
-                if not call.over:
-                    self._by_agent[call.agent] += call.use.usd or 0.0
+                for agent, use in call.uses.items():
+                    self._by_agent[agent] += use.usd or 0.0
+                if answered or not call.answered:
+                    mark_recorded(Path(key[1]))
 
     def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
         return (*self._run(), *(limit for name in dict.fromkeys(agents) for limit in self._of(name)))
@@ -94,6 +108,6 @@ class Purse:
         if entry is None or entry.budget_usd is None:
             return []
         with self._lock:
-            running = (call.use for call in self._calls.values() if call.agent == name and not call.over)
-            spent = self._by_agent[name] + sum(use.usd or 0.0 for use in running)
+            running = [call.uses[name].usd or 0.0 for call in self._calls.values() if name in call.uses]
+            spent = self._by_agent[name] + sum(running)
         return [Limit(f"agents.{name}.budget_usd", f"{name} in this run", spent, entry.budget_usd)]
