@@ -231,3 +231,24 @@ def test_a_program_installed_in_its_login_folder_runs_and_its_login_is_still_a_c
     text = house.call(AgentSettings("codex", "command", argv=(str(program),))).text
     assert attacks.USERS_OWN in text and attacks.REFRESH not in text
     assert subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.count(attacks.REFRESH)
+
+
+def test_an_agent_can_read_the_certificates_that_the_environment_names_and_no_other_file_beside_them(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = house.home / ".company"
+    folder.mkdir()
+    (folder / "ca.pem").write_text("the company's certificate")
+    (folder / "password").write_text("secret")
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(folder / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(house.home))  # shows no private folder
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS_PASSWORD", "secret")
+    program = house.program(
+        "asks",
+        "import os, pathlib\n"
+        "named = pathlib.Path(os.environ['NODE_EXTRA_CA_CERTS'])\n"
+        "print(named.read_text(), sorted(os.listdir(named.parent)), 'NODE_EXTRA_CA_CERTS_PASSWORD' in os.environ)\n",
+    )
+    for role, read_only in (("implement", False), ("review", True)):
+        reply = house.call(AgentSettings("asks", "command", argv=(program,)), role=role, read_only=read_only)
+        assert reply.text == "the company's certificate ['ca.pem'] False"

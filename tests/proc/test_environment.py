@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.proc.environment import listed_environment
+from burnish.proc.environment import certificate_files, listed_environment
 from burnish.proc.toolchains import programs_below
 from testing.other_user import as_ordinary_user, open_directory
 
@@ -65,3 +65,12 @@ def test_directories_that_may_not_be_searched_are_left_out() -> None:
         path, below = as_ordinary_user(look)
     assert path.split(os.pathsep) == [f"{root}/home/closed/bin", "/usr/bin"]
     assert set(below) <= {root / "home" / "closed", root / "home" / "closed" / "bin"}
+
+
+def test_certificate_authorities_pass_by_exact_name(tmp_path: Path) -> None:
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text("")
+    source = {"SSL_CERT_FILE": str(bundle), "PIP_CERT": "/missing.pem", "UV_NATIVE_TLS": "1", "SSL_CERT_FILE_KEY": "x"}
+    passed = listed_environment(source)
+    assert set(passed) == {"SSL_CERT_FILE", "PIP_CERT", "UV_NATIVE_TLS", "PATH"}
+    assert certificate_files(passed) == (bundle,)

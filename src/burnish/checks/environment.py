@@ -7,24 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from burnish.proc.environment import PROXIES, listed_environment
+from burnish.proc.environment import PROXIES, certificate_files, listed_environment
 
-# Certificate authorities: without them nothing can be fetched or tested behind a proxy that inspects TLS.
-CA_FILES = (
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "GIT_SSL_CAINFO",
-    "PIP_CERT",
-    "NPM_CONFIG_CAFILE",
-    "npm_config_cafile",
-    "CARGO_HTTP_CAINFO",
-    "NIX_SSL_CERT_FILE",
-    "AWS_CA_BUNDLE",
-)
-CA_SWITCHES = ("UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
 # Where packages come from. Their values may hold credentials: for the set-up alone.
 INDEX_FILES = ("PIP_CONFIG_FILE", "UV_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig")
 INDEXES = (
@@ -84,7 +68,7 @@ def check_environment(
     source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The environment of checks; a `.venv` in one of `places` comes first on the PATH."""
-    env = listed_environment(source, places=places, extra=(*CA_FILES, *CA_SWITCHES))
+    env = listed_environment(source, places=places)
     proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
     cleaned = {name: without_credentials(value) if name in proxies else value for name, value in env.items()}
     # test runners print plainly, run once and ask nothing
@@ -96,7 +80,7 @@ def setup_environment(
 ) -> dict[str, str]:
     """The environment of `workspace.setup`: as of checks, with proxies as they are and package indexes."""
     indexes = [name for name in source if name in INDEXES or _OF_ONE_INDEX.fullmatch(name)]
-    env = listed_environment(source, places=places, extra=(*CA_FILES, *CA_SWITCHES, *indexes))
+    env = listed_environment(source, places=places, extra=indexes)
     return {**env, **(extra or {})}
 
 
@@ -114,9 +98,8 @@ def without_credentials(url: str) -> str:
 
 def named_files(env: Mapping[str, str]) -> tuple[Path, ...]:
     """Files and folders that the environment names and that a sandbox must show, read-only."""
-    values = (env[name] for name in (*CA_FILES, *INDEX_FILES) if name in env)
-    found = (Path(value) for value in values if value.startswith("/"))
-    return tuple(dict.fromkeys(path for path in found if path.exists()))
+    found = (Path(env[name]) for name in INDEX_FILES if env.get(name, "").startswith("/"))
+    return tuple(dict.fromkeys((*certificate_files(env), *(path for path in found if path.exists()))))
 
 
 def index_settings(home: Path) -> tuple[Path, ...]:

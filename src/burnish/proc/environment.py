@@ -19,6 +19,23 @@ _LOCALE = re.compile(
     r"|[a-z]{2,3}(?:(?:_[A-Z][a-z]{3})?_(?:[A-Z]{2}|\d{3})(?:\.[A-Za-z0-9-]{1,20})?(?:@[A-Za-z0-9]{1,20})?)?"
 )
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+# Certificate authorities: without them nothing can be reached behind a proxy that inspects TLS. They name files and hold
+# no credentials.
+CA_FILES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "PIP_CERT",
+    "NPM_CONFIG_CAFILE",
+    "npm_config_cafile",
+    "CARGO_HTTP_CAINFO",
+    "NIX_SSL_CERT_FILE",
+    "AWS_CA_BUNDLE",
+)
+CA_SWITCHES = ("UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
 
 
 def path_outside(path: str, *places: Path) -> str:
@@ -32,11 +49,18 @@ def path_outside(path: str, *places: Path) -> str:
 def listed_environment(
     source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Iterable[str] = ()
 ) -> dict[str, str]:
-    """PATH (the `.venv` of `places` first), language, terminal, user, proxy, and the `extra` names."""
-    names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *extra}
+    """PATH (the `.venv` of `places` first), language, terminal, user, proxy, certificates, and the `extra` names."""
+    names = {*LISTED, *PROXIES, *(name.upper() for name in PROXIES), *CA_FILES, *CA_SWITCHES, *extra}
     chosen = {name: value for name, value in source.items() if name in names}
     chosen |= {name: source[name] for name in LOCALE if _LOCALE.fullmatch(source.get(name, ""))}
     # not Path.is_dir(): it raises where a directory on the way may not be searched
     venvs = (bin_dir for place in places if os.path.isdir(bin_dir := str(place / ".venv" / "bin")))  # noqa: PTH112
     chosen["PATH"] = os.pathsep.join([*venvs, source.get("PATH") or os.defpath])
     return chosen
+
+
+def certificate_files(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Files and folders of certificate authorities that the environment names; a sandbox shows them, read-only."""
+    named = (env[name] for name in CA_FILES if env.get(name, "").startswith("/"))
+    # not Path.exists(): it raises where a directory on the way may not be searched
+    return tuple(dict.fromkeys(Path(value) for value in named if os.path.exists(value)))  # noqa: PTH110

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import BurnishError
+from burnish.proc.environment import certificate_files
 from burnish.proc.mounts import Mount, covering, masked_links, mount_options
 from burnish.proc.private_places import marker_mounts, masked_sockets, needed_of_system, private_folders
 from burnish.proc.sandbox_support import NAMESPACES, SYSTEM, available
@@ -62,6 +63,7 @@ class Sandbox:
             return tuple(argv)
         # a relative path is looked up in the program's working directory, which is not ours
         words = (program or argv[0], *argv[1:])
+        readable = (*self._certificates(env), *readable)
         shown = self._mounts(words, env=env, writable=writable, readable=readable, trees=trees)
         complete = (*shown, *self.mounts, *mounts, *trees)
         options = mount_options((*complete, *self._masked_sockets(complete, readable, (*mounts, *trees))))
@@ -94,6 +96,12 @@ class Sandbox:
         named = (self.home, self.burnish_home, self.checkout, *self.readable, *self.read, *self.write)
         mounts += masked_links((*named, *programs.names, *readable, *writable, Path(env.get("TMPDIR") or "/")), mounts)
         return [*mounts, *marker_mounts(mounts)]
+
+    def _certificates(self, env: Mapping[str, str]) -> list[Path]:
+        """Where certificate authorities are named; a folder above a private place would open that as well."""
+        private = (self.home.resolve(), self.burnish_home.resolve())
+        found = [(path, path.resolve()) for path in certificate_files(env)]
+        return [path for path, real in found if not any(one.is_relative_to(real) for one in private)]
 
     def _masks(self, env: Mapping[str, str]) -> list[Mount]:
         """The empty folders: shared ones, the home directory, and burnish's own home."""
