@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from burnish.checks.installed_bun import bun_difference
+from burnish.checks.installed_yarn import yarn_difference
 from burnish.proc.text import read_regular
 
 _VENVS = (".venv", "venv", "env")
 _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
+_NODE_LOCKS = ("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock")
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;,#]+)", re.M)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PYTHON, _NODE = "python", "node"
@@ -80,7 +83,11 @@ def difference(root: Path, folder: EnvironmentFolder, contents: Mapping[str, byt
         if data is not None and _folder(path) in (folder.project, "")
     }
     place = root / folder.path
-    return _python_difference(place, beside) if folder.kind == _PYTHON else _node_difference(place, beside)
+    if folder.kind == _PYTHON:
+        return _python_difference(place, beside)
+    # what a workspace has for itself is in the record of the root
+    own = any(_join(folder.project, name) in contents for name in _NODE_LOCKS)
+    return _node_difference(place if own else root / "node_modules", beside)
 
 
 def _python_difference(place: Path, beside: Mapping[str, bytes]) -> str:
@@ -140,7 +147,11 @@ def _node_difference(place: Path, beside: Mapping[str, bytes]) -> str:
         current = read_regular(place / ".pnpm" / "lock.yaml")
         same = current is not None and current.strip() == beside["pnpm-lock.yaml"].strip()
         return "" if same else "pnpm's record of what is installed differs from pnpm-lock.yaml"
-    return "no lock file of npm or pnpm says which versions are wanted"
+    if "yarn.lock" in beside:
+        return yarn_difference(place, beside["yarn.lock"])
+    if "bun.lock" in beside:
+        return bun_difference(place, beside["bun.lock"])
+    return "no lock file says which versions are wanted"
 
 
 def _npm_difference(place: Path, lock: bytes) -> str:

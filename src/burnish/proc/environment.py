@@ -19,8 +19,8 @@ _LOCALE = re.compile(
     r"|[a-z]{2,3}(?:(?:_[A-Z][a-z]{3})?_(?:[A-Z]{2}|\d{3})(?:\.[A-Za-z0-9-]{1,20})?(?:@[A-Za-z0-9]{1,20})?)?"
 )
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-# Certificate authorities: without them nothing can be reached behind a proxy that inspects TLS. They name files and hold
-# no credentials.
+# Certificate authorities: without them nothing can be reached behind a proxy that inspects TLS.
+# They name files and hold no credentials.
 CA_FILES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",

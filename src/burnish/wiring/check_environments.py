@@ -16,6 +16,7 @@ from pathlib import Path
 
 from burnish.checks.dependency_files import dependency_paths, fingerprint, relevant
 from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
+from burnish.checks.installed_yarn import CLASSIC_RECORD, RECORD
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
@@ -27,7 +28,23 @@ Command = str | tuple[str, ...]
 MOST_KEPT = 5
 # Written by programs that ran during set-up; they may describe sources that have changed since.
 _CACHES = frozenset(("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".git"))
-_PROGRAMS = ("python3", "python", "node", "npm", "pnpm", "yarn", "uv", "poetry", "pdm", "cargo", "rustc", "go", "java")
+_NODE_RECORDS = (".package-lock.json", ".modules.yaml", CLASSIC_RECORD, RECORD)
+_PROGRAMS = (
+    "python3",
+    "python",
+    "node",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "uv",
+    "poetry",
+    "pdm",
+    "cargo",
+    "rustc",
+    "go",
+    "java",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +194,8 @@ def _used_at(layer: Path) -> float:
 def _installed_state(folder: Path) -> str:
     """Changes when packages are installed or removed there."""
     digest = hashlib.sha256()
-    for place in (folder, *sorted(folder.glob("lib/python*/site-packages")), folder / ".package-lock.json"):
+    records = (folder / name for name in _NODE_RECORDS)
+    for place in (folder, *sorted(folder.glob("lib/python*/site-packages")), *records):
         try:
             digest.update(f"{place.name} {place.stat().st_mtime_ns} ".encode())
         except OSError:
