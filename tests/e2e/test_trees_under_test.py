@@ -180,3 +180,18 @@ def test_a_review_of_uncommitted_work_tests_that_work(tmp_path: Path) -> None:
     lab.repo.write({"src/calc/__init__.py": "def add(a, b):\n    return a - b\n"})
     review = lab.burnish("review", "--json", code=1).json
     assert [check["new"] for check in review["checks"] if check["name"] == "test"] == [["tests/test_calc.py::test_add"]]
+
+
+def test_what_init_tries_is_the_baseline_of_the_first_run_and_doctor_shows_its_imports(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = make_lab(tmp_path, confined=True)
+    virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
+    lab.burnish("init", "--try")
+    module = str(lab.repo.path / "src/calc/__init__.py")
+    sign = next(sign for sign in lab.burnish("doctor", "--json", code=None).json if sign["name"] == "imports")
+    assert (sign["state"], sign["details"]) == ("ok", {"calc": module})
+    assert f"calc from {module}".replace(" ", "") in "".join(lab.burnish("doctor", code=None).out.split())
+    lab.add()
+    assert "running the checks on the base" not in lab.burnish("run", code=None).err
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert (check["baseline"], check["new"]) == (True, ["tests/test_calc.py::test_add"])

@@ -40,7 +40,16 @@ class Book(Protocol):
     def baseline(self, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
         """Without an environment: the newest of that tree and command."""
 
-    def save_baseline(self, tree: str, command: str, environment: str, report: CheckReport) -> None: ...
+    def save_baseline(
+        self,
+        tree: str,
+        command: str,
+        environment: str,
+        report: CheckReport,
+        origins: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """`origins`: where the project's own packages were imported from, by name."""
+
     def claim(self, ids: Sequence[int] | None) -> Task | None: ...
     def release(self, task_id: int) -> None: ...
     @property

@@ -303,7 +303,7 @@ def _capture(deps: Deps, task: Task, site: Site, environment: str) -> None:
             for spec, first in zip(specs, reports, strict=True):
                 # A failure by chance would excuse a real one later, for every task that starts from this tree.
                 report = checks.confirmed(spec, first, place=place, out_dir=out_dir, env=env)
-                deps.book.save_baseline(site.base.tree, spec.words, environment, report)
+                deps.book.save_baseline(site.base.tree, spec.words, environment, report, place.origins)
                 deps.record(task, baseline_event(task, site.base, report, environment, place.origins))
 
 

@@ -37,6 +37,15 @@ class ProjectRow:
     created_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class BaselineOrigins:
+    """Where the project's own packages were imported from when its tests ran on a base."""
+
+    command: str
+    origins: Mapping[str, str]
+    captured_at: str
+
+
 def to_json(value: Any) -> str:
     # ASCII only: paths that are not UTF-8 survive as escaped surrogates, which SQLite would refuse as text
     return json.dumps(encode(value), separators=(",", ":"))

@@ -255,11 +255,25 @@ class Store:
             row = self._db.one("baseline_of", {**key, "environment": environment})
         return decode(CheckReport, json.loads(row["report"])) if row else None
 
-    def save_baseline(self, project: str, tree: str, command: str, environment: str, report: CheckReport) -> None:
+    def save_baseline(
+        self,
+        project: str,
+        tree: str,
+        command: str,
+        environment: str,
+        report: CheckReport,
+        origins: Mapping[str, str] | None = None,
+    ) -> None:
         """The first one stays, unless it could not be run: every task is compared with the same."""
         key = {"project": project, "tree": tree, "command": command, "environment": environment}
+        values = {"report": rows.to_json(report), "origins": json.dumps(dict(origins or {})), "now": self._now()}
         with self._db.writing():
-            self._db.all("baseline_save", {**key, "report": rows.to_json(report), "now": self._now()})
+            self._db.all("baseline_save", {**key, **values})
+
+    def baseline_origins(self, project: str) -> rows.BaselineOrigins | None:
+        """Where packages came from in the newest baseline that has an answer."""
+        row = self._db.one("baseline_origins", {"project": project})
+        return rows.BaselineOrigins(row["command"], json.loads(row["origins"]), row["captured_at"]) if row else None
 
     # runners and claims
 

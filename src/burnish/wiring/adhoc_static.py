@@ -38,7 +38,7 @@ from burnish.proc.slots import slot
 from burnish.wiring.confining import OPEN, Confinement, registered
 from burnish.wiring.roster import agent_settings
 from burnish.wiring.surroundings import surroundings_of
-from burnish.wiring.tree_checks import CheckGround, TreeChecks, found_setup
+from burnish.wiring.tree_checks import CheckGround, TreeChecks, found_setup, tests_are_automatic
 
 # Unasked, tests may take this long: somebody waits for the review.
 PATIENCE = 60.0
@@ -159,6 +159,7 @@ def _trees(ground: Ground) -> TreeChecks:
         build=ground.config.checks.build,
         found_setup=lambda commit: found_setup(project, commit),
         lock=lambda name: _locked(ground, name),
+        automatic=tests_are_automatic(ground.config),
         place=ground.place / "tests",
         cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
         note=ground.say,

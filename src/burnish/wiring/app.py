@@ -41,6 +41,7 @@ from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.tree_checks import Command, found_setup, tests_are_automatic
 from burnish.wiring.trust import CheckoutTrust, examine, load_settings
 
 
@@ -55,6 +56,8 @@ class App:
     flags: Mapping[str, Any] = field(default_factory=dict)
     # commit → the checks that `auto` stands for there
     _automatic: dict[str, FoundChecks] = field(default_factory=dict)
+    # commit → the set-up that `init` would write for it
+    _setups: dict[str, Command | None] = field(default_factory=dict)
 
     @classmethod
     def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None) -> App:
@@ -130,14 +133,28 @@ class App:
         )
         # what the run was begun with counts, unless a person has edited the task since
         notes = (*policy.notes, *found.notes)
-        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes)
+        setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
+        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes, setup=setup)
 
     def _detected(self, task: Task) -> FoundChecks:
         wanted = (self.config.checks.test, self.config.checks.lint)
         if not any(entry is not None and entry.command == "auto" for entry in wanted):
             return FoundChecks()
-        commit = task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
-        return self.detected_at(commit)
+        return self.detected_at(self._base_commit(task))
+
+    def _base_commit(self, task: Task) -> str:
+        return task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
+
+    def setup_at(self, commit: str) -> Command | None:
+        """`workspace.setup`; without it, and with automatic tests, what `init` would write for that commit."""
+        if self.config.workspace.setup or not tests_are_automatic(self.config):
+            return self.config.workspace.setup
+        return self.found_setup(commit)
+
+    def found_setup(self, commit: str) -> Command | None:
+        if commit not in self._setups:
+            self._setups[commit] = found_setup(self.repo, commit)
+        return self._setups[commit]
 
     def detected_at(self, commit: str) -> FoundChecks:
         """The checks that `auto` stands for in that commit."""

@@ -86,8 +86,16 @@ class StoreBook:
     def baseline(self, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
         return self.store.baseline(self.project, tree, self.secrets.redact(command), environment)
 
-    def save_baseline(self, tree: str, command: str, environment: str, report: CheckReport) -> None:
-        self.store.save_baseline(self.project, tree, self.secrets.redact(command), environment, report)
+    def save_baseline(
+        self,
+        tree: str,
+        command: str,
+        environment: str,
+        report: CheckReport,
+        origins: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        places = {name: self.secrets.redact(place) for name, place in origins}
+        self.store.save_baseline(self.project, tree, self.secrets.redact(command), environment, report, places)
 
     def claim(self, ids: Sequence[int] | None) -> Task | None:
         assert self.runner, "only a runner claims"

@@ -80,6 +80,8 @@ class CheckEnvironments:
     # runs the set-up command on a commit and returns the tree on the disk, before it is thrown away
     run_setup: Callable[[Command, str], AbstractContextManager[Path]]
     lock: Callable[[str], AbstractContextManager[None]]
+    # is `checks.test` `auto`? Then the set-up is what `init` would find as well.
+    automatic: bool = False
 
     def prepare(self, commit: str, base: str, *, own: bool = False) -> CheckEnvironment:
         """The environment for the checks of `commit`; set-up runs only for dependencies that are new.
@@ -101,7 +103,7 @@ class CheckEnvironments:
 
     def _unasked_setup(self, commit: str, folders: bool, current: bool) -> Command | None:
         """Without `workspace.setup`: what `init` would write, where the checkout's own folders will not do."""
-        return self.found_setup(commit) if folders and not (self.confined and current) else None
+        return self.found_setup(commit) if (folders or self.automatic) and not (self.confined and current) else None
 
     def _same_as_checkout(self, contents: dict[str, bytes | None]) -> bool:
         for path, data in contents.items():

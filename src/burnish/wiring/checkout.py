@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from burnish.checks.detect import find_checks
+from burnish.checks.discover import decide, discover
 from burnish.checks.environment import check_environment
 from burnish.checks.prepare import prepare
 from burnish.config.cast import Cast
@@ -29,6 +30,7 @@ from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start, missing_agent
 from burnish.wiring.signs import OK, Group, Sign
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.tree_checks import tests_are_automatic
 from burnish.wiring.trust import CheckoutTrust, check_settings, examine, load_settings
 
 REPO = Group("repository")
@@ -53,7 +55,7 @@ def checkout_signs(found: Found) -> Iterator[Sign]:
         what = "required by the settings, and it does not work here"
         yield REPO.missing("sandbox", what, "Install bubblewrap, or set `sandbox.mode: auto`.")
     yield from _people_signs(config)
-    yield from _check_signs(found.root, config, paths)
+    yield from _check_signs(found, config, paths)
 
 
 def _history_signs(project: Project) -> Iterator[Sign]:
@@ -144,12 +146,16 @@ def _people_signs(config: Config) -> Iterator[Sign]:
         yield REPO.ok("reviewer", ", ".join(reviewers))
 
 
-def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]:
+def _check_signs(repository: Found, config: Config, paths: list[str]) -> Iterator[Sign]:
+    root = repository.root
     found = find_checks(paths, reader_of(root), surroundings_of(root))
     specs = checks_for(config, found.specs, skip_tests=False)
     names = {spec.name for spec in specs}
+    setup = _setup_words(repository, config, paths) if specs else ""
+    if setup:
+        yield REPO.ok("set-up", setup)
     for spec in specs:
-        yield check_sign(spec, root, made_later=bool(config.workspace.setup))
+        yield check_sign(spec, root, made_later=bool(setup))
     if "test" not in names:
         off = config.checks.test is None
         what = "switched off: changes are not tested" if off else "no test command found: changes are not tested"
@@ -159,6 +165,19 @@ def _check_signs(root: Path, config: Config, paths: list[str]) -> Iterator[Sign]
             yield REPO.weak("lint", note.rstrip("."), "Install it, or set `checks.lint`.")
     if "lint" not in names and config.checks.lint is not None:
         yield REPO.ok("lint", "no linter found, none is run")
+
+
+def _setup_words(repository: Found, config: Config, paths: list[str]) -> str:
+    """`workspace.setup`; without it, and with automatic tests, what `init` would write; "" if nothing is set up."""
+    if config.workspace.setup:
+        command = config.workspace.setup
+        return f"`{command if isinstance(command, str) else shlex.join(command)}`"
+    if not tests_are_automatic(config):
+        return ""
+    around = surroundings_of(repository.root, repository)
+    choices = decide(discover(paths, reader_of(repository.root), around))
+    found = next((choice for choice in choices if choice.key == ("workspace", "setup")), None)
+    return f"`{found.value}`, because of {found.why}" if found else ""
 
 
 def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:

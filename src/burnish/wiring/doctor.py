@@ -28,6 +28,7 @@ def examine(start: Path, *, encoding: str) -> list[Sign]:
     signs += _repository_signs(start, can_git=signs[0].state != MISSING)
     if store is not None:
         with store:
+            signs += _origin_signs(start, store)
             signs += _run_signs(home, store)
     return clean_signs(from_here(), signs)
 
@@ -54,6 +55,20 @@ def _repository_signs(start: Path, *, can_git: bool) -> Iterator[Sign]:
         yield from checkout_signs(found)
     except BurnishError as error:
         yield group.missing("git", error.what, error.hint)
+
+
+def _origin_signs(start: Path, store: Store) -> Iterator[Sign]:
+    """The proof that tests import the tree under test, as it was stored with the newest baseline."""
+    try:
+        common_dir = discover(start).common_dir
+        key = next((row.key for row in store.projects() if row.common_dir == common_dir), None)
+        stored = store.baseline_origins(key) if key else None
+    except BurnishError:
+        return  # said of the checkout or of the database already
+    if stored:
+        places = "; ".join(f"{name} from {place}" for name, place in sorted(stored.origins.items()))
+        what = f"`{stored.command}` imports the tree under test: {places} ({stored.captured_at[:10]})"
+        yield Group("repository").ok("imports", what, stored.origins)
 
 
 def _own_settings_signs() -> Iterator[Sign]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from burnish.core.secrets import Secrets
 
@@ -19,11 +19,22 @@ class Sign:
     state: str
     what: str
     remedy: str = ""
+    # for programs: what the sentence sums up, by name
+    details: Mapping[str, str] = field(default_factory=dict)
 
 
 def clean_signs(secrets: Secrets, signs: Iterable[Sign]) -> list[Sign]:
     """People paste these into chats; settings and branches may hold what they should not."""
-    return [replace(one, what=secrets.redact(one.what), remedy=secrets.redact(one.remedy)) for one in signs]
+    redact = secrets.redact
+    return [
+        replace(
+            one,
+            what=redact(one.what),
+            remedy=redact(one.remedy),
+            details={name: redact(value) for name, value in one.details.items()},
+        )
+        for one in signs
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +43,8 @@ class Group:
 
     name: str
 
-    def ok(self, name: str, what: str) -> Sign:
-        return Sign(self.name, name, OK, what)
+    def ok(self, name: str, what: str, details: Mapping[str, str] | None = None) -> Sign:
+        return Sign(self.name, name, OK, what, details=details or {})
 
     def weak(self, name: str, what: str, remedy: str) -> Sign:
         return Sign(self.name, name, WEAK, what, remedy)

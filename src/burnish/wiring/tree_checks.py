@@ -17,6 +17,7 @@ from burnish.checks.environment import check_environment, index_settings, setup_
 from burnish.checks.import_origins import Origins, question, read_origins, top_level_packages
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
+from burnish.config.settings import Config
 from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.error_lines import first_error, last_lines
 from burnish.core.policy import CheckSpec
@@ -24,12 +25,13 @@ from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
 from burnish.git.files import write_whole
-from burnish.git.project import Project
+from burnish.git.project import Found, Project
 from burnish.git.reading import Contents, list_files
 from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
 from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command
 from burnish.wiring.check_trees import CheckTree, check_tree
+from burnish.wiring.surroundings import surroundings_of
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -65,6 +67,7 @@ class TreeChecks:
     build: Command | None
     found_setup: Callable[[str], Command | None]
     lock: Callable[[str], AbstractContextManager[None]]
+    automatic: bool = False
     # where trees are laid; by default below the burnish home
     place: Path | None = None
     # `workspace.copy`
@@ -115,6 +118,7 @@ class TreeChecks:
             confined=self.sandbox is not None,
             run_setup=lambda command, commit: self._run_setup(command, commit, stop, out_dir),
             lock=self.lock,
+            automatic=self.automatic,
         )
 
     @contextmanager
@@ -199,8 +203,9 @@ def tree_checks(
         sandbox=sandbox,
         setup=app.config.workspace.setup,
         build=app.config.checks.build,
-        found_setup=lambda commit: found_setup(app.repo, commit),
+        found_setup=app.found_setup,
         lock=lock,
+        automatic=tests_are_automatic(app.config),
         bring=app.code.bring,
         cap_bytes=int(app.config.output_cap_mb * 1024 * 1024),
         note=note,
@@ -218,11 +223,16 @@ def _for_setup(variables: Mapping[str, str]) -> dict[str, str]:
     return filled
 
 
+def tests_are_automatic(config: Config) -> bool:
+    return config.checks.test is not None and config.checks.test.command == "auto"
+
+
 def found_setup(project: Project, commit: str) -> Command | None:
     """What `init` would write as the set-up command for the files of a commit."""
     tracked = list_files(project, commit)
     contents = Contents(project, commit, tracked)
-    choices = decide(discover(tracked, lambda path: _decoded(contents.get(path))))
+    around = surroundings_of(project.root, Found(project.root, project.git_dir, project.common_dir))
+    choices = decide(discover(tracked, lambda path: _decoded(contents.get(path)), around))
     return next((choice.value for choice in choices if choice.key == ("workspace", "setup")), None)
 
 

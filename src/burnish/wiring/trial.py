@@ -11,6 +11,7 @@ from typing import Any
 
 from burnish.config.policy import checks_for
 from burnish.core.check import CheckReport
+from burnish.core.commit import Base
 from burnish.core.error_lines import first_error, last_lines
 from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
@@ -89,17 +90,18 @@ def try_out(start: Path, *, tell: Callable[[str], None]) -> Trial:
     trees = tree_checks(app, confinement.sandbox, desk.lock)
     checks = TaskChecks(trees, app.repo.root, stops.of(0), lock, cap, confinement=confinement)
     with stopping_on_signals(stops, tell):
-        return Trial(base.commit, tuple(_steps(app, checks, base.commit, tell)))
+        return Trial(base.commit, tuple(_steps(app, checks, base, tell)))
 
 
-def _steps(app: App, checks: TaskChecks, commit: str, tell: Callable[[str], None]) -> list[TrialStep]:
+def _steps(app: App, checks: TaskChecks, base: Base, tell: Callable[[str], None]) -> list[TrialStep]:
+    commit = base.commit
     out_dir = app.home / "projects" / app.key / "try"
     shutil.rmtree(out_dir, ignore_errors=True)
     specs = checks_for(app.config, app.detected_at(commit).specs, skip_tests=False)
     steps: list[TrialStep] = []
     tree = CheckedCommit(commit, commit, "try")
-    if app.config.workspace.setup:
-        tell(f"Running the set-up: {_words(app.config.workspace.setup)}")
+    if specs and (setup := app.setup_at(commit)):
+        tell(f"Running the set-up: {_words(setup)}")
         steps.append(_set_up(checks, specs, tree, out_dir / "setup"))
         if not steps[-1].usable:
             return steps
@@ -107,7 +109,17 @@ def _steps(app: App, checks: TaskChecks, commit: str, tell: Callable[[str], None
         tell(f"Running the checks: {', '.join(spec.name for spec in specs)}")
         env = dict(app.config.isolation.env)
         with checks.on(specs, tree, out_dir=out_dir / "checks") as place:
-            steps += map(_checked, checks.run(specs, place=place, out_dir=out_dir / "checks", env=env))
+            reports = checks.run(specs, place=place, out_dir=out_dir / "checks", env=env)
+            confirmed = [
+                checks.confirmed(spec, report, place=place, out_dir=out_dir / "checks", env=env)
+                for spec, report in zip(specs, reports, strict=True)
+            ]
+        steps += map(_checked, confirmed)
+        if app.config.checks.where == "clean":
+            # the first run compares with this, and does not run the checks on the base again
+            environment = checks.environment(specs, tree, out_dir=out_dir / "setup")
+            for spec, report in zip(specs, confirmed, strict=True):
+                app.book.save_baseline(base.tree, spec.words, environment, report, place.origins)
     return steps
 
 

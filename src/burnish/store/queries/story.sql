@@ -35,11 +35,15 @@ WHERE project = :project AND tree = :tree AND command = :command AND environment
 SELECT report FROM baselines WHERE project = :project AND tree = :tree AND command = :command
 ORDER BY captured_at DESC LIMIT 1;
 
+-- name: baseline_origins
+SELECT command, origins, captured_at FROM baselines WHERE project = :project AND origins <> '{}'
+ORDER BY captured_at DESC LIMIT 1;
+
 -- name: baseline_save
-INSERT INTO baselines (project, tree, command, environment, report, captured_at)
-VALUES (:project, :tree, :command, :environment, :report, :now)
+INSERT INTO baselines (project, tree, command, environment, report, captured_at, origins)
+VALUES (:project, :tree, :command, :environment, :report, :now, :origins)
 ON CONFLICT (project, tree, command, environment) DO UPDATE
-SET report = excluded.report, captured_at = excluded.captured_at
+SET report = excluded.report, captured_at = excluded.captured_at, origins = excluded.origins
 WHERE json_extract(baselines.report, '$.status') = 'error' OR json_extract(baselines.report, '$.error') <> '';
 
 -- name: tasks_left_out
