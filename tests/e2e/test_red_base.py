@@ -11,6 +11,7 @@ import pytest
 from burnish.checks.compare import compare
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.review.sections import baseline_text
+from testing.at_hand import TOKEN, at_hand
 from testing.lab import Lab
 
 # An own script, as many projects have: it names nothing, and one of its checks has failed for long.
@@ -35,6 +36,12 @@ def laboratory(root: Path, checks: str, files: dict[str, str], author: str = BRE
     return lab
 
 
+def page_part(lab: Lab, name: str) -> str:
+    with at_hand(lab) as server:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return str(server.client.get(f"/p/{server.project}/t/1/parts?names={name}", headers=headers).text)
+
+
 def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_screen_says_why(tmp_path: Path) -> None:
     lab = laboratory(tmp_path, "{test: sh run-tests.sh, lint: null}", {"run-tests.sh": SCRIPT})
     ran = lab.burnish("run", code=1)
@@ -48,6 +55,9 @@ def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_scree
     before, now = prompt.split("Printed before this task:")[1].split("Printed now:")
     assert "wrong: old()" in before and "wrong: add(1, 2)" not in before
     assert "wrong: add(1, 2)" in now
+    for part in ("checks", "gate"):
+        assert TELL in page_part(lab, part), part
+    assert 'class="line warn"' in page_part(lab, "checks")
     lab.burnish("decide", "1", "approve")
     merged = lab.burnish("merge", "1")
     assert TELL in merged.err

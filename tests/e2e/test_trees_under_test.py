@@ -195,3 +195,31 @@ def test_what_init_tries_is_the_baseline_of_the_first_run_and_doctor_shows_its_i
     assert "running the checks on the base" not in lab.burnish("run", code=None).err
     (check,) = lab.show()["cycles"][0]["checks"]
     assert (check["baseline"], check["new"]) == (True, ["tests/test_calc.py::test_add"])
+
+
+@pytest.mark.parametrize("environment", ["none", "made"])
+def test_without_a_sandbox_checks_run_side_by_side_unless_an_environment_holds_its_path(
+    tmp_path: Path, environment: str
+) -> None:
+    lab = Lab.make(tmp_path, judge='print(verdict("approved", "good"))')
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    # each test waits until another one runs, or for three seconds
+    meets = (
+        "import os, pathlib, time\nmarks, met = pathlib.Path(os.environ['MARKS']), False\n"
+        "(marks / str(os.getpid())).touch()\n"
+        "for _ in range(60):\n    met = met or len(list(marks.iterdir())) > 1\n    time.sleep(0.05)\n"
+        "(marks / str(os.getpid())).unlink()\n"
+        "open(os.environ['MET'], 'a').write('met\\n' if met else 'alone\\n')\n"
+    )
+    lab.repo.commit({"check.py": meets}, "a check that waits for another")
+    variables = f"isolation: {{env: {{MARKS: '{marks}', MET: '{tmp_path / 'met'}'}}}}\n"
+    setup = "workspace: {setup: 'mkdir -p .venv'}\n" if environment == "made" else ""
+    checks = "checks: {test: python3 check.py, lint: null}\nreview: {agents: [judge], max_cycles: 1}\n"
+    lab.settle(checks + variables + setup)
+    lab.add("one")
+    lab.add("two")
+    told = lab.burnish("run", "--all", "-j", "2").err
+    assert ("one task at a time" in told) == (environment == "made")
+    # on the base it runs once, alone
+    assert sorted((tmp_path / "met").read_text().split()) == (["alone"] * 3 if setup else ["alone", "met", "met"])

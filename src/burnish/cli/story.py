@@ -99,8 +99,9 @@ def _check(event: Recorded) -> str:
     passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
     failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
     fixed = f", {len(data['fixed'])} fixed" if data.get("fixed") else ""
+    flaky = f", {len(data['flaky'])} flaky" if data.get("flaky") else ""
     unsure = f" ({CANNOT_TELL})" if data.get("uncountable") else ""
-    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}{unsure}"
+    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}{flaky}{unsure}"
 
 
 def _since_base(data: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -99,6 +100,26 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
         tuple(failure.name for failure in comparison.old),
         report.flaky,
     )
+
+
+def stored_check(data: Mapping[str, Any]) -> ReviewedCheck:
+    """The same entry, from what the log of a task holds of a check."""
+    name, status = str(data.get("name") or "check"), str(data.get("status") or "")
+    uncountable, error = str(data.get("uncountable") or ""), str(data.get("error") or "")
+    state, why = CheckState.FAILED_BEFORE, ""
+    if status == "not_run":
+        state, why = CheckState.NOT_RUN, str(data.get("why") or "")
+    elif status == CheckStatus.PASSED:
+        state = CheckState.PASSED
+    elif status == CheckStatus.ERROR:
+        state, why = CheckState.COULD_NOT_START, error or "no reason given"
+    elif data.get("new") or data.get("problems") or data.get("broken"):
+        state = CheckState.NEW_FAILURES
+    elif uncountable:
+        state, why = CheckState.UNCOUNTABLE, uncountable.removeprefix(f"{name} ")
+    passed = (data.get("counts") or {}).get("passed")
+    new, old, flaky = (tuple(map(str, data.get(key) or ())) for key in ("new", "old", "flaky"))
+    return ReviewedCheck(name, str(data.get("command") or ""), state, why, passed, new, old, flaky)
 
 
 _TEXTS = frozenset({".md", ".markdown", ".rst", ".adoc"})

@@ -8,6 +8,7 @@ from typing import Any
 
 from burnish.core.check import CheckReport, Counts
 from burnish.core.finding import Category, Finding
+from burnish.core.review_checks import CheckState, stored_check
 from burnish.store import Store
 
 NAMES = ("total", "passed", "failed", "skipped")
@@ -53,6 +54,10 @@ class CheckView:
     broken: bool
     error: str
     tail: str
+    # what it came to, as `burnish review` prints it
+    line: str = ""
+    uncountable: bool = False
+    flaky: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def _check(store: Store, project: str, check: Mapping[str, Any], tree: str) -> C
     status = str(check.get("status") or "")
     new = tuple(Failure(str(name), str(messages.get(name) or "")) for name in check.get("new") or ())
     clean = not new and not check.get("problems") and not check.get("broken")
-    left_out = status == "not_run"
+    left_out, entry = status == "not_run", stored_check(check)
     return CheckView(
         name=str(check.get("name") or "check"),
         command=command,
@@ -110,6 +115,9 @@ def _check(store: Store, project: str, check: Mapping[str, Any], tree: str) -> C
         broken=bool(check.get("broken")),
         error=str(check.get("error") or check.get("why") or ""),
         tail=str(check.get("tail") or ""),
+        line=entry.line.partition(": ")[2],
+        uncountable=entry.state is CheckState.UNCOUNTABLE,
+        flaky=entry.flaky,
     )
 
 

@@ -33,6 +33,7 @@ from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.wiring.book import StoreBook
+from burnish.wiring.check_environments import Command
 from burnish.wiring.code import GitCode
 from burnish.wiring.discretion import clean_changes, clean_spec
 from burnish.wiring.prompts import own_prompts
@@ -41,7 +42,7 @@ from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
 from burnish.wiring.surroundings import surroundings_of
-from burnish.wiring.tree_checks import Command, found_setup, tests_are_automatic
+from burnish.wiring.tree_checks import found_setup, tests_are_automatic
 from burnish.wiring.trust import CheckoutTrust, examine, load_settings
 
 

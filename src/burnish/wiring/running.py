@@ -183,6 +183,8 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
     shut = confinement_of(app)
 
     trees = tree_checks(app, shut.sandbox, desk.lock, progress.note)
+    if request.jobs > 1 and trees.takes_turns:
+        progress.note("Without a sandbox checks run one task at a time here: the environment holds its own path.")
 
     def lock_file(task_id: int) -> str:
         return f"shims-{app.key}-{task_id}"

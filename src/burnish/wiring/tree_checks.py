@@ -78,6 +78,11 @@ class TreeChecks:
     setup_variables: Mapping[str, str] = field(default_factory=dict)
     known: dict[tuple[str, str], tuple[CheckEnvironment, Origins]] = field(default_factory=dict)
 
+    @property
+    def takes_turns(self) -> bool:
+        """Do the checks of several tasks wait for each other? Only where set-up makes an environment."""
+        return self.sandbox is None and bool(self.setup or self.automatic)
+
     def environment(
         self, commit: str, base: str, specs: Sequence[CheckSpec], stop: Stop | None, out_dir: Path
     ) -> tuple[CheckEnvironment, Origins]:
@@ -125,10 +130,13 @@ class TreeChecks:
     def _tree(
         self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False
     ) -> Iterator[CheckTree]:
-        """Without a sandbox all trees of a project stand at one path, one after the other: environments name it."""
+        """Without a sandbox, trees with an environment that set-up made stand at one path, one after the other.
+
+        Virtual environments and generated files hold the path that they were made for.
+        """
         place = (self.place or self.home / "throwaway" / self.key) / label
         turn: AbstractContextManager[None] = nullcontext()
-        if self.sandbox is None:
+        if self.sandbox is None and (direct or environment.layer):
             place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
         with turn, check_tree(self.project, commit, place, environment, self.sandbox, direct=direct) as tree:
             self.bring(tree.files)

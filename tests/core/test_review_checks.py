@@ -1,0 +1,32 @@
+"""One line per check, from what the log of a task holds: the same words as in `burnish review`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from burnish.core.review_checks import stored_check
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ({"status": "passed", "counts": {"passed": 3}}, "test: passed 3"),
+        ({"status": "passed", "counts": {"passed": 3}, "flaky": ["t::a"]}, "test: passed 3, 1 flaky test"),
+        ({"status": "failed", "new": ["a"], "old": ["b"]}, "test: 1 new failure, 1 failed before too"),
+        ({"status": "failed", "old": ["b"], "counts": {"passed": 2}}, "test: 1 failure, failed before too, 2 passed"),
+        ({"status": "failed", "broken": True}, "test: fails, and did not fail before"),
+        (
+            {"status": "failed", "uncountable": "test reports an exit code alone"},
+            "test: reports an exit code alone: new failures cannot be told from old ones",
+        ),
+        ({"status": "error", "error": "no such program"}, "test: could not start: no such program"),
+        (
+            {"status": "not_run", "why": "no changed file matches web/**"},
+            "test: not run: no changed file matches web/**",
+        ),
+    ],
+)
+def test_a_stored_check_reads_as_in_a_review(data: dict[str, Any], line: str) -> None:
+    assert stored_check({"name": "test", **data}).line == line
