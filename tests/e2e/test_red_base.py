@@ -57,7 +57,7 @@ def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_scree
     assert "wrong: add(1, 2)" in now
     for part in ("checks", "gate"):
         assert TELL in page_part(lab, part), part
-    assert 'class="line warn"' in page_part(lab, "checks")
+    assert 'class="result warn"' in page_part(lab, "checks")
     lab.burnish("decide", "1", "approve")
     merged = lab.burnish("merge", "1")
     assert TELL in merged.err
