@@ -148,6 +148,58 @@ def test_lines_with_a_place_are_read_and_others_are_not(tmp_path: Path) -> None:
     ]
 
 
+# recorded: clippy 1.95 with `-D warnings`
+CLIPPY = """\
+    Checking sample v0.1.0 (/project)
+error: manual arithmetic check found
+   --> src/lib.rs:116:25
+    |
+116 |           let min_bound = if i > search_range {
+    |  _________________________^
+    = help: for further information visit https://rust-lang.github.io/rust-clippy/rust-1.95.0/index.html
+    = note: `-D clippy::implicit-saturating-sub` implied by `-D warnings`
+
+error[E0425]: cannot find value `x` in this scope
+ --> src/lib.rs:4:5
+  |
+warning: unused variable: `y`
+ --> src/lib.rs:2:9
+
+error: could not compile `sample` (lib) due to 2 previous errors
+"""
+# recorded: eslint 9
+ESLINT = """
+{root}/src/x.js
+  1:7   warning  'a' is assigned a value but never used  no-unused-vars
+  2:1   error    'console' is not defined                no-undef
+  9:13  error    Parsing error: Unexpected token
+
+✖ 3 problems (2 errors, 1 warning)
+"""
+
+
+def test_problems_that_rust_and_eslint_print_on_several_lines_are_read(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    for name in ("lib.rs", "x.js"):
+        (tmp_path / "src" / name).touch()
+
+    def read(text: str) -> list[tuple[str | None, int | None, str, str]]:
+        found = read_lines(text, root=tmp_path, source="check:lint", severity=Severity.ERROR)
+        return [(one.file, one.line, one.rule, one.title) for one in found]
+
+    assert read(CLIPPY) == [
+        ("src/lib.rs", 116, "", "manual arithmetic check found"),
+        ("src/lib.rs", 4, "E0425", "cannot find value `x` in this scope"),
+    ]
+    assert read(ESLINT.replace("{root}", str(tmp_path))) == [
+        ("src/x.js", 2, "no-undef", "'console' is not defined"),
+        ("src/x.js", 9, "", "Parsing error: Unexpected token"),
+    ]
+    # `--max-warnings 0`: the warnings are why it fails
+    only = f"{tmp_path}/src/x.js\n  1:7  warning  'a' is never used  no-unused-vars\n"
+    assert read(only) == [("src/x.js", 1, "no-unused-vars", "'a' is never used")]
+
+
 def test_lines_with_impossible_names_are_passed_over(tmp_path: Path) -> None:
     text = f"{'n' * 300}.py:1: long\na\0b.py:1: odd\n" + "x" * 100_000 + ":1: longer"
     assert read_lines(text, root=tmp_path, source="x", severity=Severity.ERROR) == ()

@@ -112,3 +112,37 @@ def test_what_is_left_out_says_why(user_repo: UserRepo, capsys: pytest.CaptureFi
     user_repo.commit({"app.py": GOOD})
     user_repo.git("checkout", "-q", "-")
     assert "Check test: not run: this is not what is checked out" in review(user_repo, capsys, "--rev", "other")
+
+
+PARTS = """\
+checks:
+  lint: null
+  test: {run: grep -q good app.txt, cwd: api, paths: ["api/**", "/*"]}
+  extra:
+    web-test: {run: grep -q good app.txt, cwd: web, paths: ["web/**", "/*"]}
+    types: "true"
+"""
+
+
+def test_a_review_runs_the_tests_of_the_parts_that_the_change_touches(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_repo.commit({"burnish.yaml": PARTS, "api/app.txt": "good\n", "web/app.txt": "good\n"})
+    user_repo.write({"web/app.txt": "bad\n"})
+    out = review(user_repo, capsys, code=1)
+    assert "Check test: not run: no changed file under api/**, /*" in out
+    assert "Check web-test: fails, and did not fail before" in out
+    assert "Check types: not run: a review runs the tests alone" in out
+    user_repo.write({"web/app.txt": "good\n", "api/app.txt": "bad\n"})
+    answer = json.loads(review(user_repo, capsys, "--json", code=1))
+    states = {check["name"]: check["state"] for check in answer["checks"]}
+    assert states == {"test": "new_failures", "web-test": "not_run", "types": "not_run"}
+
+
+def test_a_change_that_touches_no_part_is_not_approved_by_tests(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_repo.commit({"burnish.yaml": PARTS, "other/a.txt": "a\n"})
+    user_repo.write({"other/a.txt": "b\n"})
+    out = review(user_repo, capsys)
+    assert "Check test: not run: no changed file under api/**, /*" in out and "APPROVED" not in out

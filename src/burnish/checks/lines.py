@@ -1,4 +1,4 @@
-"""Lines like `src/a.py:12:5: F401 unused import`, as nearly every linter prints them."""
+"""Problems with a place, as linters print them: on one line, or on several (rustc and clippy, eslint)."""
 
 from __future__ import annotations
 
@@ -14,23 +14,27 @@ _PLACE = re.compile(r"(?P<file>[^\s:][^:\n]{0,4000}):(?P<line>\d{1,8})(?::\d{1,8
 _RULE_FIRST = re.compile(r"(?P<rule>[A-Z]{1,10}\d{1,5}|[a-z]+(?:-[a-z0-9]+)+)(?:\s+\[\*\])?:?\s+(?P<text>\S.*)")
 _RULE_LAST = re.compile(r"(?P<text>.*\S)\s+[\[(](?P<rule>[A-Za-z][\w/@-]*)[\])]")
 _LEVEL = re.compile(r"(error|warning|note|info)\s*:\s*", re.IGNORECASE)
+# rustc and clippy: `error[E0425]: cannot find value`, then `  --> src/lib.rs:3:5`
+_RUST_TITLE = re.compile(r"(?P<level>error|warning)(?:\[(?P<rule>\w+)\])?: (?P<text>\S.*)")
+_RUST_PLACE = re.compile(r"\s*--> (?P<file>[^:\n]{1,4000}):(?P<line>\d{1,8}):\d{1,8}")
+# eslint: the file on a line of its own, then `  12:5  error  'x' is not defined  no-undef`
+_ESLINT = re.compile(
+    r"\s+(?P<line>\d{1,8}):\d{1,8}\s+(?P<level>error|warning)\s+(?P<text>\S.*?)(?:\s{2,}(?P<rule>[@\w][\w/@-]*))?\s*"
+)
 
 
 def read_lines(
     text: str, *, root: Path, source: str, severity: Severity, seen_at: Path | None = None
 ) -> tuple[Remark, ...]:
     """The problems that name a file which is really there."""
-    there: dict[str, bool] = {}
+    files = _Files(root, seen_at)
+    lines = [line[:LONGEST] for line in text.split("\n")]
+    blocks = _read_blocks(lines, files, source, severity)
     remarks: list[Remark] = []
-    for line in text.split("\n"):
-        match = _PLACE.match(line[:LONGEST].strip())
-        file = inside(match["file"], root, seen_at) if match else None
+    for line in lines:
+        match = _PLACE.match(line.strip())
+        file = files.find(match["file"]) if match else None
         if not match or not file:
-            continue
-        # A time of day or an address has colons and numbers, too.
-        if file not in there:
-            there[file] = _is_there(root / file)
-        if not there[file]:
             continue
         words = match["text"]
         if level := _LEVEL.match(words):
@@ -40,7 +44,43 @@ def read_lines(
         remarks.append(_remark(file, int(match["line"]), words, source, severity))
         if len(remarks) >= MOST:
             break
-    return tuple(remarks)
+    return (*remarks, *blocks)[:MOST]
+
+
+class _Files:
+    """Files of the tree. A time of day or an address has colons and numbers, too."""
+
+    def __init__(self, root: Path, seen_at: Path | None) -> None:
+        self.root, self.seen_at = root, seen_at
+        self.known: dict[str, bool] = {}
+
+    def find(self, name: str) -> str | None:
+        file = inside(name, self.root, self.seen_at)
+        if file and file not in self.known:
+            self.known[file] = _is_there(self.root / file)
+        return file if file and self.known[file] else None
+
+
+def _read_blocks(lines: list[str], files: _Files, source: str, severity: Severity) -> list[Remark]:
+    """Problems on several lines. Warnings count only where there are no errors: then they made the linter fail."""
+    found: dict[str, list[Remark]] = {"error": [], "warning": []}
+    title: re.Match[str] | None = None
+    file: str | None = None
+    for line in lines:
+        if match := _RUST_TITLE.fullmatch(line):
+            title = match
+        elif title and (match := _RUST_PLACE.fullmatch(line)):
+            if place := files.find(match["file"]):
+                words = f"{title['text']} ({title['rule']})" if title["rule"] else title["text"]
+                found[title["level"]].append(_remark(place, int(match["line"]), words, source, severity))
+            title = None
+        elif match := _ESLINT.fullmatch(line):
+            if file:
+                words = f"{match['text']} ({match['rule']})" if match["rule"] else match["text"]
+                found[match["level"]].append(_remark(file, int(match["line"]), words, source, severity))
+        elif line.strip() and not line[0].isspace():
+            file = files.find(line.strip())
+    return found["error"] or found["warning"]
 
 
 def _is_there(path: Path) -> bool:

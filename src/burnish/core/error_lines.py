@@ -8,25 +8,49 @@ LONGEST = 300
 # how much of the end is shown with it
 TAIL_LINES = 12
 
-# `ModuleNotFoundError: No module named 'x'`, `Error: Cannot find module 'x'`, `npm ERR! …`, `error[E0432]: …`
+# A line that names an error or a failed test.
 _NAMED = re.compile(
-    r"^(?:E\s+)?(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?:\s*\[[\w-]+\])?: \S"
-    r"|^(?:npm (?:ERR!|error)|error(?:\[\w+\])?:|ERROR:?|fatal:|panic:|×|❌|make(?:\[\d+\])?: \*\*\*"
-    r"|(?:/bin/)?(?:ba)?sh: )",
+    # `ModuleNotFoundError: No module named 'x'`, `Error: Cannot find module 'x'`
+    r"^(?:E\s+)?(?:Uncaught )?(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?:\s*\[[\w-]+\])?: \S"
+    # `npm error …`, `error[E0432]: …`, `fatal: …`
+    r"|^(?:npm (?:ERR!|error)|error(?:\[\w+\])?:|ERROR:?|\[(?:ERROR|FATAL)\]|fatal(?: error)?:|panic:|❌"
+    r"|make(?:\[\d+\])?: \*\*\*|(?:/bin/)?(?:ba)?sh: )"
+    # a place and what is wrong there: `./a.go:2:24: undefined: x`, `a.ts(1,7): error TS2322: …`, `a.c:1:2: error: …`
+    r"|^\S+\.(?:go|rs|c|cc|cpp|h|java|kt|ts|tsx|js|py):\d+(?::\d+)?: (?!warning|note)\S|^\S+\(\d+,\d+\): error\b"
+    # a failed test: ava, mocha and node:test, TAP, go, cargo
+    r"|^(?:✖|✗|✘|×)\s*\S|^not ok \d|^--- FAIL:|^test .+ \.\.\. FAILED$"
 )
 _WORDS = re.compile(
     r"(?i)\b(?:errors?|fatal|exception|cannot|could not|can't|not found|no such|undefined|unable to|denied|refused"
     r"|missing|invalid|failed|failure)\b"
 )
-_NOT_ONE = re.compile(r"(?i)\b(?:no|0) (?:errors?|failures?|failed)\b|^\s*(?:Traceback|warning\b)")
+# Lines that may hold such words and are not errors.
+_HARMLESS = re.compile(
+    r"(?i)\b(?:no|0) (?:errors?|failures?|failed)\b|^(?:Traceback|warning\b|npm (?:warn|notice)|\(node:\d+\) |> )"
+    # a test that passed or starts: marks, TAP, go, cargo, pytest
+    r"|^(?:✔|✓|√|ok\b|PASS\b|--- (?:PASS|SKIP)|=== |# Subtest|▶ )|^test .+ \.\.\. (?:ok|ignored)\b|\bPASSED\b"
+    # progress, where names of packages may hold such words
+    r"|^(?:Compiling|Checking|Download(?:ing|ed)|Updating|Adding|Locking|Installing|Collecting|Fetching|Building|Finished"
+    r"|Running|Requirement already|Resolved|added|go: downloading|\+ |- )"
+    # a frame of a stack, a quoted line of source
+    r"|^at |^>?\s*\d* ?\|"
+)
+# Named errors that only point to the next line, or count, or say that something failed.
+_EMPTY = re.compile(
+    r"^\[(?:ERROR|FATAL)\](?:\s*$| COMPILATION ERROR| Tests run:| Failures:| Errors:| To see the full| Re-run Maven"
+    r"| For more| \[Help| -> | Some problems were| The build could not read| The project \S+ \(.* has \d+ errors?)"
+    r"|^npm (?:ERR!|error) (?:Lifecycle script|code (?:ELIFECYCLE|1)$|path |command (?!not)|Test failed)"
+    r"|^make(?:\[\d+\])?: \*\*\*|^(?:✖|✗|✘|×) (?:failing tests:?|\d+ problems?)|^\[ERROR\] \S+ -- Time elapsed"
+)
 
 
 def first_error(text: str) -> str:
     """The first line that names an error, else the first with a word for one, else the last; "" for no text."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    named = next((line for line in lines if _NAMED.search(line)), None)
-    worded = next((line for line in lines if _WORDS.search(line) and not _NOT_ONE.search(line)), None)
-    found = named or worded or (lines[-1] if lines else "")
+    named = [line for line in lines if _NAMED.search(line) and not _HARMLESS.search(line)]
+    full = [line for line in named if not _EMPTY.search(line)]
+    worded = [line for line in lines if _WORDS.search(line) and not _HARMLESS.search(line) and line not in named]
+    found = next(iter((*full, *worded, *named, *lines[-1:])), "")
     return found.removeprefix("E ").strip()[:LONGEST]
 
 

@@ -21,6 +21,7 @@ from burnish.config.settings import Config
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.flaky import MOST_RERUN, is_blamed, without_flaky
+from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
 from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
@@ -81,22 +82,44 @@ class Tested:
 
 
 def run_tests(ground: Ground, pair: Pair, change: Change) -> Tested:
-    """The tests on the reviewed tree and, if some fail, on the one before; and what became of every other check."""
+    """The tests on the reviewed tree and, if some fail, on the one before; and what became of every other check.
+
+    In a repository with several parts, those of each part that the change touches.
+    """
     configured = checks_for(ground.config, (), skip_tests=False)
-    others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured if spec.name != "test")
+    others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured if not is_test(spec.name))
     why = _why_not(ground, pair, change)
-    spec = None if why else test_spec(ground, pair)
-    if spec is None:
-        return Tested(checks=(_not_run("test", None, why or "no test command is configured or found"), *others))
+    specs = () if why else test_specs(ground, pair)
+    if not specs:
+        parts = [_not_run(spec.name, spec, why) for spec in configured if is_test(spec.name) and spec.name != "test"]
+        first = _not_run("test", None, why or "no test command is configured or found")
+        return Tested(checks=(first, *(parts if why else ()), *others))
+    tested = [_run_test(ground, pair, change, spec) for spec in specs]
+    comparisons = tuple(comparison for one in tested for comparison in one.comparisons)
+    return Tested(comparisons, (*(check for one in tested for check in one.checks), *others))
+
+
+def _run_test(ground: Ground, pair: Pair, change: Change, spec: CheckSpec) -> Tested:
+    if spec.paths and not any_matches(_changed_paths(change), spec.paths):
+        return Tested(checks=(_not_run(spec.name, spec, f"no changed file under {', '.join(spec.paths)}"),))
     ground.say(f"Running the tests ({spec.words}); --no-tests leaves them out")
     comparison = _compared(ground, pair, change, spec)
     if not ground.tests and _took_too_long(comparison.report):
         why = f"it takes longer than {PATIENCE:g} seconds; --tests waits for it"
-        return Tested(checks=(_not_run("test", spec, why), *others))
+        return Tested(checks=(_not_run(spec.name, spec, why),))
     check = reviewed_check(comparison)
     # what could not start says nothing about the change
     compared = () if check.state is CheckState.COULD_NOT_START else (comparison,)
-    return Tested(compared, (check, *others))
+    return Tested(compared, (check,))
+
+
+def is_test(name: str) -> bool:
+    """`test`, and `web-test` as `burnish init` calls the tests of a part."""
+    return name == "test" or name.endswith("-test")
+
+
+def _changed_paths(change: Change) -> set[str]:
+    return {path for file in change.files for path in (file.path, file.old_path) if path}
 
 
 def _not_run(name: str, spec: CheckSpec | None, why: str) -> ReviewedCheck:
@@ -187,13 +210,13 @@ def _checks_of(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
     return checks_for(ground.config, found, skip_tests=False)
 
 
-def test_spec(ground: Ground, pair: Pair) -> CheckSpec | None:
+def test_specs(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
     if not ground.may_run(pair):
-        return None
-    spec = next((spec for spec in _checks_of(ground, pair) if spec.name == "test"), None)
-    if spec is None or ground.tests:
-        return spec
-    return replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE))
+        return ()
+    specs = tuple(spec for spec in _checks_of(ground, pair) if is_test(spec.name))
+    if ground.tests:
+        return specs
+    return tuple(replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE)) for spec in specs)
 
 
 def _run(ground: Ground, place: CheckGround, spec: CheckSpec, name: str) -> CheckReport:
@@ -203,7 +226,7 @@ def _run(ground: Ground, place: CheckGround, spec: CheckSpec, name: str) -> Chec
     (report,) = run_checks(
         [spec],
         place=place.placement(env),
-        out_dir=ground.place / "out" / name,
+        out_dir=ground.place / "out" / name / spec.name,
         env=env,
         stop=ground.stop,
         cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
@@ -234,7 +257,7 @@ def by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: 
         new_text=Contents(ground.project, pair.new.sha, change.paths).get,
         env=_environment(ground, pair, files),
         comparisons=subject.comparisons,
-        test=test_spec(ground, pair),
+        test=next((spec for spec in test_specs(ground, pair) if spec.name == "test"), None),
         stop=ground.stop,
         tests_as_remarks=True,
         executing=ground.may_run(pair),

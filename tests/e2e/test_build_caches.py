@@ -1,0 +1,65 @@
+"""Build folders that compilers trust by time stamp never make a broken change pass."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from testing.bubblewrap import needs_bubblewrap
+from testing.lab import Lab
+
+BREAK = 'lib = pathlib.Path("src/lib.rs"); lib.write_text(lib.read_text().replace("a + b", "a - b"))\n'
+JUDGE = 'print(verdict("approved", "good", inspected=["src/lib.rs"]))'
+PROJECT = {
+    "Cargo.toml": '[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n',
+    "Cargo.lock": 'version = 3\n\n[[package]]\nname = "calc"\nversion = "0.1.0"\n',
+    ".gitignore": "target\n",
+    "src/lib.rs": "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n"
+    "#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n",
+}
+SETTINGS = "checks: {test: cargo test --offline --lib, lint: null}\nreview: {agents: [judge], max_cycles: 1}\n"
+# what users do who want the first check to be quick
+WITH_SETUP = f"{SETTINGS}workspace: {{setup: cargo test --offline --lib --no-run}}\n"
+
+
+@pytest.fixture
+def cargo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cargo that works with another home directory."""
+    toolchains = sorted((Path(pwd.getpwuid(os.getuid()).pw_dir) / ".rustup" / "toolchains").glob("*/bin"))
+    if toolchains:
+        monkeypatch.setenv("PATH", f"{toolchains[0]}:{os.environ['PATH']}")
+    if not shutil.which("cargo"):
+        pytest.skip("needs cargo, which is not installed")
+
+
+@pytest.mark.usefixtures("cargo")
+@pytest.mark.parametrize("confined", [True, False], ids=["confined", "unconfined"])
+@pytest.mark.parametrize("settings", [SETTINGS, WITH_SETUP], ids=["no set-up", "set-up that builds"])
+def test_a_build_folder_with_newer_time_stamps_does_not_hide_a_broken_change(
+    tmp_path: Path, confined: bool, settings: str
+) -> None:
+    if confined:
+        needs_bubblewrap()
+    lab = Lab.make(tmp_path, author=BREAK, judge=JUDGE, extra=settings, confined=confined)
+    lab.repo.commit(PROJECT, "a project")
+    subprocess.run(
+        ["cargo", "test", "--offline", "--lib"],
+        cwd=lab.repo.path,
+        env={**os.environ, **lab.env},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    later = time.time() + 86_400
+    for place in (lab.repo.path / "target").rglob("*"):
+        os.utime(place, (later, later), follow_symlinks=False)
+    lab.add()
+    lab.burnish("run", code=None)
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert (lab.task()["status"], check["new"]) == ("blocked", ["calc (src/lib.rs) adds"])
