@@ -139,3 +139,15 @@ def test_retry_after_a_failed_setup_works_in_the_sandbox(tmp_path: Path) -> None
     lab.settle(f"workspace: {{setup: '{made}'}}\n")
     lab.burnish("retry", "1", code=None)
     assert lab.task()["error"] is None, lab.burnish("show", "1").out
+
+
+def test_every_command_tells_why_a_set_up_failed(tmp_path: Path) -> None:
+    fails = "echo start; echo error: no such package x; echo the end; exit 2"
+    lab = Lab.make(tmp_path, extra=f"checks: {{test: 'true', lint: null}}\nworkspace: {{setup: '{fails}'}}\n")
+    lab.add()
+    lab.burnish("run", code=3)
+    assert lab.burnish("findings", "1", "--json").json["error"] == "SETUP_FAILED"
+    for told in (lab.burnish("show", "1").out, lab.burnish("findings", "1").err):
+        assert "exit code 2: error: no such package x" in " ".join(told.split()) and "│ the end" in told
+    assert "error: no such package x" in lab.burnish("log", "1", "--phase", "setup").out
+    assert "burnish log 1 --phase setup" in lab.burnish("log", "1", "--phase", "check").err

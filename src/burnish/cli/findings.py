@@ -11,7 +11,7 @@ import typer
 
 from burnish.cli.paint import BY_SEVERITY, coloured, columns, paint, say, say_json, tell
 from burnish.cli.session import AsJson, TaskId, open_app, open_reader
-from burnish.cli.text import count, cut, one_line, pad, width
+from burnish.cli.text import clean, count, cut, one_line, pad, width
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -30,20 +30,27 @@ def findings(
 ) -> None:
     """List what reviews and checks found in a task, and what became of it."""
     from burnish.views import finding_json
+    from burnish.views.task import failure_output
 
     number, reader = task_id(task), open_reader()
     if reader.project is None:
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
-    reader.store.task(reader.key, number)
+    asked = reader.store.task(reader.key, number)
     found = reader.store.findings(reader.key, number)
     shown = [finding_json(one) for one in found if one.alive or not alive]
     if as_json:
-        say_json({"id": str(number), "findings": shown})
+        cause = {"error": asked.error.value, "note": asked.note} if asked.error else {}
+        say_json({"id": str(number), "findings": shown, **cause})
     elif shown:
         for line in table(shown, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
     else:
         say(f"Task {number} has no open findings." if found else f"Task {number} has no findings.")
+    if asked.error and not as_json:
+        output = failure_output(asked, reader.store.events(reader.key, task=number))
+        tell(f"It {asked.status} ({asked.error}): {clean(asked.note)}")
+        for line in output.splitlines():
+            tell(f"  │ {clean(line)}")
 
 
 def table(found: Sequence[Mapping[str, Any]], *, room: int, colour: bool) -> Iterator[str]:

@@ -65,7 +65,15 @@ def log(
                 break
             time.sleep(_PAUSE)
     if not read:
-        tell(f"Nothing was printed yet. Run it: burnish run {number}")
+        tell(_why_nothing(app, number, phase))
+
+
+def _why_nothing(app: App, number: int, phase: str | None) -> str:
+    task, others = app.store.task(app.key, number), sorted({file.phase for file in app.logs(number)})
+    if phase and others and task.error:
+        look = ", ".join(f"burnish log {number} --phase {one}" for one in others)
+        return f"{phase} printed nothing: the task {task.status} ({task.error}) before it. Look: {look}"
+    return f"Nothing was printed yet. Run it: burnish run {number}"
 
 
 def _check_phase(phase: str | None, seen: set[str]) -> None:
