@@ -199,7 +199,7 @@ def test_shellcheck_is_read_where_it_is_installed(site: Site) -> None:
         {"file": "../../etc/x", "line": 1, "level": "error", "code": 1000, "message": "elsewhere"},
     ]
     program = tool(site.tools / "shellcheck", prints=json.dumps({"comments": comments}), code=1)
-    site.change("a.sh", "true\nx=1\nif\n")
+    site.change("a.sh", "true\nx=1\nif true; then y=1; fi\n")
     assert site.found() == [("SC1073", 3, "error"), ("SC2034", 2, "warning")]
     assert "--norc" in Path(f"{program}.argv").read_text()
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from burnish.checks.guard_tests import Testing, has_inline_tests, is_skip, is_test_path, squeeze, testing_in
+from burnish.checks.guard_tests import Testing, has_inline_tests, is_skip, is_test_path, squeeze, test_names, testing_in
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckStatus, Comparison, Counts
 
 Text = Callable[[str], str | None]
+_CONDITION = re.compile(r"skip_?if|skip_?unless|importorskip|\bif\b|\bunless\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,31 @@ def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text
     asserted = list(_asserted(tested, as_many=as_many, deleted=bool(deleted)))
     by_count = _by_count(counted, deleted=bool(deleted), skipped=bool(skipped))
     return [*deleted, *skipped, *asserted, *by_count, *_uncounted(comparisons)]
+
+
+def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
+    """Tests that are gone or switched off, by the texts alone; the number of assertions is left aside."""
+    tested = [seen for file in change.files if (seen := _seen(file, old_text, new_text))]
+    counted = [pair for comparison in comparisons if (pair := _counts(comparison))]
+    as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
+    skipped = (loss for loss in _skipped(tested) if _switches_off(tested, loss))
+    return [*([] if as_many else _deleted(tested)), *skipped]
+
+
+def _switches_off(tested: list[_Tested], loss: Loss) -> bool:
+    """Is it, without a condition, a test that ran before? New tests that need a certain system are left alone."""
+    seen = next((one for one in tested if one.file.path == loss.file), None)
+    if seen is None or loss.line is None or _CONDITION.search(loss.quote):
+        return False
+    lines = (seen.new_text or "").split("\n")
+    above = lines[: loss.line - 1]
+    previous = next((line for line in reversed(above) if line.strip()), "")
+    if re.match(r"\s*(?:}\s*)?(?:if|else|elif|unless|case|except|catch)\b", previous):
+        return False
+    path = seen.file.path
+    below = test_names(path, "\n".join(lines[loss.line - 1 : loss.line + 6]))
+    names = below[:1] if below else test_names(path, "\n".join(above))[-1:]
+    return any(name in seen.old.names for name in names) or (not names and bool(seen.old.names))
 
 
 def _seen(file: ChangedFile, old_text: Text, new_text: Text) -> _Tested | None:

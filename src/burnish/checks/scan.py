@@ -10,23 +10,27 @@ from pathlib import Path
 
 from burnish.checks.scanners.base import Ground, Scanner, Seen
 from burnish.checks.scanners.others import Clippy, Eslint, Golangci, Shellcheck
-from burnish.checks.scanners.parsers import PARSERS
+from burnish.checks.scanners.parsers import SyntaxScanner
 from burnish.checks.scanners.ruff import Ruff
 from burnish.core.finding import Remark
 
-SCANNERS: tuple[Scanner, ...] = (Ruff(), Shellcheck(), Eslint(), Golangci(), Clippy())
+SCANNERS: tuple[Scanner, ...] = (Ruff(), SyntaxScanner(), Shellcheck(), Eslint(), Golangci(), Clippy())
+READ_WHOLE_TREE = (Eslint(), Golangci(), Clippy())
+SYNTAX = "syntax-error"
 
 
-def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True) -> Seen:
-    """What they say about these files. `executing=False` leaves out those that run the repository's own code.
+def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True, from_checkout: bool | None = None) -> Seen:
+    """What they say about these files.
 
-    Plain parsers stand in for them.
+    `executing=False` leaves out those that run code of the change, `from_checkout=False` those that run code of the
+    checkout (its plug-ins); unless it is given, the two are the same.
     """
     there, notes = _readable(ground, paths)
+    allowed = _allowed(executing, from_checkout)
     jobs: list[tuple[Scanner, tuple[str, ...]]] = []
-    for scanner in SCANNERS if executing else (*SCANNERS, *PARSERS):
+    for scanner in SCANNERS:
         wanted = tuple(path for path in there if scanner.wants(path))
-        if wanted and scanner.executes and not executing:
+        if wanted and scanner.executes not in allowed:
             notes.append(f"{scanner.name}: left out, because it runs code from the repository")
         elif wanted:
             jobs.append((scanner, wanted))
@@ -38,6 +42,18 @@ def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True) -> See
     )
 
 
+def _allowed(executing: bool, from_checkout: bool | None) -> set[str]:
+    plug_ins = executing if from_checkout is None else from_checkout
+    return {"", *(["change"] if executing else []), *(["checkout"] if plug_ins else [])}
+
+
+def needs_whole_tree(ground: Ground, paths: Sequence[str], *, executing: bool, from_checkout: bool) -> bool:
+    """Would an installed analyser look beyond the changed files?"""
+    allowed = _allowed(executing, from_checkout) - {""}
+    candidates = (scanner for scanner in READ_WHOLE_TREE if scanner.executes in allowed)
+    return any(any(map(scanner.wants, paths)) and scanner.program(ground) for scanner in candidates)
+
+
 def new_errors(ground: Ground, found: Sequence[Remark], old_path: dict[str, str]) -> tuple[Remark, ...]:
     """Those of the errors that the same files, as the base has them, do not show."""
     root = ground.out_dir / "base"
@@ -47,7 +63,7 @@ def new_errors(ground: Ground, found: Sequence[Remark], old_path: dict[str, str]
     before = scan(replace(ground, files=root, out_dir=ground.out_dir / "scan-base"), laid, executing=False)
     # One thing that was wrong before and one that is: told apart by their words, for lines have moved.
     known = {_said(remark) for remark in before.remarks}
-    unread = {remark.file for remark in before.remarks if remark.rule == "syntax-error"}
+    unread = {remark.file for remark in before.remarks if remark.rule == SYNTAX}
     return tuple(remark for remark in found if _said(remark) not in known and remark.file not in unread)
 
 

@@ -32,6 +32,7 @@ from burnish.engine.subject import Subject
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.adhoc import Pair, Wish, changes, choose, messages
 from burnish.git.base import identity
+from burnish.git.changed_files import lay_changed_files
 from burnish.git.file_content import read_blobs
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project, discover
@@ -41,7 +42,7 @@ from burnish.git.taking import Taken, private_project
 from burnish.git.workspace import Workspace
 from burnish.proc.run import Stop
 from burnish.review.lock_digest import with_lock_digests
-from burnish.wiring.adhoc_static import Ground, by_program, run_tests
+from burnish.wiring.adhoc_static import Ground, ReviewedFiles, by_program, run_tests, wants_whole_tree
 from burnish.wiring.code import CONTEXT_FILES, CONTEXT_FOLDER
 from burnish.wiring.confining import bystanders, checkout_link, confinement, registered
 from burnish.wiring.desk import HomeCall
@@ -228,12 +229,18 @@ def _review(ground: Ground, pair: Pair, change: Change) -> Reviewed:
     base = Base(pair.old.sha, pair.old.tree, None)
     tested = run_tests(ground, pair, change)
     subject = _subject(ground, pair, change, tested.comparisons)
-    place = ground.place / "files"
-    laid = snapshot(workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted)
-    with laid as files:
-        hearing = _hearing(ground, pair, subject, files.path)
-        heard = hear_all(hearing)
-        breaches = files.breaches()
+    if wants_whole_tree(ground, pair, change, tested.comparisons):
+        place = ground.place / "files"
+        laid = snapshot(workspace, pair.new.sha, base=base, path=place, from_base=PROJECT_FILES, trusted=ground.trusted)
+        with laid as files:
+            hearing = _hearing(ground, pair, subject, ReviewedFiles(files.path, whole_tree=True))
+            heard = hear_all(hearing)
+            breaches = files.breaches()
+    else:
+        files_read = ReviewedFiles(ground.place / "files" / "changed", whole_tree=False)
+        lay_changed_files(change, Contents(ground.project, pair.new.sha, change.paths).get, files_read.path)
+        hearing = _hearing(ground, pair, subject, files_read)
+        heard, breaches = hear_all(hearing), []
     panel = panel_of(hearing, heard)
     spoiled = [f"A reviewer wrote to its snapshot: {', '.join(breaches[:5])}"] * bool(breaches)
     done = _put_together(ground, pair, subject, panel, heard, spoiled)
@@ -268,7 +275,7 @@ def _subject(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comp
     )
 
 
-def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Hearing:
+def _hearing(ground: Ground, pair: Pair, subject: Subject, files: ReviewedFiles) -> Hearing:
     cap = int(ground.config.output_cap_mb * 1024 * 1024)
     runner = Runner(
         agent_settings(ground.config),
@@ -289,7 +296,7 @@ def _hearing(ground: Ground, pair: Pair, subject: Subject, files: Path) -> Heari
     return Hearing(
         subject=subject,
         policy=ground.policy,
-        files=files,
+        files=files.path,
         task=0,
         call=call,
         ask=lambda request: agents.call(request, on_output=ground.hear),

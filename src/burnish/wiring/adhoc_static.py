@@ -16,6 +16,8 @@ from burnish.checks.environment import check_environment
 from burnish.checks.flakes import passing_again
 from burnish.checks.outcome import trouble
 from burnish.checks.run import run_checks
+from burnish.checks.scan import needs_whole_tree
+from burnish.checks.scanners.base import Ground as ToolGround
 from burnish.config.policy import checks_for
 from burnish.config.settings import Config
 from burnish.core.change import Change
@@ -73,6 +75,11 @@ class Ground:
     def may_run(self, pair: Pair) -> bool:
         """Code that is not in the user's own checkout is run only if they say so."""
         return self.trusted and (self.tests if self.tests is not None else pair.checked_out)
+
+    @property
+    def may_run_checkout(self) -> bool:
+        """Linters of a trusted checkout, with its own plug-ins and settings, may look at any commit."""
+        return self.trusted and self.tests is not False
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +247,31 @@ def _run_again(ground: Ground, place: CheckGround, spec: CheckSpec, label: str) 
     return _run(ground, place, spec, f"tests-{label}")
 
 
-def by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: Seat) -> Review | None:
+@dataclass(frozen=True, slots=True)
+class ReviewedFiles:
+    """Where the reviewed files lie, and whether all of them do."""
+
+    path: Path
+    whole_tree: bool
+
+
+def wants_whole_tree(ground: Ground, pair: Pair, change: Change, comparisons: tuple[Comparison, ...]) -> bool:
+    """Only `static` can do with the changed files, and only if it starts nothing that looks beyond them."""
+    if comparisons or not all(ground.is_static(one.agent) for one in ground.policy.reviewers):
+        return True
+    nowhere = ground.place / "files"
+    tools = ToolGround(
+        nowhere,
+        nowhere,
+        ground.project.root,
+        _environment(ground, pair, nowhere),
+        base_text=lambda path: None,
+        is_test=lambda path: False,
+    )
+    return needs_whole_tree(tools, change.paths, executing=ground.may_run(pair), from_checkout=ground.may_run_checkout)
+
+
+def by_program(ground: Ground, pair: Pair, subject: Subject, files: ReviewedFiles, seat: Seat) -> Review | None:
     """The static reviewer answers without being asked over a pipe; others are left to be asked."""
     if not ground.is_static(seat.spec.agent):
         return None
@@ -250,20 +281,27 @@ def by_program(ground: Ground, pair: Pair, subject: Subject, files: Path, seat: 
     before = Contents(ground.project, pair.old.sha, [file.old_path or file.path for file in change.files])
     return static_review(
         change,
-        files=files,
+        files=files.path,
         out_dir=ground.place / "out" / seat.name,
         checkout=ground.project.root,
         base_text=lambda path: _decoded(before.get(path)),
         new_text=Contents(ground.project, pair.new.sha, change.paths).get,
-        env=_environment(ground, pair, files),
+        env=_environment(ground, pair, files.path),
         comparisons=subject.comparisons,
-        test=next((spec for spec in test_specs(ground, pair) if spec.name == "test"), None),
+        test=_measured_test(ground, pair) if files.whole_tree else None,
         stop=ground.stop,
         tests_as_remarks=True,
         executing=ground.may_run(pair),
+        from_checkout=ground.may_run_checkout,
         own_settings=ground.trusted,
+        whole_tree=files.whole_tree,
+        lost_tests=True,
         confinement=ground.confinement,
     )
+
+
+def _measured_test(ground: Ground, pair: Pair) -> CheckSpec | None:
+    return next((spec for spec in test_specs(ground, pair) if spec.name == "test"), None)
 
 
 def _environment(ground: Ground, pair: Pair, files: Path) -> dict[str, str]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from burnish.checks.guard_thinning import lost_tests as lost_tests_of
 from burnish.checks.scan import new_errors, scan
 from burnish.checks.scan_coverage import lines_not_run
 from burnish.checks.scanners.base import Ground, Wrap
 from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison
-from burnish.core.finding import Remark
+from burnish.core.finding import Category, Remark, Severity
 from burnish.core.policy import CheckSpec
 from burnish.core.review import Review
 from burnish.proc.stop import Stop
 from burnish.review.packing import SOURCE, TEST, kind
-from burnish.review.static import conclude, elsewhere
+from burnish.review.static import SYNTAX, conclude, elsewhere
 from burnish.review.static_files import Looked, look
 from burnish.review.static_unrun import unrun_remark
 from burnish.wiring.confining import OPEN, Confinement
@@ -40,15 +41,20 @@ def static_review(
     tests_as_remarks: bool = False,
     coverage: bool | None = None,
     executing: bool = True,
+    from_checkout: bool | None = None,
     own_settings: bool = True,
+    whole_tree: bool = True,
+    lost_tests: bool = False,
     timeout_seconds: float = TIMEOUT,
     confinement: Confinement = OPEN,
 ) -> Review:
     """Look at every changed file; say what is surely wrong, what is likely wrong, and what could not be looked at.
 
     `files` holds the reviewed tree and is only read. `coverage=None`: if the tests of this change took under a minute.
-    `executing=False` leaves out analysers that run code from the repository (eslint, golangci-lint, clippy);
-    `own_settings=False` uses our own settings for the others, not the repository's.
+    `executing=False` leaves out analysers that run code of the change (golangci-lint, clippy), `from_checkout=False`
+    the one that runs code of the checkout (eslint); `own_settings=False` uses our own settings for the others, not
+    the repository's. `whole_tree=False`: `files` has only the changed ones. `lost_tests`: say which tests were deleted
+    or switched off, where no guard does.
     """
     out_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     ground = Ground(
@@ -62,22 +68,61 @@ def static_review(
         timeout_seconds=timeout_seconds,
         wrap=_wrapping(confinement),
         own_settings=own_settings,
+        whole_tree=whole_tree,
     )
     looked = _looked(change, base_text, new_text)
-    seen = scan(ground, [path for path, file in looked.items() if not file.is_lock], executing=executing)
-    off = elsewhere(looked, seen.remarks)
-    old_path = {file.path: file.old_path for file in change.files if file.old_path}
-    caused = new_errors(ground, off, old_path) if off else ()
+    paths = [path for path, file in looked.items() if not file.is_lock]
+    seen = scan(ground, paths, executing=executing, from_checkout=from_checkout)
+    scanned, caused = _introduced(ground, change, looked, seen.remarks)
     unrun, note = _unrun(ground, looked, test if _measured(coverage, test, comparisons) else None)
     return conclude(
         change,
         looked,
-        seen.remarks,
+        scanned,
         caused=caused,
-        unrun=unrun,
+        unrun=(*unrun, *(_lost_tests(change, looked, comparisons, base_text) if lost_tests else ())),
         comparisons=comparisons if tests_as_remarks else (),
         notes=(*seen.notes, *note),
     )
+
+
+def _introduced(
+    ground: Ground, change: Change, looked: Mapping[str, Looked], remarks: Sequence[Remark]
+) -> tuple[list[Remark], list[Remark]]:
+    """Remarks without syntax errors that the base has too; and errors off the changed lines that are new."""
+    off = elsewhere(looked, remarks)
+    syntax = [remark for remark in remarks if remark.rule == SYNTAX and remark.file in looked]
+    suspects = list(dict.fromkeys((*off, *(one for one in syntax if looked[one.file or ""].file.status != "A"))))
+    if not suspects:
+        return list(remarks), []
+    old_path = {file.path: file.old_path for file in change.files if file.old_path}
+    new = set(new_errors(ground, suspects, old_path))
+    # of a file that could not be parsed before either, nothing is known
+    unparsed = {one.file for one in suspects if one.rule == SYNTAX and one not in new}
+    return [one for one in remarks if one.file not in unparsed], [one for one in off if one in new]
+
+
+def _lost_tests(
+    change: Change,
+    looked: Mapping[str, Looked],
+    comparisons: tuple[Comparison, ...],
+    base_text: Callable[[str], str | None],
+) -> Iterator[Remark]:
+    """Tests that were deleted, renamed so that they do not run, or switched off. People may mean it: a warning."""
+    new_text = {path: file.text for path, file in looked.items() if file.lines}
+    for loss in lost_tests_of(change, comparisons, base_text, new_text.get):
+        yield Remark(
+            Category.TEST,
+            Severity.WARNING,
+            loss.title,
+            loss.reason,
+            file=loss.file,
+            line=loss.line,
+            end_line=loss.line,
+            quote=loss.quote,
+            rule="lost-test",
+            source="static",
+        )
 
 
 def _wrapping(confinement: Confinement) -> Wrap | None:

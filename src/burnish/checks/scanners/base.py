@@ -38,6 +38,8 @@ class Ground:
     wrap: Wrap | None = None
     # may the repository's own settings for an analyser be used?
     own_settings: bool = True
+    # does `files` hold every file of the commit, or only the changed ones?
+    whole_tree: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ class Scanner(Protocol):
     def name(self) -> str: ...
 
     @property
-    def executes(self) -> bool:
-        """It runs code that the repository brings: plug-ins, build scripts."""
+    def executes(self) -> str:
+        """Whose code it runs: "" nobody's, `checkout` (plug-ins and settings there), `change` (build scripts)."""
 
     def wants(self, path: str) -> bool: ...
 

@@ -23,7 +23,7 @@ _RAN = "ran with the repository's own settings, which can bring code of their ow
 @dataclass(frozen=True, slots=True)
 class Shellcheck:
     name: str = "shellcheck"
-    executes: bool = False
+    executes: str = ""
 
     def wants(self, path: str) -> bool:
         return path.endswith((".sh", ".bash", ".ksh"))
@@ -31,7 +31,7 @@ class Shellcheck:
     def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
         program = shutil.which("shellcheck", path=ground.env.get("PATH"))
         if not program:
-            return Seen(notes=("shellcheck is not installed: shell scripts were only looked at line by line",))
+            return Seen(notes=("shellcheck is not installed: only the syntax of shell scripts was checked",))
         # --norc: a settings file of the change could silence it.
         argv = (program, "--format=json1", "--norc", "--severity=warning", "--", *(f"./{path}" for path in paths))
         said = call(ground, "shellcheck", argv)
@@ -55,16 +55,19 @@ class Eslint:
     """The project's own eslint and settings, from the user's checkout: nothing that the change brings is loaded."""
 
     name: str = "eslint"
-    executes: bool = True
+    executes: str = "checkout"
 
     def wants(self, path: str) -> bool:
         return path.endswith(_JS)
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def program(self, ground: Ground) -> str | None:
         own = ground.checkout / "node_modules" / ".bin" / "eslint"
-        program = str(own) if own.is_file() else shutil.which("eslint", path=ground.env.get("PATH"))
+        return str(own) if own.is_file() else shutil.which("eslint", path=ground.env.get("PATH"))
+
+    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+        program = self.program(ground)
         if not program:
-            return Seen(notes=("eslint is not installed: JavaScript and TypeScript were only looked at line by line",))
+            return Seen(notes=("eslint is not installed: of JavaScript and TypeScript only the syntax was checked",))
         settings = _eslint_settings(ground.checkout)
         if settings is None:
             return Seen(notes=("eslint: the repository has no settings for it",))
@@ -112,15 +115,18 @@ def _js(ground: Ground, path: Any, item: dict[str, Any]) -> Remark | None:
 @dataclass(frozen=True, slots=True)
 class Golangci:
     name: str = "golangci-lint"
-    executes: bool = True
+    executes: str = "change"
 
     def wants(self, path: str) -> bool:
         return path.endswith(".go")
 
+    def program(self, ground: Ground) -> str | None:
+        return shutil.which("golangci-lint", path=ground.env.get("PATH"))
+
     def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
-        program = shutil.which("golangci-lint", path=ground.env.get("PATH"))
+        program = self.program(ground)
         if not program:
-            return Seen(notes=("golangci-lint is not installed: Go was only looked at line by line",))
+            return Seen(notes=("golangci-lint is not installed: of Go only the syntax was checked",))
         remarks: list[Remark] = []
         notes = [f"golangci-lint {_RAN}"]
         packages = sorted({str(Path("./", path).parent) for path in paths})
@@ -159,15 +165,19 @@ def _go(ground: Ground, item: dict[str, Any]) -> Remark | None:
 @dataclass(frozen=True, slots=True)
 class Clippy:
     name: str = "clippy"
-    executes: bool = True
+    executes: str = "change"
 
     def wants(self, path: str) -> bool:
         return path.endswith(".rs")
 
+    def program(self, ground: Ground) -> str | None:
+        path = ground.env.get("PATH")
+        return shutil.which("cargo", path=path) if shutil.which("cargo-clippy", path=path) else None
+
     def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
-        program = shutil.which("cargo", path=ground.env.get("PATH"))
-        if not program or not shutil.which("cargo-clippy", path=ground.env.get("PATH")):
-            return Seen(notes=("cargo clippy is not installed: Rust was only looked at line by line",))
+        program = self.program(ground)
+        if not program:
+            return Seen(notes=("cargo clippy is not installed: of Rust only the syntax was checked",))
         if not (ground.files / "Cargo.lock").is_file():
             return Seen(notes=("clippy: no Cargo.lock, and one would have to be written",))
         target = f"--target-dir={ground.out_dir / 'target'}"

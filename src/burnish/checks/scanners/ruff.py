@@ -26,6 +26,10 @@ _ALWAYS = (
 )
 
 
+# What is first-party, and what is a package, is told by the files beside.
+_LOOKS_BESIDE = ("I001", "INP001")
+
+
 @dataclass(frozen=True, slots=True)
 class _Group:
     """Files that share settings."""
@@ -38,7 +42,7 @@ class _Group:
 @dataclass(frozen=True, slots=True)
 class Ruff:
     name: str = "ruff"
-    executes: bool = False
+    executes: str = ""
 
     def wants(self, path: str) -> bool:
         return path.endswith((".py", ".pyi"))
@@ -126,6 +130,8 @@ def _remark(ground: Ground, lines: Lines, item: dict[str, Any], own_rules: bool)
         code = SYNTAX
     if code == "E902" or not isinstance(code, str):
         return None  # it could not open the file: nothing is known about it
+    if code in _LOOKS_BESIDE and not ground.whole_tree:
+        return None
     path = inside(str(item.get("filename")), ground.files)
     line, end = _row(item, "location"), _row(item, "end_location")
     if path is None or line is None:
