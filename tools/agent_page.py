@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tools.agent_programs import APIS, PROGRAMS
@@ -18,20 +19,41 @@ BEGIN, END = "<!-- written by make agents: begin -->", "<!-- written by make age
 def write(results: Mapping[str, Any]) -> None:
     text = PAGE.read_text()
     head, _, rest = text.partition(BEGIN)
-    tail = rest.partition(END)[2]
-    PAGE.write_text(f"{head}{BEGIN}\n{page(results)}\n{END}{tail}")
+    written, _, tail = rest.partition(END)
+    PAGE.write_text(f"{head}{BEGIN}\n{page(results, written_cells(written))}\n{END}{tail}")
 
 
-def page(results: Mapping[str, Any]) -> str:
-    programs = {name: f"{name} {results[name]['version']}" for name in PROGRAMS if _ran(results, name)}
-    apis = {f"llm {name}": name for name in APIS if _ran(results, f"llm {name}")}
-    lines = table("trial", programs, tuple(TRIALS), results)
+# By the heading of its column and the name of its row.
+Cells = Mapping[tuple[str, str], str]
+
+
+def written_cells(text: str) -> Cells:
+    """The cells of the page as it is: results of another machine, whose file of results is not here."""
+    cells: dict[tuple[str, str], str] = {}
+    columns: list[str] = []
+    for line in text.splitlines():
+        row = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("| ") else []
+        if row and row[0].startswith("trial"):
+            columns = row[1:]
+        elif row and row[0] != "---":
+            cells |= {(column, row[0]): cell for column, cell in zip(columns, row[1:], strict=False)}
+    return cells
+
+
+def page(results: Mapping[str, Any], written: Cells = MappingProxyType({})) -> str:
+    headings = {
+        name: f"{name} {results.get(name, {}).get('version', program.version)}" for name, program in PROGRAMS.items()
+    }
+    known = {column for column, _ in written}
+    programs = {name: text for name, text in headings.items() if _ran(results, name) or text in known}
+    apis = {f"llm {name}": name for name in APIS if _ran(results, f"llm {name}") or name in known}
+    lines = table("trial", programs, tuple(TRIALS), results, written)
     for name in PROGRAMS:
-        if why := results.get(name, {}).get("unable"):
+        if why := results.get(name, {}).get("unable") or PROGRAMS[name].unable:
             lines.append(f"\n**{name}** was not run: {why}.")
     if apis:
         lines += ["", "`llm`, which asks a model without a program in between, by whose wire:", ""]
-        lines += table("trial of `llm`", apis, API_TRIALS, results)
+        lines += table("trial of `llm`", apis, API_TRIALS, results, written)
     machine = f"{platform.system()}, Python {platform.python_version()}"
     written = f"Last written on {time.strftime('%Y-%m-%d')}, {machine}."
     return "\n".join([*lines, "", f"{written} A trial keeps the result of its last run; seconds depend on the load."])
@@ -41,18 +63,22 @@ def _ran(results: Mapping[str, Any], label: str) -> bool:
     return bool(results.get(label, {}).get("trials"))
 
 
-def table(corner: str, columns: Mapping[str, str], trials: Sequence[str], results: Mapping[str, Any]) -> list[str]:
+def table(
+    corner: str, columns: Mapping[str, str], trials: Sequence[str], results: Mapping[str, Any], written: Cells
+) -> list[str]:
+    def text(label: str, trial: str) -> str:
+        found = results.get(label, {}).get("trials", {}).get(trial)
+        return cell(trial, found) if found else written.get((columns[label], trial), "not run")
+
     rows = [
         [corner, *columns.values()],
         ["---"] * (len(columns) + 1),
-        *([trial, *(cell(trial, results[label]["trials"].get(trial)) for label in columns)] for trial in trials),
+        *([trial, *(text(label, trial) for label in columns)] for trial in trials),
     ]
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 
-def cell(trial: str, found: Mapping[str, Any] | None) -> str:
-    if found is None:
-        return "not run"
+def cell(trial: str, found: Mapping[str, Any]) -> str:
     if not found["good"]:
         return f"**failed**: {found['told'].splitlines()[0][:80]}".replace("|", "/")
     if found.get("lacks"):

@@ -13,6 +13,7 @@ from burnish.config.page import settings_page
 from burnish.config.problems import known_keys
 from burnish.config.sections import Agent
 from burnish.config.settings import Config
+from burnish.config.unused import unused_settings
 
 REFERENCE = (files("burnish.config") / "reference.yaml").read_text()
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -39,6 +40,56 @@ def test_the_reference_names_every_section(tmp_path: Path) -> None:
     # said in other words there: "the other switches are on", and the keys of other kinds of agent and type
     said = ("review.context.", "agents.claude.", "task_types.")
     assert {key for key in unsaid if not key.startswith(said)} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("agents: {claude: {effort: high}}", "agents.claude.effort has no effect in this version."),
+        ("budget: {reserve: 5}", "budget.reserve has no effect in this version."),
+        (
+            "budget: {reserve: 20%}\nagents: {codex: {effort: low}}",
+            "agents.codex.effort, budget.reserve have no effect",
+        ),
+        ("budget: {reserve: null}", ""),
+    ],
+)
+def test_a_setting_of_a_later_version_loads_and_is_named_as_unused(tmp_path: Path, text: str, note: str) -> None:
+    notes = unused_settings(loaded(tmp_path, text))
+    assert (len(notes), "".join(notes)[: len(note)]) == (int(bool(note)), note)
+
+
+# Every section and key that the specification of burnish lists; the reference file must have each of them.
+DOCUMENTED = {
+    "agents.claude": "kind model max_parallel fallback resume effort budget_usd login",
+    "task_types.implement": (
+        "auto_review model review_model max_cycles timeout_minutes review_timeout_minutes improve_timeout_minutes"
+    ),
+    "review": (
+        "required enabled agents quorum model max_cycles block_on trigger may_fix accept_unsigned followups"
+        " slash_command unseen context limits"
+    ),
+    "checks": "test lint lint_fix on_failure where build uncountable guard timeout_minutes extra",
+    "checks.guard": "thinning judge tooling",
+    "isolation": "strategy env",
+    "sandbox": "mode network read write",
+    "workspace": "setup copy artifacts base",
+    "commit": "message max_file_mb",
+    "merge": "on_moved",
+    "budget": "task_usd session_usd task_tokens session_tokens uncounted reserve",
+    "hook": "max_rounds",
+    "notify": "urls desktop bell sound quiet_hours on",
+    "": (
+        "agent agents roles defaults task_types review fix pipeline approval hitl_review checks isolation sandbox"
+        " workspace commit merge prompts budget hook notify database output_cap_mb projects"
+    ),
+}
+
+
+@pytest.mark.parametrize("section", DOCUMENTED)
+def test_every_key_that_is_documented_is_known(section: str) -> None:
+    known = known_keys(tuple(section.split(".")) if section else ())
+    assert [key for key in DOCUMENTED[section].split() if key not in known] == []
 
 
 @pytest.mark.parametrize(

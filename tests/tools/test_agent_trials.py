@@ -11,7 +11,7 @@ from burnish.wiring.hook_kinds import STOP_HOOKS
 from testing.agent_samples import NAMES, request
 from tools.agent_bench import Lacks
 from tools.agent_extras import holds_up, speaks_acp
-from tools.agent_page import cell, page
+from tools.agent_page import cell, page, written_cells
 from tools.agent_programs import APIS, PROGRAMS
 from tools.agent_trials import API_TRIALS, TRIALS, resumes
 from tools.agents import EVERY, trials_of
@@ -50,7 +50,6 @@ def test_a_cell_tells_lack_failure_and_seconds_apart() -> None:
     assert cell("401", good) == "yes, 4.2 s" and cell("start-up", good) == "1.5 s"
     assert cell("acp", {**good, "lacks": "it does not speak it"}) == "– (it does not speak it)"
     assert cell("401", {**good, "good": False, "told": "a | b\nmore"}) == "**failed**: a / b"
-    assert cell("401", None) == "not run"
 
 
 def test_the_page_has_a_column_for_each_program_that_ran_and_a_word_for_each_that_did_not() -> None:
@@ -64,3 +63,14 @@ def test_the_page_has_a_column_for_each_program_that_ran_and_a_word_for_each_tha
     assert "| trial | claude 1.2 |" in text and "| 401 | yes, 1.0 s |" in text
     assert "**amp** was not run: it talks to its own service only." in text
     assert "| trial of `llm` | Gemini |" in text
+
+
+def test_a_result_of_another_machine_stays_on_the_page_until_the_trial_is_run_here() -> None:
+    claude = f"claude {PROGRAMS['claude'].version}"
+    written = written_cells(f"| trial | {claude} | codex 0 |\n| --- | --- | --- |\n| 401 | yes, 3.8 s | yes, 1 s |\n")
+    found = {"good": True, "told": "9 of 9 tokens", "seconds": 2.0, "lacks": ""}
+    text = page({"claude": {"version": PROGRAMS["claude"].version, "trials": {"money": found}}}, written)
+
+    assert "| 401 | yes, 3.8 s |" in text and "| money | 9 of 9 tokens |" in text and "| 404 | not run |" in text
+    # a column of another version is not kept
+    assert "codex 0 " not in text

@@ -72,3 +72,11 @@ def test_ticks_reach_the_highest_and_are_few(most: float, whole: bool) -> None:
     ticks = _ticks(most, whole=whole)
     assert ticks[0] == 0 and ticks[-1] >= most * 0.999999 and 2 <= len(ticks) <= 6
     assert not whole or all(tick == int(tick) for tick in ticks)
+
+
+def test_an_unknown_value_is_a_gap_and_not_a_zero() -> None:
+    marks = [Mark("a", (3.0,), "a"), Mark("b", (), "b: cost unknown"), Mark("c", (2.0,), "c"), Mark("d", (0.0,), "d")]
+    plot = read(area("x", "accent", marks))
+    traces = [one.get("points", "").split() for one in plot.iter("polyline")]
+    assert [len(points) for points in traces] == [1, 2]
+    assert [one.text for one in plot.iter("text") if one.text == "?"] == ["?"]

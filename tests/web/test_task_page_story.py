@@ -12,6 +12,7 @@ from burnish.core.event import Event
 from burnish.core.task import Spec
 from burnish.store import Store
 from burnish.views.task_page_story import CycleStory, Moment, story
+from burnish.web.pages.filters import brief_cost, cost
 
 
 @pytest.fixture
@@ -58,7 +59,15 @@ def test_a_phase_that_failed_says_why_what_it_cost_and_where_its_work_is(told: T
     first, second = told.cycle().moments
     assert (first.tone, first.detail, first.saved) == ("bad", "It took too long. Retry.", "refs/burnish/rescue/1")
     assert (second.attempt, second.who, second.seconds, second.commit) == (2, "claude opus", 12.5, "c" * 40)
-    assert told.cycle().cost == 0.75
+    assert (told.cycle().cost_usd, second.cost_usd) == (0.75, 0.25)
+
+
+def test_a_cycle_with_an_unknown_cost_is_not_shown_as_the_sum_of_the_others(told: Teller) -> None:
+    told.phase("implement", ends="failed", error="TIMEOUT", cost_usd=None, cost_source="unknown")
+    told.phase("implement", 2, cost_usd=0.25, cost_source="program")
+    first, second = told.cycle().moments
+    assert [cost(first), cost(second)] == ["cost unknown", "$0.25 (reported by the agent)"]
+    assert brief_cost(told.cycle()) == "$0.25+"
 
 
 def test_what_runs_is_live_and_what_was_cut_is_not(told: Teller) -> None:

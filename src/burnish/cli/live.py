@@ -17,10 +17,10 @@ from rich.text import Text
 from burnish.cli import story
 from burnish.cli.progress import Plain
 from burnish.cli.text import cut, duration, one_line, width
+from burnish.core.cost_text import short_cost
 from burnish.core.event import Recorded
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
-from burnish.views.status import short_cost
 
 
 @dataclass(slots=True)

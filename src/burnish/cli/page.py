@@ -7,7 +7,8 @@ from typing import Any
 
 from burnish.cli.findings import place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
-from burnish.cli.text import clean, count, cut, duration, one_line, pad, priced, width, wrap
+from burnish.cli.text import clean, count, cut, duration, one_line, pad, width, wrap
+from burnish.core.cost_text import cost_with_source
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
@@ -44,7 +45,7 @@ def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
         yield from _wrap(story["note"], room, "  ")
     for line in str(story.get("output") or "").splitlines():
         yield cut(f"  {paint('│', 'dim', on=colour)} {clean(line)}", room)
-    cost = priced(story.get("cost_usd"), story.get("cost_source"))
+    cost = cost_with_source(story.get("cost_usd"), story.get("cost_source"))
     facts = {
         "branch": story.get("branch"),
         "base": (story.get("base") or "")[:12],
@@ -125,7 +126,7 @@ def _phase(phase: Mapping[str, Any]) -> str:
         words.append(f"attempt {phase['attempt']}")
     if phase.get("seconds") is not None and phase.get("state") == "finished":
         words.append(duration(phase["seconds"]))
-    words.append(priced(phase.get("cost_usd"), phase.get("cost_source")))
+    words.append(cost_with_source(phase.get("cost_usd"), phase.get("cost_source")))
     if phase.get("error"):
         words.append(one_line(str(phase["error"])))
     return "  ".join(word for word in words if word)

@@ -10,8 +10,9 @@ import typer
 
 from burnish.cli.paint import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, open_reader
-from burnish.cli.tables import LONGEST_NAME, bars, efforts, share, short, short_cost, table
+from burnish.cli.tables import LONGEST_NAME, bars, efforts, share, short, table
 from burnish.cli.text import count, cut, duration, one_line
+from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
 
 if TYPE_CHECKING:
     from burnish.views.effort import Effort
@@ -73,10 +74,9 @@ def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
 
 
 def spent(total: Effort) -> str:
-    cost = "cost unknown" if total.cost_usd is None else short_cost(total)
-    open_ = f" ({count(total.unpriced, 'phase')} without a price)" if total.unpriced and total.cost_usd else ""
-    source = {"list": " at list prices", "mixed": ", partly at list prices"}.get(total.cost_source or "", "")
-    return f"{cost}{source}{open_} · {duration(total.seconds)} · {short(total.tokens)} tokens"
+    cost = cost_with_source(total.cost_usd, total.cost_source) or UNKNOWN_COST
+    unpriced = f", {count(total.unpriced, 'phase')} without a price" if total.unpriced and total.cost_usd else ""
+    return f"{cost}{unpriced} · {duration(total.seconds)} · {short(total.tokens)} tokens"
 
 
 def _summary(view: StatsView, colour: bool) -> str:

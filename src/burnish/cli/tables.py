@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from burnish.cli.paint import is_plain, paint
-from burnish.cli.text import cut, duration, money, one_line, pad, width
-from burnish.views.effort import Effort, Line
+from burnish.cli.text import cut, duration, one_line, pad, width
+from burnish.core.cost_text import short_cost
+from burnish.views.effort import Line
 
 LONGEST_NAME = 26
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -56,17 +57,11 @@ def efforts(title: str, lines: Sequence[Line], *, room: int, colour: bool) -> It
             str(line.effort.failed or ""),
             duration(line.effort.seconds),
             short(line.effort.tokens),
-            short_cost(line.effort),
+            short_cost(line.effort.cost_usd, line.effort.cost_source),
         )
         for line in lines
     ]
     yield from table((title, "calls", "failed", "time", "tokens", "cost"), rows, room=room, colour=colour)
-
-
-def short_cost(effort: Effort) -> str:
-    """`$0.42`, `$0.42+` if a part has no known price, `?` if none has."""
-    cost = money(effort.cost_usd) or ("?" if effort.unpriced else "")
-    return f"{cost}+" if effort.cost_source == "partial" and effort.cost_usd is not None else cost
 
 
 def short(number: int) -> str:

@@ -128,21 +128,3 @@ def duration(seconds: float) -> str:
         return f"{whole}s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
-
-
-_SOURCES = {"list": "list price", "mixed": "partly list price", "partial": "a part has no known price"}
-
-
-def priced(usd: float | None, source: str | None) -> str:
-    """`$0.42 (list price)`; an unknown cost is said to be unknown, and is not left out."""
-    if usd is None:
-        return "cost unknown" if source in ("unknown", "partial") else ""
-    note = _SOURCES.get(source or "", "")
-    return f"{money(usd)} ({note})" if note else money(usd)
-
-
-def money(usd: float | None) -> str:
-    """`$0.42`, `$0.0042`; nothing where nobody said what it cost."""
-    if usd is None:
-        return ""
-    return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"

@@ -26,6 +26,7 @@ class Agent(v.Section):
     max_parallel: v.Count = Field(default=4, description="calls at the same time")
     fallback: v.Name | None = Field(default=None, description="agent to ask when this one cannot be reached")
     resume: v.Flag = Field(default=False, description="improve in the session of the implementation")
+    effort: v.Text | None = Field(default=None, description="how hard its model thinks; not used yet")
     budget_usd: v.Amount | None = Field(default=None, description="most that this agent may cost in one `burnish run`")
     reads_files: v.Flag | None = Field(
         default=None, description="can it read files itself? empty = as its kind usually can"
@@ -248,6 +249,7 @@ class Budget(v.Section):
     uncounted: Literal["warn", "refuse"] = Field(
         default="warn", description="when an agent does not tell what a budget counts: say it, or do not run"
     )
+    reserve: v.Amount | v.Text | None = Field(default=None, description="part that is left unspent; not used yet")
 
 
 class Hook(v.Section):

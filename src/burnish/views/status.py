@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from burnish.core.agent import CostSource, joint_source
+from burnish.core.agent import joint_source
+from burnish.core.cost_text import short_cost
 from burnish.core.status import ErrorCode, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -229,17 +230,6 @@ def elapsed(since: str | None, now: datetime) -> str:
     if seconds < 3600:
         return f"{seconds // 60}m{seconds % 60:02d}s"
     return f"{seconds // 3600}h{seconds % 3600 // 60:02d}m"
-
-
-def short_cost(usd: float | None, source: str | None) -> str:
-    """`$0.42`, `$0.42+` where a part has no known price, `$?` where nothing has; empty if nothing was used."""
-    if not usd:
-        return "$?" if source in (CostSource.UNKNOWN, CostSource.PARTIAL) else ""
-    return f"{dollars(usd)}{'+' if source == CostSource.PARTIAL else ''}"
-
-
-def dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else "<$0.01"
 
 
 def _many(count: int, what: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from burnish.core.agent import joint_source
 from burnish.core.event import Recorded
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, PhaseRecord
@@ -51,7 +52,9 @@ class Moment:
     kind: str = "note"  # phase, decision, note
     who: str = ""
     seconds: float | None = None
-    cost: float | None = None
+    cost_usd: float | None = None
+    # `core.agent.CostSource`
+    cost_source: str | None = None
     tokens: int = 0
     attempt: int = 1
     # it is going on; `at` is when it began
@@ -83,9 +86,13 @@ class CycleStory:
         return sum(moment.seconds or 0 for moment in self.moments)
 
     @property
-    def cost(self) -> float | None:
-        known = [moment.cost for moment in self.moments if moment.cost is not None]
+    def cost_usd(self) -> float | None:
+        known = [moment.cost_usd for moment in self.moments if moment.cost_usd is not None]
         return sum(known) if known else None
+
+    @property
+    def cost_source(self) -> str | None:
+        return joint_source(moment.cost_source for moment in self.moments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +182,8 @@ def _phase(phase: Mapping[str, Any], running: bool) -> Moment:
         kind="phase",
         who=" ".join(str(phase.get(key) or "") for key in ("agent", "model")).strip(),
         seconds=phase.get("seconds"),
-        cost=phase.get("cost_usd"),
+        cost_usd=phase.get("cost_usd"),
+        cost_source=phase.get("cost_source"),
         tokens=int(phase.get("tokens") or 0),
         attempt=int(phase.get("attempt") or 1),
         live=live,

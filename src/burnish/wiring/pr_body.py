@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History
 from burnish.core.task import Task
@@ -88,7 +89,8 @@ def _cycle(cycle: Mapping[str, Any]) -> str:
 
 
 def _foot(task: Task) -> str:
-    cost = f", cost ${task.cost_usd:.2f}" if task.cost_usd is not None else ""
+    words = cost_with_source(task.cost_usd, task.cost_source)
+    cost = f", {words}" if words == UNKNOWN_COST else f", cost {words}" if words else ""
     tokens = f", {task.tokens:,} tokens" if task.tokens else ""
     overrides = f", {task.overrides} overridden by a person" if task.overrides else ""
     count = f"{task.cycle} cycle{'' if task.cycle == 1 else 's'}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from burnish.agents.base import AgentSettings
 from burnish.agents.runner import Runner
 from burnish.checks.installed import environment_folders
+from burnish.config.unused import unused_settings
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
 from burnish.core.policy import Policy
@@ -155,6 +156,7 @@ def _planned(app: App, request: RunRequest) -> list[Task]:
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Put right what an earlier run left, and say what the user may not expect."""
     notes = [deps.rights] if deps.rights else []
+    notes += unused_settings(app.config)
     notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")

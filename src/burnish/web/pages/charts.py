@@ -8,10 +8,11 @@ from datetime import date
 
 from markupsafe import Markup
 
+from burnish.core.cost_text import UNKNOWN_COST, cost_with_source, short_cost
 from burnish.views.effort import Effort, Line
 from burnish.views.judged import UNREADABLE, Reviewer
 from burnish.views.stats import StatsView, Stretch
-from burnish.web.pages.filters import dollars, many, took, words
+from burnish.web.pages.filters import many, took, words
 from burnish.web.pages.plots import Mark, area, columns, lines
 
 TONES = {
@@ -167,7 +168,7 @@ def _row(one: Reviewer) -> tuple[str, ...]:
 
 def _cost_over_time(view: StatsView) -> Chart:
     marks = [
-        Mark(_day(one, view.step), (one.effort.cost_usd or 0.0,), f"{_long(one, view.step)}: {_spent(one.effort)}")
+        Mark(_day(one, view.step), _known_cost(one.effort), f"{_long(one, view.step)}: {_spent(one.effort)}")
         for one in view.over_time
     ]
     says = _spent(view.total)
@@ -179,7 +180,7 @@ def _cost_over_time(view: StatsView) -> Chart:
 
 def _agents(view: StatsView) -> Chart:
     paid = view.total.cost_usd is not None
-    says = "by money, the dearest first" if paid else "by time: no agent told a price"
+    says = "by cost, the most expensive first" if paid else "by time: no cost is known"
     return _efforts("agents", "Cost and time by agent", says, "Agent", view.agents, by_money=paid)
 
 
@@ -194,7 +195,7 @@ def _efforts(id: str, title: str, says: str, first: str, found: Sequence[Line], 
             _name(line),
             ((line.effort.cost_usd or 0.0) if by_money else line.effort.seconds,),
             f"{_name(line)}: {many(line.effort.calls, 'call')}, {took(line.effort.seconds)}, {_spent(line.effort)}",
-            (dollars(line.effort.cost_usd) or "–") if by_money else took(line.effort.seconds),
+            (_cost(line.effort) or "–") if by_money else took(line.effort.seconds),
         )
         for line in found[:MOST_LINES]
     ]
@@ -208,15 +209,27 @@ def _name(line: Line) -> str:
 
 
 def _effort(effort: Effort) -> tuple[str, ...]:
-    cost = dollars(effort.cost_usd) or ("unknown" if effort.unpriced else "")
-    return str(effort.calls), str(effort.failed), took(effort.seconds), f"{effort.tokens:,}", cost
+    return str(effort.calls), str(effort.failed), took(effort.seconds), f"{effort.tokens:,}", _cost(effort)
 
 
 def _spent(effort: Effort) -> str:
     if not effort.calls:
         return "nothing"
-    price = dollars(effort.cost_usd) or "no price told"
-    return f"{price}, {effort.tokens:,} tokens"
+    unpriced = f", {many(effort.unpriced, 'phase')} without a price" if effort.unpriced and effort.cost_usd else ""
+    return (
+        f"{cost_with_source(effort.cost_usd, effort.cost_source) or UNKNOWN_COST}{unpriced}, {effort.tokens:,} tokens"
+    )
+
+
+def _cost(effort: Effort) -> str:
+    return short_cost(effort.cost_usd, effort.cost_source)
+
+
+def _known_cost(effort: Effort) -> tuple[float, ...]:
+    """Nothing where calls were made and no cost is known: a gap in the plot, not zero."""
+    if effort.cost_usd is None and effort.unpriced:
+        return ()
+    return (effort.cost_usd or 0.0,)
 
 
 def _money_tick(value: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from burnish.views import status
+from burnish.core.cost_text import cost_with_source, short_cost
 
 
 def ago(moment: str | None) -> Markup:
@@ -44,8 +44,13 @@ def took(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def dollars(amount: float | None) -> str:
-    return "" if amount is None else status.dollars(amount)
+def cost(subject: Any) -> str:
+    """Of a task, a phase or a summary: the amount and where it comes from."""
+    return cost_with_source(subject.cost_usd, subject.cost_source)
+
+
+def brief_cost(subject: Any) -> str:
+    return short_cost(subject.cost_usd, subject.cost_source)
 
 
 def words(name: Any) -> str:
@@ -71,7 +76,8 @@ def commands(text: str) -> Markup:
 FILTERS: dict[str, Callable[..., Any]] = {
     "ago": ago,
     "took": took,
-    "dollars": dollars,
+    "brief_cost": brief_cost,
+    "cost": cost,
     "words": words,
     "many": many,
     "commands": commands,

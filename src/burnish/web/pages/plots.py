@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from markupsafe import Markup, escape
 
@@ -42,15 +43,19 @@ def columns(label: str, tones: Sequence[str], marks: Sequence[Mark], say: Say = 
 
 
 def area(label: str, tone: str, marks: Sequence[Mark], say: Say = "{:g}".format) -> Markup:
-    """One value over time."""
+    """One value over time; a mark without a value is a gap, marked by a `?`."""
     ticks = _ticks(max((sum(mark.values) for mark in marks), default=0.0), whole=False)
     step = (WIDE - LEFT - RIGHT) / max(1, len(marks))
     spots = [(LEFT + step * (n + 0.5), _y(sum(mark.values), ticks[-1])) for n, mark in enumerate(marks)]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
     floor = HIGH - BOTTOM
     body = [*_grid(ticks, say), *_names(marks)]
-    if spots:
-        under = f"{spots[0][0]:.1f},{floor} {line} {spots[-1][0]:.1f},{floor}"
+    for has_value, run in groupby(zip(marks, spots, strict=True), key=lambda pair: bool(pair[0].values)):
+        known = [spot for _, spot in run]
+        if not has_value:
+            body += [_text("?", x, floor - 6, "value", "middle") for x, _ in known]
+            continue
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in known)
+        under = f"{known[0][0]:.1f},{floor} {line} {known[-1][0]:.1f},{floor}"
         body.append(Markup('<polygon class="fill {}" points="{}"/>').format(tone, under))
         body.append(Markup('<polyline class="trace {}" points="{}"/>').format(tone, line))
     for n, (mark, (x, y)) in enumerate(zip(marks, spots, strict=True)):
