@@ -44,8 +44,8 @@ bench: $(READY) ## how fast it is, with figures
 	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }
 	$(PY) -m bench $(ARGS)
 
-torture: $(READY) ## the promises, counted: kills, races, forgeries
-	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 -n $(JOBS) $(ARGS) $$(grep -rl --include='test_*.py' BURNISH_TORTURE tests)
+torture: $(READY) ## the promises, counted: kills, races, forgeries; ends with a table of attacks
+	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks' tests)
 
 agents: $(READY) ## real agent programs against a model server on loopback
 	$(PY) -m tools.agents $(ARGS)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
 from testing.children import ending_children, make_children_interruptible, record_children
 from testing.userrepo import UserRepo
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "attacks(kind, attempts): counted for `make torture`; one success if it fails")
     make_children_interruptible()
     record_children()
 
@@ -23,15 +25,32 @@ def no_child_left() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def count_attacks(record_property: Callable[[str, object], None]) -> CountAttacks:
+    """Record how often an attack was tried and how often it succeeded, for the table of `make torture`."""
+    return lambda kind, attempts, successes: record_property(PROPERTY, (kind, attempts, successes))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "call" and not report.skipped:
+        counts = counts_of_marker(item, failed=report.failed)
+        report.user_properties += [(PROPERTY, count) for count in counts]
+    return report
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have counted (`record_property`), under `make torture`: the table of promises."""
+    """Under `make torture`: the table of attacks."""
     if not os.environ.get("BURNISH_TORTURE"):
         return
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
-    counted = [f"{name}: {value}" for report in reports for name, value in report.user_properties]
-    if counted:
-        terminalreporter.section("counted")
-        for line in counted:
+    if counts := counts_of(reports):
+        terminalreporter.section(f"attacks, as user {os.getuid()}")
+        for line in table(counts):
             terminalreporter.write_line(line)
 
 

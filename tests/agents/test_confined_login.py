@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from burnish.core.agent import AgentReply, AgentRequest, Setback
 from burnish.errors import PhaseFailed
 from burnish.proc.sandbox import Sandbox
 from testing import login_attacks as attacks
+from testing.attack_counts import CountAttacks
 from testing.bubblewrap import needs_bubblewrap
 
 # `make torture` repeats the attacks, and prints the counts.
@@ -85,7 +86,7 @@ def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
 @pytest.mark.parametrize("program", attacks.INSTRUCTIONS)
 def test_nothing_that_an_author_writes_to_its_login_reaches_the_user_or_the_reviewer(
-    house: House, program: str, record_property: Callable[[str, object], None]
+    house: House, program: str, count_attacks: CountAttacks
 ) -> None:
     attacks.users_home(house.home, program)
     names = (*attacks.INSTRUCTIONS[program], *filter(None, [attacks.TOKENS.get(program)]))
@@ -98,8 +99,7 @@ def test_nothing_that_an_author_writes_to_its_login_reaches_the_user_or_the_revi
     read = house.call(AgentSettings("reviewer", "command", argv=(path,)), role="review", read_only=True).text
     tries, reached = TIMES * wrote.count("\n"), house.users_files() != before
     seen = read.count(attacks.CANARY)
-    counted = f"{tries} writes from inside as uid {os.getuid()}, {int(reached)} reached the user, {seen} the reviewer"
-    record_property(f"login of {program}", counted)
+    count_attacks("change a login from inside", tries, int(reached) + seen)
 
     # the trap did snap: it wrote to its own copy
     assert wrote.count("write ") == wrote.count("rename ") == len(names), wrote

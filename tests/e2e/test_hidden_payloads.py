@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from burnish.core.change import Change
 from burnish.review.packing import pack, passes
+from testing.attack_counts import CountAttacks
 from testing.gitworld import GitWorld, commit
 from testing.hidden_payloads import AUDIT, MORE, Payload
 from testing.lab import Lab
@@ -60,16 +60,17 @@ def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("reads_files", [True, False])
-def test_no_relative_of_them_is_approved_unseen(
-    tmp_path: Path, reads_files: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_relative_of_them_is_approved_unseen(tmp_path: Path, reads_files: bool, count_attacks: CountAttacks) -> None:
     lab = lab_for(tmp_path, reads_files=reads_files)
+    start = lab.repo.git("rev-parse", "HEAD")
     payloads = {**AUDIT, **MORE}
-    came = {name: outcome_of(lab, name, payload) for name, payload in payloads.items()}
+    came = {}
+    for name, payload in payloads.items():
+        # attributes and files of the payload before would change what this one means
+        lab.repo.git("reset", "-q", "--hard", start)
+        came[name] = outcome_of(lab, name, payload)
     approved = [name for name, (status, _) in came.items() if status in ("verified", "completed")]
-    counts = dict(Counter(f"{status}/{reason}" if reason else status for status, reason in came.values()))
-    with capsys.disabled():
-        print(f"\nhidden payloads, reads_files {reads_files}: {len(came)} tried, {len(approved)} approved: {counts}")
+    count_attacks("hide a payload from reviewers", len(came), len(approved))
     assert not approved
     assert not {n: r for n, r in came.items() if r not in EXPECTED.get(payloads[n].outcome, {r})}
 

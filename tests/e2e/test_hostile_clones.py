@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 
 from burnish.cli.main import main
+from testing.attack_counts import CountAttacks
 from testing.clones import CANARY, CLONES, Trap, linked_prompts, make_clone, make_trap
 from testing.userrepo import UserRepo
 
@@ -126,7 +127,7 @@ def test_nothing_of_a_hostile_clone_is_started_and_nothing_outside_is_read(
     hermetic: Path,
     environment: Path,
     build: Callable[[UserRepo, Trap], None],
-    record_property: Callable[[str, object], None],
+    count_attacks: CountAttacks,
 ) -> None:
     trap = make_trap(tmp_path / "trap")
     repo = make_clone(tmp_path / "clone", trap, build)
@@ -145,8 +146,7 @@ def test_nothing_of_a_hostile_clone_is_started_and_nothing_outside_is_read(
             # settings that cannot be read are said first, and some tasks are refused for what they are
             assert code in (2, 4), (argv, code, text)
         assert "bug in burnish" not in text, (argv, text)
-    counted = f"{tried} commands, {len(bad)} started or read something"
-    record_property(f"looking at a repository, {build.__name__}", counted)
+    count_attacks("have a look start or read something", tried, len(bad))
     assert bad == []
 
 

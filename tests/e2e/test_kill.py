@@ -127,6 +127,7 @@ def test_killed_inside_a_phase_the_agent_is_ended_its_work_rescued_and_the_phase
     assert ref in labs[0].calls()[1]["prompt"]
 
 
+@pytest.mark.attacks("kill -9 at a failpoint", 50)
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.parametrize("point", failpoints() if TORTURE else ["any"])
 def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str) -> None:
@@ -137,6 +138,7 @@ def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str) -> None:
             assert_ended_well(kill_at(tmp_path / f"{round_}-{n}", place))
 
 
+@pytest.mark.attacks("kill -9 inside a phase", 4)
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.parametrize("seed", range(50 if TORTURE else 1))
 def test_random_deaths_inside_every_phase(tmp_path: Path, seed: int) -> None:

@@ -80,6 +80,7 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.attacks("merge a branch that moved", 1000 if TORTURE else 30)
 def test_a_branch_that_moved_after_the_approval_is_never_merged(lab: Lab) -> None:
     """Every way to move it, then every way to merge it."""
     chance = random.Random(2)
@@ -167,6 +168,7 @@ def _apart(patch: pytest.MonkeyPatch, app: App, task: Task, move: Callable[[App,
             patch.setattr(module, "capture", between)
 
 
+@pytest.mark.attacks("race for branch and target", 200 if TORTURE else 12)
 def test_threads_that_race_for_branch_and_target(lab: Lab) -> None:
     """One merges, others move the branch and the target all the time."""
     chance = random.Random(3)

@@ -125,6 +125,7 @@ def exported(repo: UserRepo, rev: str, folder: Path) -> str:
     return digest(folder)
 
 
+@pytest.mark.attacks("merge what was not checked", 34 if TORTURE else 7)
 @pytest.mark.parametrize("rule", ["recheck", "review", "refuse"])
 @pytest.mark.parametrize("check", [True, False])
 def test_nothing_is_merged_unchecked(tmp_path: Path, rule: str, check: bool) -> None:

@@ -257,6 +257,7 @@ def test_a_damaged_copy_is_named_and_the_one_in_git_is_taken(lab: Lab) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.attacks("make an approval of a damaged record", 400 if TORTURE else 8)
 def test_bytes_flipped_anywhere_never_make_an_approval(tmp_path: Path) -> None:
     """Of a task that was rejected, and of one that was approved: what comes back was so before, or less."""
     lab = Lab.make(tmp_path, judge="print(verdict('rejected', 'no'))")

@@ -46,6 +46,7 @@ def test_tasks_side_by_side_lose_no_commit(world: GitWorld) -> None:
     many(world, 20, 2)
 
 
+@pytest.mark.attacks("lose a commit of tasks side by side", 1000)
 @pytest.mark.skipif(not os.environ.get("BURNISH_TORTURE"), reason="long: make torture")
 def test_twenty_tasks_of_fifty_commits_lose_none(world: GitWorld) -> None:
     many(world, 20, 50)

@@ -45,6 +45,7 @@ def shape(request: pytest.FixtureRequest) -> str:
     return SHAPES[request.param[0]]
 
 
+@pytest.mark.attacks("outlive a stop", 1)
 def test_a_stop_leaves_nothing(shape: str, bench) -> None:
     stop, results = Stop(), []
     thread = threading.Thread(target=lambda: results.append(run(bench.python(shape), stop=stop)))
@@ -59,6 +60,7 @@ def test_a_stop_leaves_nothing(shape: str, bench) -> None:
     assert results[0].ended == "stopped"
 
 
+@pytest.mark.attacks("outlive a time limit", 1)
 def test_a_timeout_leaves_nothing(shape: str, bench) -> None:
     started = time.monotonic()
 

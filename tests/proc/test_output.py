@@ -42,6 +42,7 @@ import json; print(json.dumps([peak, done.stdout_bytes, done.exit_code, text[:5]
 """
 
 
+@pytest.mark.attacks("flood the output", 1)
 def test_a_flood_without_newlines_or_sense_stays_on_disk_and_within_its_cap(bench) -> None:
     argv = [sys.executable, "-c", FLOOD, str(bench.root), str(MEGABYTES)]
     said = subprocess.run(argv, capture_output=True, timeout=300)

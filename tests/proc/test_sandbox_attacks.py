@@ -21,9 +21,11 @@ from typing import Any
 
 import pytest
 
+from burnish.proc.overlay import Overlay, with_overlays
 from burnish.proc.private_places import MARKERS
 from burnish.proc.run import Command, run
 from burnish.proc.sandbox import Sandbox
+from testing.attack_counts import CountAttacks
 from testing.bubblewrap import needs_bubblewrap
 from testing.sandbox_attacks import ATTACKS, attack, only_in_a_namespace
 
@@ -91,10 +93,10 @@ class Target:
         argv = [sys.executable, "-I", "-c", attack(name, self.facts())]
         return subprocess.run(argv, cwd=self.work, capture_output=True, text=True, timeout=30, check=False).stdout
 
-    def inside(self, code: str, *, seconds: float = 30) -> str:
+    def inside(self, code: str, *, seconds: float = 30, overlays: tuple[Overlay, ...] = ()) -> str:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.box.home), "TMPDIR": str(self.root / "tmp")}
         program = (sys.executable, "-I", "-c", only_in_a_namespace(code))
-        argv = self.box.around(program, env=env, writable=(self.work,))
+        argv = with_overlays(self.box.around(program, env=env, writable=(self.work,)), overlays)
         call = self.root / f"call-{uuid.uuid4().hex}"
         call.mkdir()
         result = run(Command(argv, self.work, env, call, timeout_seconds=seconds, wrapped=True))
@@ -129,12 +131,12 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 
 @pytest.mark.parametrize("turn", range(TIMES))
-def test_no_attack_gets_out_of_the_sandbox(target: Target, turn: int) -> None:
+def test_no_attack_gets_out_of_the_sandbox(target: Target, turn: int, count_attacks: CountAttacks) -> None:
     # abstract sockets are not promised before Linux 6.12
     names = [name for name in ATTACKS if name != "abstract socket" or landlock_version() >= 6]
     printed = {name: target.inside(attack(name, target.facts())) for name in names}
     successes = {name: text for name, text in printed.items() if "GOT" in text or "bwrap:" in text}
-    print(f"sandbox, turn {turn}: {len(names)} attacks as uid {os.getuid()}, {len(successes)} succeeded")
+    count_attacks("get out of the sandbox", len(names), len(successes))
     assert successes == {}
     assert (target.box.burnish_home / "burnish.db").read_text() == "decisions"
     assert sorted(path.name for path in target.box.checkout.iterdir()) == ["s"]
@@ -143,6 +145,17 @@ def test_no_attack_gets_out_of_the_sandbox(target: Target, turn: int) -> None:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_outside_of_the_sandbox_the_same_attack_succeeds(target: Target, name: str) -> None:
     assert "GOT" in target.outside(name)
+
+
+@pytest.mark.attacks("get out of the sandbox", 1)
+@pytest.mark.parametrize("name", ["abstract socket", "signal a process outside"])
+def test_a_sandbox_below_an_overlay_is_scoped_as_well(target: Target, name: str) -> None:
+    """Checks and authors see a tree at the checkout's path: another program mounts it and then starts bubblewrap."""
+    if landlock_version() < 6:
+        pytest.skip("abstract sockets are not promised before Linux 6.12")
+    overlay = Overlay((target.box.checkout,), target.root / "scratch", target.root / "tree")
+    overlay.create()
+    assert "GOT" not in target.inside(attack(name, target.facts()), overlays=(overlay,))
 
 
 def test_without_network_abstract_sockets_are_closed_on_every_kernel(target: Target) -> None:
@@ -164,6 +177,7 @@ print("undisturbed")
 """
 
 
+@pytest.mark.attacks("see or end another sandbox", 2)
 def test_two_sandboxes_do_not_see_each_other(target: Target) -> None:
     """As with `-j 2`: environment, prompt and signals of the other one."""
     printed: list[str] = []
@@ -212,6 +226,7 @@ def detach():
 """
 
 
+@pytest.mark.attacks("outlive the sandbox", TIMES)
 @pytest.mark.parametrize("shape", SURVIVORS)
 def test_no_process_outlives_its_sandbox(target: Target, shape: str) -> None:
     for _ in range(TIMES):

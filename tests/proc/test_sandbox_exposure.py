@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -78,6 +79,7 @@ def connect(box: Sandbox, *roots: Path, trees: tuple[Mount, ...] = ()) -> str:
     return result.stdout.read_text() + result.stderr.read_text()
 
 
+@pytest.mark.attacks("connect to a socket of the user", 12)
 def test_sockets_of_the_checkout_cannot_be_connected_to_by_any_name(sandbox: Sandbox, sockets: list[bytes]) -> None:
     argv = [sys.executable, "-I", "-S", "-c", CONNECT, str(sandbox.checkout)]
     control = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True).stdout
@@ -117,6 +119,43 @@ def test_a_relative_name_is_found_by_the_working_directory_of_its_process(tmp_pa
             time.sleep(0.1)
         assert tmp_path.resolve() / "dev.sock" in bound_names()
         process.communicate()
+
+
+@pytest.mark.attacks("connect to a socket of the user", 4)
+def test_sockets_in_the_folder_of_a_bound_one_and_open_pipes_cannot_be_connected_to(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Outside of the home and of the temporary folders: renamed there, a second hard link, a named pipe in use."""
+    # not in the temporary folder, which a sandbox has for itself
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix="sockets-") as name:
+        folder = Path(name)
+        with socket.socket(socket.AF_UNIX) as renamed, socket.socket(socket.AF_UNIX) as linked:
+            for server, file in ((renamed, "first"), (linked, "second")):
+                server.bind(str(folder / file))
+                server.listen(8)
+            (folder / "first").rename(folder / "other")
+            (folder / "hard").hardlink_to(folder / "second")
+            (folder / "apart").mkdir()
+            os.mkfifo(folder / "apart" / "pipe")
+            reader = os.open(folder / "apart" / "pipe", os.O_RDWR)
+            time.sleep(2)  # names are cached for a moment
+            printed = connect(sandbox, folder)
+            os.close(reader)
+    assert printed == "done\n"
+
+
+@pytest.mark.attacks("connect to a socket of the user", 1)
+def test_a_socket_beside_a_program_in_another_home_cannot_be_connected_to(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The program lies in a masked folder that is not the home directory."""
+    folder = tmp_path / "other" / "bin"
+    folder.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(folder / "first"))
+        server.listen(8)
+        (folder / "first").rename(folder / "daemon")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+            assert connect(sandbox, folder) == "done\n"
 
 
 SECRETS = (
@@ -200,6 +239,7 @@ NAMES = (
 )
 
 
+@pytest.mark.attacks("read secrets beside programs", 2 * len(SECRETS))
 def test_secrets_beside_a_folder_on_path_stay_hidden_and_its_programs_run(home: Path) -> None:
     needs_bubblewrap()
     box = Sandbox(home, home / "project", home / "burnish")

@@ -150,6 +150,7 @@ def claim_all(store: Store, project: str, runner: str) -> list[int]:
     return mine
 
 
+@pytest.mark.attacks("take a task twice", TASKS)
 def test_many_threads_never_take_the_same_task(store: Store, project: str) -> None:
     seed(store, project)
     taken: list[int] = []

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from burnish.core.task import Spec
 from burnish.store import Store
 from testing.storydump import dump
@@ -37,6 +39,7 @@ while True:
 """
 
 
+@pytest.mark.attacks("kill -9 while the database is written", ROUNDS)
 def test_a_writer_killed_at_any_moment_loses_nothing_it_was_told_is_safe(
     store: Store, project: str, home: Path, tmp_path: Path
 ) -> None:

@@ -70,21 +70,20 @@ def _is_empty(mounts: Sequence[Mount], place: Path) -> bool:
     return mount is not None and mount.mode == "empty"
 
 
-def masked_sockets(
-    mounts: Sequence[Mount], listed: Collection[Path], *, user_folders: Collection[Path], program_folders: Path
-) -> list[Mount]:
+def masked_sockets(mounts: Sequence[Mount], listed: Collection[Path], *, user_folders: Collection[Path]) -> list[Mount]:
     """Sockets and named pipes that `mounts`, all that the sandbox has, leave in sight.
 
     Those at or below a place that the settings list stay, and those where the call may write. `user_folders` are
-    searched whole; other targets below `program_folders` hold programs, and only their upper levels are searched.
+    searched whole; other targets below an empty folder hold programs, and only their upper levels are searched.
     """
     found = [place for place in bound_names() if is_endpoint(place) and _is_connectable(mounts, place, listed)]
     last = {mount.target: mount for mount in mounts}
     shown = [mount for mount in last.values() if mount.mode == "read" and mount.target not in listed]
+    masks = [mount.target for mount in last.values() if mount.mode == "empty" and str(mount.target) not in _RUNTIME]
     for mount in shown:
         if mount.target in user_folders:
             limits = _USER_FOLDER
-        elif mount.target.is_relative_to(program_folders):
+        elif any(mount.target.is_relative_to(mask) for mask in masks):
             limits = _PROGRAM_FOLDER
         else:
             continue

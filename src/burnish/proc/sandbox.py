@@ -134,7 +134,7 @@ class Sandbox:
         # what burnish itself wrote, e.g. a snapshot or a copy of a login, has no sockets of the user's
         folders = {one for one in targets if one == checkout or not sources.get(one, one).is_relative_to(ours)}
         listed = {mount.target for mount in self._listed()}
-        return masked_sockets(complete, listed, user_folders=folders, program_folders=self.home.resolve())
+        return masked_sockets(complete, listed, user_folders=folders)
 
     def _kept_from_writing(self, mounts: Sequence[Mount], writable: Sequence[Path]) -> list[Mount]:
         """Other work trees and projects, where a wider mount would let them be written."""

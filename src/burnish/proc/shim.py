@@ -106,6 +106,12 @@ def adopt_orphans() -> bool:
     return prctl(36, 1)
 
 
+def bubblewrap_of(argv: list[str]) -> str | None:
+    """The bubblewrap that is started: first, or behind the `--` of the program that mounts overlays before it."""
+    words = [argv[0], *argv[argv.index("--") + 1 :][:1]] if "--" in argv else argv[:1]
+    return next((word for word in words if os.path.basename(word) == "bwrap"), None)
+
+
 def scope_to_sandbox(program: str) -> None:
     """Landlock scope (Linux 6.12): neither abstract sockets nor signals reach what is outside of the sandbox.
 
@@ -379,8 +385,9 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     os.chdir(order["cwd"])
     for number, fd in enumerate((os.open(order["stdin"] or os.devnull, os.O_RDONLY), out, err)):
         os.dup2(fd, number)
-    if order["wrapped"] and os.path.basename(order["argv"][0]) == "bwrap":
-        scope_to_sandbox(order["argv"][0])
+    bubblewrap = bubblewrap_of(order["argv"]) if order["wrapped"] else None
+    if bubblewrap:
+        scope_to_sandbox(bubblewrap)
     os.execvpe(order["argv"][0], order["argv"], order["env"])
 
 

@@ -42,7 +42,10 @@ def search_folder(folder: Path, limits: SearchLimits) -> list[Path]:
 
 
 def bound_names() -> tuple[Path, ...]:
-    """Real paths of the sockets that processes of this user's network namespaces are bound to."""
+    """Real paths of the sockets that processes of this user's network namespaces are bound to, and of open named pipes.
+
+    With each socket come the others of its folder: it may have been renamed there, or have a second hard link.
+    """
     return _bound_names(_cache_period())
 
 
@@ -72,10 +75,15 @@ def _search(root: str, limits: SearchLimits, _period: int) -> tuple[Path, ...]:
             if entry.is_dir(follow_symlinks=False):
                 if level < limits.levels and not _is_skipped(entry.path):
                     waiting.append((entry.path, level + 1))
-            elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+            elif _may_be_endpoint(entry):
                 path = Path(entry.path)
                 found += [path] if is_endpoint(path) else []
     return tuple(found)
+
+
+def _may_be_endpoint(entry: os.DirEntry[str]) -> bool:
+    """A socket, named pipe or device: what the folder itself lists as neither file, folder nor link."""
+    return not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False) or entry.is_symlink())
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -102,9 +110,11 @@ def _bound_names(_period: int) -> tuple[Path, ...]:
                 names.add(name)
             else:
                 relative[inode] = name
-    if relative:
-        names.update(_resolved(relative, processes))
-    return tuple(Path(os.path.realpath(name)) for name in sorted(names))
+    names.update(_held(relative, processes))
+    paths = {os.path.realpath(name) for name in names}
+    for folder in {os.path.dirname(path) for path in paths}:  # noqa: PTH120
+        paths.update(entry.path for entry in _entries(folder) if _may_be_endpoint(entry))
+    return tuple(Path(path) for path in sorted(paths))
 
 
 def _bound_sockets(table: str) -> Iterator[tuple[int, str]]:
@@ -143,17 +153,17 @@ def _other_namespaces(processes: list[str]) -> Iterator[str]:
             yield f"{process}/net/unix"
 
 
-def _resolved(relative: dict[int, str], processes: list[str]) -> Iterator[str]:
-    """Relative names, in the working directories of the processes that hold the socket."""
+def _held(relative: dict[int, str], processes: list[str]) -> Iterator[str]:
+    """Of what processes hold open: sockets with a relative name, in the process's working directory; named pipes."""
     for process in processes:
-        folder = ""
         for entry in _entries(f"{process}/fd"):
             link = _link(entry.path)
             inode = link[len("socket:[") : -1] if link.startswith("socket:[") else ""
             if inode.isdigit() and int(inode) in relative:
-                folder = folder or _link(f"{process}/cwd")
-                if folder:
-                    yield os.path.join(folder, relative[int(inode)])
+                folder = _link(f"{process}/cwd")
+                yield from [os.path.join(folder, relative[int(inode)])] if folder else []
+            elif link.startswith("/") and is_endpoint(Path(link)):
+                yield link
 
 
 def _link(path: str) -> str:

@@ -8,10 +8,13 @@ import os
 import shlex
 import shutil
 import sys
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from burnish.proc.program_files import SCRIPTS, entries_for_programs, entries_of_package, shows_secrets
 
 # Where version managers keep what the small programs on PATH start: only what is needed, for beside it may be secrets
 # (uv keeps `credentials` beside `tools`).
@@ -20,7 +23,8 @@ _VERSION_MANAGERS = {
     ".rbenv": ("bin", "libexec", "shims", "versions", "plugins", "rbenv.d", "completions", "version"),
     ".rustup": ("toolchains", "settings.toml", "update-hashes"),
     ".cargo": ("bin",),
-    ".nvm": ("versions", "alias", "nvm.sh", "nvm-exec", "bash_completion"),
+    # not `etc`, where npm keeps tokens that were set for all users
+    ".nvm": ("versions/*/*/[!e.]*", "alias", "nvm.sh", "nvm-exec", "bash_completion"),
     ".volta": ("bin", "tools", "layout.v2", "layout.v3", "layout.v4"),
     ".asdf": ("bin", "shims", "installs", "plugins", "lib", "libexec", "internal", "completions", "asdf.sh"),
     ".bun": ("bin",),
@@ -30,9 +34,12 @@ _VERSION_MANAGERS = {
     ".local/share/uv": ("python", "tools"),
     ".local/share/pipx": ("venvs", "shared", "py"),
     ".local/share/mise": ("bin", "shims", "installs", "plugins", "dotnet-root"),
-    ".local/share/fnm": ("node-versions", "aliases"),
+    ".local/share/fnm": ("node-versions/*/installation/[!e.]*", "aliases"),
     "go": ("bin",),
+    # which versions the shims of asdf and mise start
+    ".": (".tool-versions", ".asdfrc"),
 }
+_MISE_SETTINGS = ".config/mise/config.toml"
 _BIN = ("bin", "sbin", "shims", ".bin")
 # What programs in `bin` load from the folders beside it, if one of `_LIBRARIES` is there at all.
 _LIBRARIES = ("lib", "lib64", "libexec", "share", "node_modules")
@@ -56,7 +63,6 @@ _MORE_PARTS = {
 # too much else lies beside `bin` there, below `share` too
 _SHARED = (".local", ".cargo")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
-_SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".bash", ".rb", ".pl", ".php", ".lua", ".jar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
     programs += _interpreters(programs, path)
     programs += [link for folder in folders for link in _links(folder, tuple(map(str, masks)))]
     places.update(_installed(programs, masks, [folder for folder, _ in on_path]))
+    places = {place for place in places if not shows_secrets(place, home)}
     # a link is made again, not followed: it may lead to what is hidden
     links = {place for place in places if os.path.islink(place) and not os.path.isfile(place)}
     names = [name for name in (*folders, *programs, *managers, *sorted(links)) if any(_masked_names(name, masks))]
@@ -91,8 +98,29 @@ def programs_below(home: Path, masks: Collection[Path], *, argv: Sequence[str], 
 
 def _version_managers(home: Path) -> Iterator[Path]:
     """Folders and files of version managers, by the names that they have in the home directory."""
-    named = (home / folder / name for folder, names in _VERSION_MANAGERS.items() for name in names)
+    named = [
+        place
+        for folder, names in _VERSION_MANAGERS.items()
+        for name in names
+        for place in (_matches(home / folder, name) if "*" in name else [home / folder / name])
+    ]
+    named += [home / _MISE_SETTINGS] if _has_versions_alone(home / _MISE_SETTINGS) else []
     return (place for place in named if os.path.exists(place))
+
+
+def _matches(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return list(folder.glob(pattern))
+    except OSError:
+        return []  # a folder that this user may not enter
+
+
+def _has_versions_alone(settings: Path) -> bool:
+    """Are there no values of the environment in mise's settings? They are often keys."""
+    try:
+        return "env" not in tomllib.loads(settings.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
 
 
 def _masked_parts(place: Path, masks: Collection[Path]) -> Iterator[Path]:
@@ -124,7 +152,7 @@ def _shell_words(text: str) -> list[str]:
 def _is_script(name: str) -> bool:
     if not os.path.isfile(name):
         return False
-    return name.endswith(_SCRIPTS) or os.access(name, os.X_OK) or bool(_first_line(Path(name)))
+    return name.endswith(SCRIPTS) or os.access(name, os.X_OK) or bool(_first_line(Path(name)))
 
 
 def _first_line(script: Path) -> str:
@@ -187,9 +215,10 @@ def _installed(programs: Iterable[Path], masks: Collection[Path], on_path: Seque
 
 
 def _target(program: Path, mask: Path, on_path: Sequence[Path]) -> Iterator[Path]:
-    """What the target of a link on PATH needs: `~/opt/tool-1` is one installation, and is shown whole.
+    """What the target of a link on PATH needs: `~/opt/tool-1/bin/tool` is in an installation, which is shown whole.
 
-    `~/.tool` is not, because settings and logins are in such folders, and neither is a folder that has one on PATH.
+    Beside `~/opt/tool-1/tool`, hidden files and those that are named like secrets are not shown. `~/.tool` is not shown
+    whole, because settings and logins are in such folders, and neither is a folder that has one on PATH.
     """
     folder = program.parent
     whole = folder.parent if folder.name in _BIN else folder
@@ -201,6 +230,9 @@ def _target(program: Path, mask: Path, on_path: Sequence[Path]) -> Iterator[Path
         yield program
     elif has_folder_on_path or is_settings:
         yield from _parts(program, mask)
+    elif whole == folder:
+        yield program
+        yield from entries_of_package(folder)
     else:
         yield whole
 
@@ -208,7 +240,8 @@ def _target(program: Path, mask: Path, on_path: Sequence[Path]) -> Iterator[Path
 def _parts(program: Path, mask: Path) -> Iterator[Path]:
     """From `…/bin/x` to `…/bin`, `…/lib` and the like; from `…/node_modules/x/cli.js` to `…/node_modules`.
 
-    What else is beside them may be secret: `~/.docker/config.json`, `~/.fly/config.yml`.
+    From `…/x/tool` to the programs and packages in that folder. What else is beside them may be secret:
+    `~/.docker/config.json`, `~/.fly/config.yml`.
     """
     if _is_dir(program):
         yield from _parts_of_prefix(program, mask) if _is_dir(program / "bin") else (program,)
@@ -223,8 +256,11 @@ def _parts(program: Path, mask: Path) -> Iterator[Path]:
     elif folder.name in _BIN and folder.parent != mask and folder.parent.relative_to(mask).as_posix() not in _SHARED:
         yield folder
         yield from _parts_of_prefix(folder.parent, mask)
-    else:
+    elif folder.name in _BIN:
         yield folder
+    else:
+        yield from [program] if os.path.exists(program) else []
+        yield from entries_for_programs(folder)
 
 
 def _parts_of_prefix(prefix: Path, mask: Path) -> Iterator[Path]:

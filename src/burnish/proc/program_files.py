@@ -1,0 +1,101 @@
+"""Which entries of a folder programs need, where showing all of it would show what else lies there.
+
+A folder that holds programs and is not a `bin` folder may be anybody's: `~/.tool` on PATH has settings and logins too.
+"""
+# os.path answers False where Path raises: a folder that this user may not enter.
+# ruff: noqa: PTH110
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".bash", ".rb", ".pl", ".php", ".lua", ".jar")
+_LIBRARY_SUFFIXES = (".so", ".dylib", ".dll", ".pyc", ".pyd", ".wasm", ".node")
+# Folders of libraries, and what belongs to dotnet, pnpm, PyInstaller and Electron.
+_LIBRARY_FOLDERS = (
+    "lib", "lib64", "libs", "libexec", "share", "node_modules", "vendor", "_internal", "internal", "resources",
+    "locales", "host", "sdk", "shared", "packs", ".store", "global", "nodejs", "completions",
+)  # fmt: skip
+# An installation rather than a folder of single programs: everything in it belongs to one package.
+_PACKAGE_MARKS = ("package.json", "pyproject.toml", "setup.py", "__main__.py", "__init__.py", "composer.json")
+# Well-known places of secrets below the home directory. Of them at most the programs in a `bin` folder are shown.
+_SECRET_FOLDERS = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".fly", ".pulumi", ".oci", ".config/gcloud", ".config/gh",
+    ".config/hub", ".config/burnish", ".config/op", ".config/doctl", ".config/sops", ".config/rclone", ".config/heroku",
+    ".password-store", ".local/share/keyrings", ".local/share/uv/credentials", ".mozilla", ".thunderbird", ".vault",
+    ".terraform.d", ".minikube", ".gem/credentials", ".cargo/credentials.toml", ".cargo/credentials",
+    ".m2/settings.xml",
+)  # fmt: skip
+_SECRET_NAMES = (
+    "*credential*", "*secret*", "*password*", "*passwd*", "*token*", "id_rsa*", "id_ed25519*", "id_ecdsa*", "id_dsa*",
+    "*.pem", "*.key", "*.p12", "*.pfx", "*.kdbx", "*.jks", "*.keystore", "auth.json", "npmrc", "pypirc", "netrc",
+)  # fmt: skip
+
+
+def entries_of_package(folder: Path) -> Iterator[Path]:
+    """All of an installation but hidden entries and those with the name of a secret."""
+    for entry in _entries(folder):
+        if not entry.name.startswith(".") and not is_secret_name(entry.name):
+            yield Path(entry.path)
+
+
+def entries_for_programs(folder: Path) -> Iterator[Path]:
+    """The programs of a folder, scripts and libraries beside them, packages, and folders named like a program."""
+    found = list(_entries(folder))
+    if any(entry.name in _PACKAGE_MARKS for entry in found):
+        yield from entries_of_package(folder)
+        return
+    programs = {entry.name for entry in found if _is_program(entry)}
+    stems = {Path(name).stem for name in programs}
+    for entry in found:
+        # a library folder, a package of Python, or the folder of one program
+        is_package = entry.is_dir() and (
+            entry.name in _LIBRARY_FOLDERS
+            or os.path.exists(f"{entry.path}/__init__.py")
+            or (entry.name in stems and not entry.name.startswith("."))
+        )
+        if is_package or entry.name in programs:
+            yield Path(entry.path)
+
+
+def is_secret_name(name: str) -> bool:
+    return any(fnmatch(name.lower(), pattern) for pattern in _SECRET_NAMES)
+
+
+def shows_secrets(place: Path, home: Path) -> bool:
+    """Would showing `place` show a well-known place of secrets? Programs and `bin` folders in such a place do not."""
+    for name in _SECRET_FOLDERS:
+        secret = home / name
+        if secret.is_relative_to(place) and os.path.exists(secret):
+            return True
+        if place.is_relative_to(secret):
+            return not (place.name == "bin" or "bin" in place.relative_to(secret).parts[:-1])
+    return False
+
+
+def _is_program(entry: os.DirEntry[str]) -> bool:
+    if not entry.is_file() or entry.name.startswith("."):
+        return False
+    suffix = Path(entry.name).suffix.lower()
+    is_library = suffix in _LIBRARY_SUFFIXES or ".so." in entry.name
+    return suffix in SCRIPTS or is_library or (os.access(entry.path, os.X_OK) and _begins_like_a_program(entry))
+
+
+def _begins_like_a_program(entry: os.DirEntry[str]) -> bool:
+    """On some file systems every file is executable, `passwords.txt` too."""
+    try:
+        with open(entry.path, "rb") as file:  # noqa: PTH123
+            return file.read(2) in (b"#!", b"\x7fE", b"\xcf\xfa", b"\xca\xfe", b"MZ")
+    except OSError:
+        return False
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return  # gone, or not to be read by this user
