@@ -1,7 +1,8 @@
 """An agent that speaks the Agent Client Protocol over stdin and stdout, and does what its prompt says.
 
-A program of its own, with nothing but the standard library: `acp_agent.py [--die|--deaf|--leave FILE|--name NAME]`.
-Each line of the prompt is an order; see `Agent.obey`. The last words are what it could do.
+A program of its own, with nothing but the standard library:
+`acp_agent.py [--die|--deaf|--login|--leave FILE|--name NAME]`. Each line of the prompt is an order; see `Agent.obey`.
+The last words are what it could do.
 """
 
 from __future__ import annotations
@@ -108,7 +109,12 @@ class Agent:
         match method:
             case "initialize":
                 self.offered = params.get("clientCapabilities", {})
-                return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": self.name, "version": "1"}}
+                names = ("Log in with a browser", "Use an API key") if "--login" in sys.argv else ()
+                logins = [{"id": name.lower().replace(" ", "-"), "name": name} for name in names]
+                info = {"name": self.name, "version": "1"}
+                return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": info, "authMethods": logins}
+            case "session/new" if "--login" in sys.argv:
+                raise Failed(-32000, "Authentication required")
             case "session/new":
                 self.cwd = Path(params["cwd"])
                 return {"sessionId": "s1"}

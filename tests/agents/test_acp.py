@@ -98,6 +98,14 @@ def test_what_may_pass_is_told_from_what_cannot(ask, order: str, retryable: bool
 
 
 @acp
+def test_one_that_is_not_logged_in_names_its_logins_and_what_to_do(ask) -> None:
+    with pytest.raises(PhaseFailed, match=r"not logged in\. It offers: Log in with a browser, Use") as caught:
+        ask("say hello", options=("--login",))
+    assert not caught.value.retryable
+    assert "Run the program once by hand and log in" in caught.value.hint
+
+
+@acp
 def test_a_program_that_does_not_know_the_protocol_is_not_tried_again(ask) -> None:
     with pytest.raises(PhaseFailed, match="unknown option --acp") as caught:
         ask("say hello", options=("--die",))

@@ -89,6 +89,16 @@ def test_off_means_off_and_is_said(tmp_path: Path) -> None:
     assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"none"}
 
 
+def test_a_listed_path_that_does_not_exist_is_a_warning_of_one_line(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    lab = Lab.make(tmp_path, confined=True)
+    lab.user_settings("sandbox: {read: [~/not-there]}\n")
+    lab.add()
+    lines = lab.burnish("run", "1").err.splitlines()
+    (warning,) = [line for line in lines if "not-there" in line]
+    assert warning.startswith("Warning: ") and warning.endswith("~/not-there (sandbox.read).")
+
+
 @pytest.mark.parametrize(("mode", "code"), [("require", 3), ("auto", 0)])
 def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mode: str, code: int) -> None:
     lab = Lab.make(tmp_path, confined=True)

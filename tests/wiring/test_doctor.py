@@ -99,6 +99,18 @@ def test_a_sandbox_that_is_required_must_work(user_repo: UserRepo, bin_folder: P
     assert "repository.sandbox" not in look(user_repo.path)
 
 
+def test_a_path_of_the_sandbox_settings_that_does_not_exist_is_a_warning(
+    user_repo: UserRepo, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("BURNISH__SANDBOX__READ", f"[{tmp_path}]")
+    assert "repository.sandbox paths" not in look(user_repo.path)
+    monkeypatch.setenv("BURNISH__SANDBOX__READ", f"[{tmp_path}, ~/not-there]")
+    monkeypatch.setenv("BURNISH__SANDBOX__WRITE", "[/not-there/either]")
+    sign = look(user_repo.path)["repository.sandbox paths"]
+    assert sign.state == "weak"
+    assert "~/not-there (sandbox.read), /not-there/either (sandbox.write)" in sign.what
+
+
 def test_another_system_is_weaker_and_told_so(monkeypatch: Patch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     assert {sign.name: sign.state for sign in machine.sandbox_signs()} == {"sandbox": "weak", "processes": "weak"}

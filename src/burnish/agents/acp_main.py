@@ -47,6 +47,8 @@ class Listener:
     usage: list[dict[str, Any]] = field(default_factory=list)
     asked: bool = False
     agent: str = ""
+    # what it offers to log in with
+    logins: list[str] = field(default_factory=list)
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **more: Any
@@ -135,6 +137,7 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     if met.protocol_version != PROTOCOL_VERSION:
         raise Refused(f"it speaks version {met.protocol_version} of the protocol, and burnish {PROTOCOL_VERSION}")
     listener.agent = met.agent_info.name if met.agent_info else ""
+    listener.logins = [method.name for method in met.auth_methods or ()]
     session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
     listener.asked = True
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
@@ -178,7 +181,8 @@ async def outcome(agent: ClientSideConnection, listener: Listener, prompt: str) 
     try:
         await talk(agent, listener, prompt)
     except RequestError as problem:
-        return {**failed(problem), **spent(listener)}
+        why = login_required(listener) if problem.code == AUTH_REQUIRED else failed(problem)
+        return {**why, **spent(listener)}
     except Refused as problem:
         return {"error": str(problem), **spent(listener)}
     except ConnectionError:
@@ -196,9 +200,15 @@ def died(listener: Listener) -> dict[str, Any]:
     return {"error": "it ended before it had answered", "died": True, "cut": listener.asked, **spent(listener)}
 
 
+def login_required(listener: Listener) -> dict[str, Any]:
+    """The protocol's `authenticate` opens a browser or asks for a key: that is for a person, outside of a run."""
+    offered = f" It offers: {', '.join(listener.logins)}." if listener.logins else ""
+    return {"error": f"Authentication required: it is not logged in.{offered}", "status": 401}
+
+
 def failed(problem: RequestError) -> dict[str, Any]:
     """Some give the server's status as the code, most give it in words."""
-    status = 401 if problem.code == AUTH_REQUIRED else problem.code if 400 <= problem.code < 600 else None
+    status = problem.code if 400 <= problem.code < 600 else None
     more = json.dumps(problem.data) if problem.data else ""
     return {"error": f"{problem} {more}".strip(), "status": status}
 

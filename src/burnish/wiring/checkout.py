@@ -25,6 +25,7 @@ from burnish.git import lfs
 from burnish.git.base import resolve_base, uncommitted
 from burnish.git.project import Found, Project, open_project
 from burnish.proc.capture import capture
+from burnish.wiring.confining import missing_paths
 from burnish.wiring.files import files_of, reader_of
 from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start, missing_agent
@@ -54,6 +55,8 @@ def checkout_signs(found: Found) -> Iterator[Sign]:
     if config.sandbox.mode == "require" and next(sandbox_signs()).state != OK:
         what = "required by the settings, and it does not work here"
         yield REPO.missing("sandbox", what, "Install bubblewrap, or set `sandbox.mode: auto`.")
+    if missing := missing_paths(config):
+        yield REPO.weak("sandbox paths", missing, "Create the path, or take it out of your settings.")
     yield from _people_signs(config)
     yield from _check_signs(found, config, paths)
 

@@ -93,6 +93,20 @@ def confinement(
     return Confinement(box)
 
 
+def missing_paths(config: Config) -> str:
+    """One line on paths of `sandbox.read` and `sandbox.write` that do not exist and are left out; empty if all do."""
+    listed = (("read", config.sandbox.read), ("write", config.sandbox.write))
+    missing = [f"{path} (sandbox.{key})" for key, paths in listed for path in paths if not _exists(path)]
+    return f"not shown to agents and checks, because there is no such path: {', '.join(missing)}" if missing else ""
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).expanduser().exists()
+    except OSError:
+        return False  # a folder on the way may not be searched
+
+
 def _listed(paths: Iterable[str], burnish_home: Path, key: str) -> tuple[Path, ...]:
     """Paths of the settings. The burnish home stays hidden, whatever they list."""
     places = tuple(Path(path).expanduser() for path in paths)

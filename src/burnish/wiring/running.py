@@ -36,7 +36,7 @@ from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.proc.overlay import TreeView
 from burnish.wiring.book import StoreBook
 from burnish.wiring.check_trees import author_view
-from burnish.wiring.confining import checkout_link, confinement_of
+from burnish.wiring.confining import checkout_link, confinement_of, missing_paths
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
@@ -157,6 +157,8 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     """Put right what an earlier run left, and say what the user may not expect."""
     notes = [deps.rights] if deps.rights else []
     notes += unused_settings(app.config)
+    missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
+    notes += [f"Warning: {missing}."] if missing else []
     notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
