@@ -19,7 +19,7 @@ Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'; connect-src 'self'"
+    "frame-ancestors 'none'; connect-src 'self'; worker-src 'none'"
 )
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),

@@ -25,6 +25,8 @@ def login(request: Request, token: str = "", code: str = "") -> Response:
         return page(request, "problem.html.j2", status=401, what=STRANGER.what, hint=STRANGER.hint, bare=True)
     # The key goes into the page's own storage, which another port cannot read, and into no other page.
     answer = page(request, "login.html.j2", key=session.key, bare=True)
+    # What a page of somebody else left at this address while no server ran: its storage and its service workers.
+    answer.headers["Clear-Site-Data"] = '"storage"'
     answer.set_cookie(door.cookie_name, session.cookie, max_age=SECONDS, httponly=True, samesite="strict", path="/")
     return answer
 
