@@ -18,7 +18,8 @@ from burnish.core.failure_pattern import pattern_problem
 SAMPLES = Path(__file__).parent / "samples"
 ROOT = Path("/project")
 
-# The sample of nextest is written after its documentation; the others are recorded.
+# The sample of nextest is composed: nextest could not be run. Its lines have the shapes of the snapshots in its own
+# tests (nextest-runner 0.122). The others are recorded.
 PRINTED = {
     "pytest": (
         Counts(8, 2, 4, 2),
@@ -52,7 +53,13 @@ PRINTED = {
             "sample (doc) src/lib.rs - add",
         ],
     ),
-    "nextest": (Counts(6, 3, 2, 1), ["sample tests::subtracts", "sample::abort aborts"]),
+    "nextest": (
+        Counts(9, 3, 5, 1),
+        [
+            "sample tests::subtracts",
+            *("sample::abort aborts", "sample::it leaks", "sample::it never", "sample::it starts"),
+        ],
+    ),
     "jest": (
         Counts(6, 2, 3, 1),
         ["a.test.js > math > subtracts", "a.test.js > math > inner > nested fails", "b.test.js"],
@@ -81,6 +88,9 @@ WRITTEN = {
     "node.tap": ("tap", Counts(7, 2, 3, 2), ["math > subtracts", "math > inner > nested fails", "b.test.js"]),
     "mocha.tap": ("tap", Counts(6, 2, 3, 1), PRINTED["mocha"][1]),
     "go-json.stdout": ("go", Counts(8, 3, 4, 1), PRINTED["go-json"][1]),
+    # surefire 3.2.5 with JUnit 5, Gradle 4.4 with JUnit 4; both shortened
+    "maven.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
+    "gradle.xml": ("junit", Counts(3, 1, 1, 1), ["CalcTest.adds"]),
 }
 
 

@@ -231,6 +231,55 @@ def test_go(tmp_path: Path) -> None:
     assert "--- FAIL: TestFine" in printed and '"Action"' not in printed, "people read text"
 
 
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>sample</groupId>
+  <artifactId>sample</artifactId>
+  <version>1</version>
+  <properties>
+    <maven.compiler.release>17</maven.compiler.release>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <dependencies>
+    <dependency>
+      <groupId>org.junit.jupiter</groupId>
+      <artifactId>junit-jupiter</artifactId>
+      <version>5.11.4</version>
+      <scope>test</scope>
+    </dependency>
+  </dependencies>
+  <build>
+    <plugins>
+      <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.1</version></plugin>
+      <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.13.0</version></plugin>
+      <plugin><artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version></plugin>
+    </plugins>
+  </build>
+</project>
+"""
+
+
+def test_maven(tmp_path: Path) -> None:
+    needs("mvn")
+    # the user's own repository: tests have another home, and nothing is downloaded
+    downloads = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".m2" / "repository"
+    wanted = ("org/apache/maven/plugins/maven-surefire-plugin/3.2.5", "org/junit/jupiter/junit-jupiter/5.11.4")
+    missing = [name for name in wanted if not (downloads / name).is_dir()]
+    if missing:
+        pytest.skip(f"needs {missing[0]} in the local Maven repository")
+    head = "import static org.junit.jupiter.api.Assertions.*;\nimport org.junit.jupiter.api.Test;\n"
+    files = {
+        "pom.xml": POM,
+        "src/main/java/Calc.java": "class Calc { static int add(int a, int b) { return a + b; } }\n",
+        "src/test/java/CalcTest.java": f"{head}class CalcTest {{\n  @Test void old() {{ fail(); }}\n"
+        "  @Test void adds() { assertEquals(3, Calc.add(1, 2)); }\n}\n",
+    }
+    edit = ("src/main/java/Calc.java", "a + b", "a - b")
+    command = f"mvn -o -q -B -Dmaven.repo.local={downloads} test"
+    assert new_failures(tmp_path, files, edit, command) == ["CalcTest.adds"]
+
+
 def test_reports_of_maven_and_gradle_count_only_if_this_run_wrote_them(tmp_path: Path) -> None:
     stale = '<testsuite><testcase classname="A" name="stale"><failure/></testcase></testsuite>'
     fresh = '<testsuite><testcase classname="A" name="fresh"><failure/></testcase></testsuite>'

@@ -61,6 +61,14 @@ def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, ca
     )
 
 
+def test_a_test_command_that_fails_and_reports_no_test_does_not_work(user_repo: UserRepo, capsys: Capture) -> None:
+    user_repo.commit({"Makefile": "test:\n\t@echo 'error: cannot resolve the plugin'; exit 1\n"})
+    assert types(user_repo, "init", "--try") == 3
+    out = " ".join(capsys.readouterr().out.split())
+    assert "✗ test fails with exit code 2 before any task: error: cannot resolve the plugin" in out
+    assert "No test ran or was reported" in out and "It works" not in out
+
+
 @pytest.mark.parametrize("options", [[], ["--no-try"], ["--json"], ["--dry-run"]])
 def test_without_a_terminal_nothing_is_asked_and_nothing_is_run(
     user_repo: UserRepo, capsys: Capture, tmp_path: Path, options: list[str]

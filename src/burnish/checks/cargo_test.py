@@ -95,28 +95,29 @@ class CargoReader:
         return case
 
 
+# `   TRY 2 FAIL [   1.000s] ( 16/100) binary test_name`; `(───)` and `[2/5]` stand for running tests and stress runs
 _NEXTEST = re.compile(
-    r"\s*(PASS|FAIL|FLAKY \d+/\d+|LEAK(?:-FAIL)?|SIG[A-Z0-9]+|ABORT|TIMEOUT|SKIP)\s+\[\s*[>\d.]+s\]\s+"
-    r"(?:\(\s*\d+/\d+\)\s+)?(\S+)\s+(\S.*)"
+    r"\s*(?:TRY \d+ )?(PASS|FAIL|FAIL \+ LEAK|FL\+LK|FLAKY \d+/\d+|FLKY-FL \d+/\d+|LEAK|LEAK-FAIL|LKFAIL|XFAIL"
+    r"|SIG[A-Z0-9]+|ABORT|ABORT SIG\S+|TIMEOUT|TIMEOUT-PASS|TMT|TMPASS)\s+\[\s*[>\d.:]+s?\]\s+"
+    r"(?:\[[\d/]+\]\s+)?(?:\(\s*(?:\d+/\d+|─+)\)\s+)?(\S+)\s+(\S.*)"
 )
 _NEXTEST_END = re.compile(r"\s*Summary \[\s*[\d.]+s\]\s+(\d{1,9})(?:/(\d{1,9}))? tests? run: (.*)")
-_GOOD = ("PASS", "LEAK", "SKIP", "FLAKY")
+_GOOD = ("PASS", "LEAK", "FLAKY", "TIMEOUT-PASS", "TMPASS")
 
 
 class NextestReader:
     signature: ClassVar[re.Pattern[str]] = re.compile(r"^\s*Summary \[\s*[\d.]+s\]\s+\d+(?:/\d+)? tests? run:", re.M)
 
     def __init__(self, root: Path | None = None) -> None:
-        # failures are listed a second time below the summary
-        self.cases: dict[str, Case] = {}
+        # what was last printed for a test: after `TRY 1 FAIL` it may pass, and failures are listed again at the end
+        self.states: dict[str, str] = {}
         self.summary: re.Match[str] | None = None
 
     def line(self, text: str, *, is_error: bool) -> None:
         if match := _NEXTEST_END.fullmatch(text):
             self.summary = match
-        elif (match := _NEXTEST.fullmatch(text)) and match[1].split()[0] not in _GOOD:
-            name = f"{match[2]} {match[3].strip()}"
-            self.cases.setdefault(name, Case(name, "failed" if match[1] == "FAIL" else "error"))
+        elif (match := _NEXTEST.fullmatch(text)) and len(self.states) < MOST_CASES:
+            self.states[f"{match[2]} {match[3].strip()}"] = match[1].split()[0]
 
     def reading(self) -> Reading | None:
         if self.summary is None:
@@ -127,5 +128,7 @@ class NextestReader:
         )
         counts = counted(passed=number(words, r"(\d+) passed"), failed=failed, skipped=number(words, r"(\d+) skipped"))
         partial = "nextest stopped before it had run every test" if self.summary[2] else ""
-        partial = partial or (UNLISTED if failed != len(self.cases) else "")
-        return Reading(counts, failures_of(list(self.cases.values())), partial=partial)
+        states = {name: state for name, state in self.states.items() if state not in _GOOD}
+        cases = [Case(name, "failed" if state == "FAIL" else "error") for name, state in states.items()]
+        partial = partial or (UNLISTED if failed != len(cases) else "")
+        return Reading(counts, failures_of(cases), partial=partial)

@@ -35,6 +35,11 @@ class CheckSpec:
         return f"cd {self.cwd} && {command}" if self.cwd else command
 
 
+def is_test(name: str) -> bool:
+    """`test`, and `web-test` as `burnish init` calls the tests of a part."""
+    return name == "test" or name.endswith("-test")
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewerSpec:
     """One member of the panel."""

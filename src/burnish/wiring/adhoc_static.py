@@ -24,7 +24,7 @@ from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.flaky import MOST_RERUN, is_blamed, without_flaky
 from burnish.core.path_patterns import any_matches
-from burnish.core.policy import CheckSpec, Policy
+from burnish.core.policy import CheckSpec, Policy, is_test
 from burnish.core.review import Review
 from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
 from burnish.core.status import ErrorCode
@@ -118,11 +118,6 @@ def _run_test(ground: Ground, pair: Pair, change: Change, spec: CheckSpec) -> Te
     # what could not start says nothing about the change
     compared = () if check.state is CheckState.COULD_NOT_START else (comparison,)
     return Tested(compared, (check,))
-
-
-def is_test(name: str) -> bool:
-    """`test`, and `web-test` as `burnish init` calls the tests of a part."""
-    return name == "test" or name.endswith("-test")
 
 
 def _changed_paths(change: Change) -> set[str]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from burnish.config.policy import checks_for
-from burnish.core.check import CheckReport
+from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.commit import Base
 from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec
+from burnish.core.policy import CheckSpec, is_test
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
@@ -55,7 +55,7 @@ class Trial:
 
     @property
     def has_tests(self) -> bool:
-        return any(step.name == "test" or step.name.endswith("-test") for step in self.steps)
+        return any(is_test(step.name) for step in self.steps)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -149,6 +149,12 @@ def _checked(report: CheckReport) -> TrialStep:
         words = f"cannot be run: {why}"
         hint = f"Correct {setting_of(report.name)} in burnish.yaml or install what it needs, then: burnish init --try"
         return TrialStep(report.name, not report.blocking, words, report.seconds, hint, last_lines(report.tail))
+    if is_test(report.name) and report.status is CheckStatus.FAILED and not report.counts and not report.failures:
+        hint = (
+            f"No test ran or was reported. Correct {setting_of(report.name)} in burnish.yaml, then: burnish init --try"
+        )
+        usable = not report.blocking
+        return TrialStep(report.name, usable, _result(report), report.seconds, hint, last_lines(report.tail))
     return TrialStep(report.name, True, _result(report), report.seconds)
 
 
