@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.wiring.stored_environments import environment_in_use
 from testing.lab import APPROVE, Lab
 
 
@@ -164,3 +165,43 @@ def test_what_stands_in_the_place_of_a_workspace_is_left_alone(lab: Lab) -> None
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     return Lab.make(tmp_path)
+
+
+def test_environments_of_checks_are_listed_and_removed_unless_a_run_uses_them(tmp_path: Path) -> None:
+    settings = "checks: {test: 'test -f made/here'}\nworkspace: {setup: 'mkdir made; touch made/here'}\n"
+    lab = Lab.make(tmp_path, extra=settings)
+    done(lab)
+    (one,) = lab.burnish("clean", "--json").json["environments"]
+    assert one["bytes"] > 0 and not one["in_use"] and one["used_at"]
+    assert one["name"] in lab.burnish("clean").out
+
+    layer = next(Path(lab.env["BURNISH_HOME"]).glob(f"environments/*/{one['name']}"))
+    with environment_in_use(layer):
+        kept = lab.burnish("clean", "--environments", "--json").json
+        assert kept["removed_environments"] == [] and kept["environments"][0]["in_use"] and layer.is_dir()
+        assert "in use by a run and stays" in lab.burnish("clean", "--environments").err
+    assert f"Would remove environment {one['name']}" in lab.burnish("clean", "--environments", "--dry-run").out
+    assert lab.burnish("clean", "--environments", "--json").json["removed_environments"] == [one["name"]]
+    assert not layer.exists() and lab.burnish("clean", "--json").json["environments"] == []
+
+    second = lab.add("Second")
+    lab.burnish("run", second)
+    assert lab.show(second)["status"] == "verified", "the next run installs again"
+
+
+def test_sessions_of_agents_are_weighed_and_go_with_a_task_that_is_over(lab: Lab) -> None:
+    number, _ = done(lab)
+    open_task = lab.add("Second")
+    lab.burnish("run", open_task)
+    folders = {
+        path.name.partition("-")[0]: path / "sessions"
+        for path in Path(lab.env["BURNISH_HOME"]).glob("projects/*/tasks/*")
+    }
+    for folder in folders.values():
+        folder.mkdir(exist_ok=True)
+        (folder / "talk.jsonl").write_text("{}\n" * 2000)
+    weights = {one["id"]: one["bytes"]["sessions"] for one in lab.burnish("clean", "--json").json["tasks"]}
+    assert weights[number] > 0 and weights[open_task] > 0
+    lab.burnish("clean", number)
+    lab.burnish("clean", open_task)
+    assert not folders[number].exists() and folders[open_task].is_dir(), "an open task can still resume its session"

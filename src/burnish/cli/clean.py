@@ -17,6 +17,7 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.wiring import App
     from burnish.wiring.cleaning import Cleaned, Weight
+    from burnish.wiring.stored_environments import StoredEnvironment
 
 
 def clean(
@@ -27,11 +28,15 @@ def clean(
     all_completed: Annotated[
         bool, typer.Option("--all-completed", help="Completed and cancelled tasks, and what removed ones left.")
     ] = False,
+    with_environments: Annotated[
+        bool,
+        typer.Option("--environments", help="Environments of checks that no run uses."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
     show_rescues: Annotated[bool, typer.Option("--rescues", help="List what was saved from being lost.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show what the tasks' workspaces weigh, and take them away.
+    """Show what workspaces and the environments of checks weigh, and remove them.
 
     Branches, reviews and the story stay. What is not committed is kept under refs/burnish/rescue/ first.
     """
@@ -39,7 +44,8 @@ def clean(
 
     if ids and all_completed:
         raise BadInput("Tasks are named and --all-completed is given.", hint="Use one of the two.")
-    if (ids or all_completed) and not dry_run:
+    removing = bool(ids or all_completed or with_environments)
+    if removing and not dry_run:
         from burnish import wiring
 
         wiring.refuse_inside_phase()
@@ -51,12 +57,18 @@ def clean(
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     going = cleaning.chosen(app, weights, numbers, all_completed=all_completed)
     done = [] if dry_run else cleaning.clean(app, going)
+    stored = cleaning.environments(app)
+    deleted = cleaning.clean_environments(stored) if with_environments and not dry_run else []
     if as_json:
-        say_json(cleaning.told(weights, going, done))
-    elif ids or all_completed:
-        _say_done(going, done, dry_run=dry_run)
-    else:
+        say_json(cleaning.told(weights, going, done, stored, deleted))
+    elif not removing:
         _say_weights(weights)
+        _say_environments(stored)
+    else:
+        if ids or all_completed:
+            _say_done(going, done, dry_run=dry_run)
+        if with_environments:
+            _say_deleted(stored, deleted, dry_run=dry_run)
     errors = [one.error for one in done if one.error]
     return max((error.exit_code for error in errors), default=0)
 
@@ -77,16 +89,40 @@ def _say_weights(weights: list[Weight]) -> None:
     if not weights:
         say("No task has anything on the disk.")
         return
-    room = min(44, columns(sys.stdout) - 47)
-    say(f"{pad('TASK', room)} {'STATUS':16} {'WORKSPACE':>9} {'SNAPSHOT':>9} {'CALLS':>9}")
+    room = min(44, columns(sys.stdout) - 57)
+    say(f"{pad('TASK', room)} {'STATUS':16} {'WORKSPACE':>9} {'SNAPSHOT':>9} {'CALLS':>9} {'SESSIONS':>9}")
     for weight in weights:
-        parts = (weight.workspace, weight.snapshot, weight.calls)
+        parts = (weight.workspace, weight.snapshot, weight.calls, weight.sessions)
         say(f"{pad(_name(weight, room), room)} {weight.status:16} " + " ".join(f"{size(part):>9}" for part in parts))
-    total = sum(weight.removable for weight in weights)
+    total = sum(weight.workspace + weight.snapshot for weight in weights)
     say("")
     say(f"Workspaces and snapshots: {size(total)}.")
-    if any(weight.removable and weight.status in ("completed", "cancelled", "removed") for weight in weights):
+    if any(weight.removable and weight.is_over for weight in weights):
         tell("Take away what is over: burnish clean --all-completed")
+
+
+def _say_environments(stored: list[StoredEnvironment]) -> None:
+    if not stored:
+        return
+    say("")
+    say(f"{pad('ENVIRONMENT OF CHECKS', 33)} {'LAST USED':16} {'SIZE':>9}")
+    for one in stored:
+        used = "in use" if one.in_use else f"{one.used_at.astimezone():%Y-%m-%d %H:%M}"
+        say(f"{pad(one.path.name, 33)} {used:16} {size(one.bytes):>9}")
+    if any(not one.in_use for one in stored):
+        tell("Remove those that no run uses: burnish clean --environments")
+
+
+def _say_deleted(stored: list[StoredEnvironment], deleted: list[StoredEnvironment], *, dry_run: bool) -> None:
+    for one in stored:
+        if one in deleted:
+            say(f"Removed environment {one.path.name} ({size(one.bytes)})")
+        elif one.in_use or not dry_run:
+            tell(f"{mark('!')} Environment {one.path.name} is in use by a run and stays.")
+        else:
+            say(f"Would remove environment {one.path.name} ({size(one.bytes)})")
+    if not stored:
+        tell("No environment of checks is stored.")
 
 
 def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> None:

@@ -22,6 +22,7 @@ from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.proc.folders import private_folder
 from burnish.proc.text import read_regular
+from burnish.wiring.stored_environments import delete_unused
 
 Command = str | tuple[str, ...]
 # Environments of a project that are kept; the least recently used are deleted first.
@@ -155,9 +156,8 @@ class CheckEnvironments:
         kept = sorted((one for one in self.cache.iterdir() if not one.name.startswith(".")), key=_used_at, reverse=True)
         day_ago = time.time() - 86_400
         for layer in kept[MOST_KEPT:]:
-            # not one that a run on this machine may be using
             if layer != current and _used_at(layer) < day_ago:
-                remove_tree(layer)
+                delete_unused(layer)
 
 
 def collect_untracked(files: Path, tracked: Iterable[str], into: Path) -> None:

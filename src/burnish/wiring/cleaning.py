@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError, Refused
-from burnish.git.files import remove_tree
+from burnish.git.files import disk_usage, remove_tree
 from burnish.git.objects import read_commit
 from burnish.git.putaway import put_away
 from burnish.git.refs import list_refs
@@ -22,6 +22,7 @@ from burnish.git.workspace import Workspace
 from burnish.proc.identity import hold
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.running import card
+from burnish.wiring.stored_environments import StoredEnvironment, delete_unused, list_environments
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -40,17 +41,28 @@ class Weight:
     workspace: int
     snapshot: int
     calls: int
+    # what agent programs keep so that a session can be resumed
+    sessions: int
 
     @property
     def removable(self) -> int:
-        return self.workspace + self.snapshot
+        return self.workspace + self.snapshot + (self.sessions if self.is_over else 0)
+
+    @property
+    def is_over(self) -> bool:
+        return self.task is None or self.task.status in OVER
 
     @property
     def status(self) -> str:
         return self.task.status.value if self.task else "removed"
 
     def as_json(self) -> dict[str, Any]:
-        parts = {"workspace": self.workspace, "snapshot": self.snapshot, "calls": self.calls}
+        parts = {
+            "workspace": self.workspace,
+            "snapshot": self.snapshot,
+            "calls": self.calls,
+            "sessions": self.sessions,
+        }
         number = str(self.task.id) if self.task else None
         return {"id": number, "name": self.name, "status": self.status, "bytes": parts}
 
@@ -76,9 +88,17 @@ class Rescue:
     subject: str
 
 
-def told(weights: list[Weight], going: list[Weight], done: list[Cleaned]) -> dict[str, Any]:
+def told(
+    weights: list[Weight],
+    going: list[Weight],
+    done: list[Cleaned],
+    stored: Sequence[StoredEnvironment] = (),
+    deleted: Sequence[StoredEnvironment] = (),
+) -> dict[str, Any]:
     """What there is, what was chosen and what came of it, for programs."""
     return {
+        "environments": [environment.as_json() for environment in stored],
+        "removed_environments": [environment.path.name for environment in deleted],
         "tasks": [weight.as_json() for weight in weights],
         "chosen": [weight.name for weight in going],
         "removed": [one.as_json() for one in done if not one.error],
@@ -90,7 +110,10 @@ def weigh(app: App) -> list[Weight]:
     """Every task that has something on the disk, the heaviest first, and what removed tasks left."""
     tasks = {task.name: task for task in app.store.tasks(app.key)}
     found = [_weight(app, name, tasks.get(name)) for name in sorted({*tasks, *_left_over(app)})]
-    return sorted((w for w in found if w.removable or (w.task and w.calls)), key=lambda w: -(w.removable + w.calls))
+    return sorted(
+        (w for w in found if w.removable or (w.task and (w.calls or w.sessions))),
+        key=lambda w: -(w.removable + w.calls),
+    )
 
 
 def _left_over(app: App) -> set[str]:
@@ -104,24 +127,18 @@ def _left_over(app: App) -> set[str]:
 
 def _weight(app: App, name: str, task: Task | None) -> Weight:
     folder = app.home / "projects" / app.key / "tasks" / name
-    calls = sum(size_of(folder / part) for part in ("calls", "outputs"))
-    return Weight(name, task, size_of(_place(app, "workspaces", name)), size_of(_place(app, "snapshots", name)), calls)
+    return Weight(
+        name,
+        task,
+        workspace=disk_usage(_place(app, "workspaces", name)),
+        snapshot=disk_usage(_place(app, "snapshots", name)),
+        calls=sum(disk_usage(folder / part) for part in ("calls", "outputs")),
+        sessions=disk_usage(folder / "sessions"),
+    )
 
 
 def _place(app: App, kind: str, name: str) -> Path:
     return app.home / kind / app.key / name
-
-
-def size_of(folder: Path) -> int:
-    """What it takes on the disk; links are not followed."""
-    total = 0
-    for here, _folders, names in os.walk(folder):
-        for name in (*names, "."):
-            try:
-                total += Path(here, name).lstat().st_blocks * 512
-            except OSError:
-                continue  # gone in the meantime
-    return total
 
 
 def chosen(app: App, weights: list[Weight], ids: tuple[int, ...], *, all_completed: bool) -> list[Weight]:
@@ -132,7 +149,7 @@ def chosen(app: App, weights: list[Weight], ids: tuple[int, ...], *, all_complet
         return [w for w in weights if w.task and w.task.id in ids and w.removable]
     if not all_completed:
         return []
-    return [w for w in weights if w.removable and (w.task is None or w.task.status in OVER)]
+    return [w for w in weights if w.removable and w.is_over]
 
 
 def clean(app: App, weights: list[Weight]) -> list[Cleaned]:
@@ -156,9 +173,11 @@ def _clean(app: App, weight: Weight) -> Cleaned:
             )
             kept = put_away(workspace, "clean", copies=app.config.workspace.copies)
             remove_tree(_place(app, "snapshots", weight.name))
+            folder = app.home / "projects" / app.key / "tasks" / weight.name
+            if weight.is_over:
+                remove_tree(folder / "sessions")
             # What setup made is gone with it: the next run has to set up again.
-            stamps = app.home / "projects" / app.key / "tasks" / weight.name / "stamps"
-            (stamps / "setup").unlink(missing_ok=True)
+            (folder / "stamps" / "setup").unlink(missing_ok=True)
     except BurnishError as error:
         return Cleaned(weight, error=error)
     return Cleaned(weight, rescue=kept.rescue, withheld=kept.withheld, note=kept.told)
@@ -181,6 +200,17 @@ def _held(app: App, task: Task | None) -> Iterator[None]:
         finally:
             app.store.release(app.key, task.id, me)
             app.store.forget_runner(me)
+
+
+def environments(app: App) -> list[StoredEnvironment]:
+    """What set-up installed for the checks of this project."""
+    return list_environments(app.home / "environments" / app.key)
+
+
+def clean_environments(stored: Sequence[StoredEnvironment]) -> list[StoredEnvironment]:
+    """Delete those that no run uses; the next run installs what it needs."""
+    refuse_inside_phase()
+    return [environment for environment in stored if delete_unused(environment.path)]
 
 
 def rescues(app: App) -> list[Rescue]:

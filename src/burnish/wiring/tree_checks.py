@@ -31,6 +31,7 @@ from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
 from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command
 from burnish.wiring.check_trees import CheckTree, check_tree
+from burnish.wiring.stored_environments import environment_in_use
 from burnish.wiring.surroundings import surroundings_of
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class TreeChecks:
         self, commit: str, base: str, specs: Sequence[CheckSpec], stop: Stop | None, out_dir: Path
     ) -> tuple[CheckEnvironment, Origins]:
         """What is installed for `commit`, proved to import the tree under test. Set-up runs if that is new."""
-        if (commit, base) not in self.known:
+        if (commit, base) not in self.known or _is_deleted(self.known[commit, base][0]):
             environments = self._environments(stop, out_dir)
             chosen = environments.prepare(commit, base)
             origins = self._prove(chosen, commit, specs, stop)
@@ -138,7 +139,11 @@ class TreeChecks:
         turn: AbstractContextManager[None] = nullcontext()
         if self.sandbox is None and (direct or environment.layer):
             place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
-        with turn, check_tree(self.project, commit, place, environment, self.sandbox, direct=direct) as tree:
+        with (
+            turn,
+            environment_in_use(environment.layer),
+            check_tree(self.project, commit, place, environment, self.sandbox, direct=direct) as tree,
+        ):
             self.bring(tree.files)
             yield tree
 
@@ -195,6 +200,11 @@ class TreeChecks:
             kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
         return origins
+
+
+def _is_deleted(environment: CheckEnvironment) -> bool:
+    """Has `burnish clean` removed it while this process remembered it?"""
+    return environment.layer is not None and not environment.layer.is_dir()
 
 
 def tree_checks(

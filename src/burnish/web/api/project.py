@@ -115,6 +115,9 @@ class CleanOut(Answer):
     chosen: list[str]
     removed: list[dict[str, Any]]
     left: list[dict[str, Any]]
+    environments: list[dict[str, Any]]
+    """What set-up installed for the checks: name, bytes, used_at, in_use."""
+    removed_environments: list[str]
 
 
 class Rebuild(Body):
@@ -182,7 +185,7 @@ def doctor(
 @router.get("/clean", response_model=CleanOut)
 def weights(app: AppDep) -> dict[str, Any]:
     """As `burnish clean`: what the workspaces weigh."""
-    return cleaning.told(cleaning.weigh(app), [], [])
+    return cleaning.told(cleaning.weigh(app), [], [], cleaning.environments(app))
 
 
 @router.post("/clean", response_model=CleanOut)

@@ -1,0 +1,90 @@
+"""The environments of checks that are stored for a project: which there are, which are in use, deleting the others."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from burnish.git.files import disk_usage, remove_tree
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEnvironment:
+    path: Path
+    bytes: int
+    used_at: datetime
+    in_use: bool
+
+    def as_json(self) -> dict[str, Any]:
+        used_at = self.used_at.isoformat(timespec="seconds")
+        return {"name": self.path.name, "bytes": self.bytes, "used_at": used_at, "in_use": self.in_use}
+
+
+@contextmanager
+def environment_in_use(layer: Path | None) -> Iterator[None]:
+    """While this lasts, no process deletes the environment. Several may use it at once."""
+    if layer is None:
+        yield
+        return
+    with _open_lock(layer) as fd:
+        fcntl.flock(fd, fcntl.LOCK_SH)
+        yield
+
+
+def delete_unused(layer: Path) -> bool:
+    """Delete the environment unless a process uses it."""
+    with _open_lock(layer) as fd:
+        if not _lock_alone(fd):
+            return False
+        # renamed first: what is half deleted must not be taken for an environment
+        doomed = layer.with_name(f".{layer.name}.deleted")
+        remove_tree(doomed)
+        try:
+            layer.rename(doomed)
+        except FileNotFoundError:
+            return True
+        remove_tree(doomed)
+    return True
+
+
+def list_environments(cache: Path) -> list[StoredEnvironment]:
+    """The most recently used first."""
+    try:
+        layers = [Path(entry.path) for entry in os.scandir(cache) if entry.is_dir() and entry.name[0] != "."]
+    except FileNotFoundError:
+        return []
+    found = [one for layer in layers if (one := _describe(layer))]
+    return sorted(found, key=lambda one: one.used_at, reverse=True)
+
+
+def _describe(layer: Path) -> StoredEnvironment | None:
+    try:
+        used_at = datetime.fromtimestamp(layer.stat().st_mtime, UTC)
+    except FileNotFoundError:
+        return None  # deleted by another process
+    with _open_lock(layer) as fd:
+        in_use = not _lock_alone(fd)
+    return StoredEnvironment(layer, disk_usage(layer), used_at, in_use)
+
+
+@contextmanager
+def _open_lock(layer: Path) -> Iterator[int]:
+    fd = os.open(layer.with_name(f".{layer.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _lock_alone(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
