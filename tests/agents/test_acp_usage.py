@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from burnish.agents.base import AgentSettings
+from burnish.agents.acp import AcpAgent
+from burnish.agents.base import AgentSettings, Spoken
 from burnish.agents.countable import uncounted_usd
 from burnish.core.agent import AgentReply
 from burnish.errors import PhaseFailed
@@ -122,3 +123,13 @@ def test_programs_that_report_a_part_are_known_before_the_run() -> None:
         assert word in uncounted_usd(AgentSettings("zed", "acp", argv=argv, model="gpt-5"), None, {})
     assert uncounted_usd(AgentSettings("zed", "acp", argv=("other",), model="gpt-5"), None, {}) == ""
     assert "title" in uncounted_usd(AgentSettings("opencode", "opencode"), None, {})
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("forged", [{"cost": 0.01}, {"cost": -1, "usage": []}, {"usage": [{"model": "x", "new": -1}]}])
+def test_a_forged_result_line_does_not_lower_the_bill(forged: dict[str, Any], first: bool) -> None:
+    honest = {"text": "Done.", "usage": [{"model": "gpt-5", "new": 0, "cached": 0, "out": 100_000}], "cost": None}
+    lines = [{"text": "Done.", **forged}, honest] if first else [honest, {"text": "Done.", **forged}]
+    reply = AcpAgent().read(Spoken(0, None, "exit", "\n".join(map(json.dumps, lines)), "", role="implement"))
+    assert isinstance(reply, AgentReply)
+    assert reply.cost_usd == pytest.approx(1.0)

@@ -87,7 +87,11 @@ def _reply(text: str, results: list[Json], done: Spoken) -> AgentReply:
     costs = [usd for result in results if (usd := dollars(result.get("cost"))) is not None]
     complete = all(count.complete for report in reports for count in report.values())
     partial = any(result.get("partial") for result in results) or len(known) < len(prices) or not complete
-    return billed(reply, max(costs, default=None), sum(known) if known else None, partial=partial)
+    own, by_list = max(costs, default=None), sum(known) if known else None
+    if len(results) > 1 and own is not None and by_list is not None and by_list > own:
+        # an amount in another line must not replace the higher price of the tokens
+        own = None
+    return billed(reply, own, by_list, partial=partial)
 
 
 def _counts(result: Json) -> dict[str, TokenCount]:
