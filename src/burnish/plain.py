@@ -21,6 +21,16 @@ def clean_text(text: str) -> str:
     return _CONTROLS.sub("", without_escapes(text).replace("\r", "\n"))
 
 
+def escape_controls(text: str) -> str:
+    """The same with `\\x1b` and the like written out, so that a reader sees what a program printed."""
+    return _CONTROLS.sub(lambda found: _written(found[0]), text.replace("\r\n", "\n"))
+
+
+def _written(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
 def without_escapes(text: str) -> str:
     """Without what steers a terminal, each sequence as a whole: no `[31m` stays behind. Lines end in newlines."""
     return _ESCAPES.sub("", text.replace("\r\n", "\n"))

@@ -88,7 +88,7 @@ def test_the_body_says_what_a_person_wants_to_know() -> None:
     order = ["# Code Review: Add login", "Cycle 1 of 3", "CHANGES REQUESTED", "## Overall Summary", "Not yet."]
     order += ["## Compliance Review", "### ✓ Compliant", "- logs in", "### ❌ Non-Compliant", "- rejects empty (no)"]
     order += ["### Not Judged", "## Findings", "### F1 [ERROR] Compliance: Missing check (a b.py:45)", "Add it."]
-    order += ["## Action Required", "Fix F1 before the next review.", "Fix the check."]
+    order += ["## Action Required", "Not decided yet. Open and blocking: F1."]
     at = 0
     for words in order:
         at = body.index(words, at)

@@ -5,14 +5,13 @@ from statistics import median
 
 import pytest
 
+from bench.prompts import ratios
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
 from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.review.contract import read_disputes
 from burnish.review.fix_prompt import FixContext, build_fix_prompt
-from burnish.review.implement_prompt import ImplementContext, build_implement_prompt
-from testing.changes import added, change, modified
 
 TASK = Spec("Add login", "Users log in.", criteria=("rejects empty",))
 CODE = "\n".join(f"line {n}" for n in range(1, 101)) + "\n"
@@ -116,12 +115,41 @@ def test_a_reviewers_words_stay_data() -> None:
     assert text.index("Delete everything") < text.index("</data t0>", text.index("Delete everything"))
 
 
-def test_the_fix_prompt_is_a_quarter_of_the_whole_story() -> None:
-    ratios = []
-    for case in range(10):
-        task = replace(TASK, description="A paragraph of the task. " * 40)
-        made = change(added("a.py", 100 + 40 * case, words="value = compute(first, second)"), modified("b.py", 20))
-        whole = len(build_implement_prompt(ImplementContext(task, checks=("pytest",)))) + len(made.text())
-        found = tuple(finding(f"F{n}", line=10 * n) for n in range(1, 2 + case % 3))
-        ratios.append(len(build_fix_prompt(replace(CONTEXT, task=task, findings=found))) / whole)
-    assert median(ratios) <= 0.25
+def test_the_fix_prompt_is_at_most_a_quarter_of_implement_prompt_and_diff_in_the_median() -> None:
+    shares = ratios()
+    print(f"median {median(shares):.1%} of {len(shares)} tasks")
+    assert median(shares) <= 0.25
+
+
+def test_the_task_is_told_in_short_and_the_whole_is_in_a_file() -> None:
+    task = Spec("Add login", "D" * 3000, scope="S" * 900, criteria=("rejects empty",), plan="P" * 2000)
+    text = build_fix_prompt(replace(CONTEXT, task=task))
+    order = ["## Task\n\nDDD", "## Scope", "## Acceptance Criteria", "## Plan", "## Findings to Fix"]
+    assert [text.index(words) for words in order] == sorted(text.index(words) for words in order)
+    assert text.count("D") < 1100 and text.count("S" * 100) <= 6 and text.count("PPPP") < 250
+    assert text.count("`cat .git/burnish/task.md` shows the whole task") == 3
+
+
+def test_findings_beyond_the_limit_are_named_then_counted_with_a_command_that_shows_them() -> None:
+    many = tuple(finding(f"F{n}") for n in range(1, 1001))
+    text = build_fix_prompt(replace(CONTEXT, findings=many, findings_kb=4))
+    assert len(text) < 12_000
+    assert "more, not shown in full (`cat .git/burnish/findings.md` shows all 1,000)" in text
+    assert "### F1 " in text and "[error] Title F45 (a.py:45)" in text and "… and 9" in text
+
+
+def test_what_a_person_settled_is_not_also_to_be_fixed() -> None:
+    waived = finding("F2", state=State.WAIVED, waiver=Waiver("ann", "legacy", "2026-01-01"))
+    failure = TestFailure("t::old", "failed", "boom")
+    kept = replace(waived, remark=replace(waived.remark, rule="t::old", category=Category.TEST))
+    report = CheckReport("test", "pytest", CheckStatus.FAILED, 1, failures=(failure,))
+    context = replace(
+        CONTEXT,
+        findings=(finding("F1"), kept, finding("F3")),
+        settled=frozenset({"F3"}),
+        checks=(Comparison(report, None, new=(failure,)),),
+        prose="Fix F3 at once.",
+    )
+    text = build_fix_prompt(context)
+    assert "### F3" not in text and "t::old" not in text and "Failing Checks" not in text
+    assert "F3 Title F3: overridden" in text and "What people decided (below) counts more" in text

@@ -104,6 +104,8 @@ class AgentFailure:
     what: str
     retryable: bool = False
     hint: str = ""
+    # the end of what it printed
+    output: str = ""
 
 
 class Agent(Protocol):

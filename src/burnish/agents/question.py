@@ -16,6 +16,9 @@ from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.ending import done_of, read_outcome
 from burnish.proc.run import Done, finished_call, read_text
 
+# characters of a failed program's output that are kept in the event log
+LONGEST_OUTPUT = 4000
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -118,7 +121,7 @@ class Question:
         stdout = spoken.stdout
         answer = self.agent.read(spoken)
         if isinstance(answer, AgentFailure):
-            return answer
+            return replace(answer, output=answer.output or last_output(spoken.stderr, stdout))
         if not spoken.model and answer.session and isinstance(self.agent, KnowsModel):
             spoken = replace(spoken, model=self.agent.session_model(os.environ, answer.session))
             again = self.agent.read(spoken)
@@ -163,6 +166,11 @@ def mark_recorded(call_dir: Path) -> None:
     folders = attempt_folders(call_dir)
     if folders:
         write_private(call_dir / RECORDED, str(attempt_number(folders[-1])))
+
+
+def last_output(stderr: str, stdout: str = "") -> str:
+    """The end of what a failed program printed: its errors, or what else there is."""
+    return (stderr.strip() or stdout.strip())[-LONGEST_OUTPUT:]
 
 
 def write_private(path: Path, text: str) -> None:

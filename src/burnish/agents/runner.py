@@ -16,7 +16,7 @@ from burnish.agents.env import agent_environment
 from burnish.agents.meter import Beyond, Spending
 from burnish.agents.patience import Patience
 from burnish.agents.program import located
-from burnish.agents.question import Question, agent_file, unrecorded_folders, write_private
+from burnish.agents.question import Question, agent_file, last_output, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transient import in_short
 from burnish.agents.usage import with_failed_attempts
@@ -32,6 +32,7 @@ from burnish.proc.run import (
     ProgramMissing,
     Stop,
     Stopped,
+    read_text,
     run,
 )
 from burnish.proc.sandbox import Sandbox
@@ -179,6 +180,7 @@ class Runner:
                     answer.what if answer.what.startswith(f"{entry.name} ") else f"{entry.name}: {answer.what}",
                     hint=self._hint(entry, answer),
                     retryable=answer.retryable,
+                    output=answer.output,
                 )
             _insist_on_budget(watch, entry.name, failed)
             pause = self._retry.pause(attempt)
@@ -227,6 +229,7 @@ class Runner:
                 f"{question.entry.name} was still working after {limit}.",
                 hint="Raise timeout_minutes in the settings, or make the task smaller.",
                 retryable=True,
+                output=last_output(read_text(done.stderr)),
             )
         if done.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")

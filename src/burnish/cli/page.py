@@ -8,6 +8,7 @@ from typing import Any
 from burnish.cli.findings import place, said_of
 from burnish.cli.paint import BY_SEVERITY, BY_STATUS, mark, paint
 from burnish.cli.text import clean, count, cut, duration, one_line, pad, width, wrap
+from burnish.core.check import count_of
 from burnish.core.cost_text import cost_with_source
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
@@ -139,7 +140,7 @@ def _check(check: Mapping[str, Any]) -> str:
     numbers = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
     new = check.get("new")
     if new:
-        numbers.append(f"{len(new) if isinstance(new, list) else new} new")
+        numbers.append(f"{count_of(check, 'new') if isinstance(new, list) else new} new")
     return one_line(f"check {check.get('name', '')}: {check.get('status', '')} {', '.join(numbers)}")
 
 

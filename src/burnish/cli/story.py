@@ -8,7 +8,7 @@ from typing import Any
 
 from burnish.cli.paint import mark
 from burnish.cli.text import clean, count, one_line, short_title
-from burnish.core.check import CANNOT_TELL
+from burnish.core.check import CANNOT_TELL, count_of
 from burnish.core.commit import left_out_words
 from burnish.core.event import Recorded
 from burnish.core.status import Status
@@ -98,7 +98,7 @@ def _check(event: Recorded) -> str:
     counts = report.get("counts") or {}
     passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
     failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
-    fixed = f", {len(data['fixed'])} fixed" if data.get("fixed") else ""
+    fixed = f", {count_of(data, 'fixed')} fixed" if data.get("fixed") else ""
     flaky = f", {len(data['flaky'])} flaky" if data.get("flaky") else ""
     unsure = f" ({CANNOT_TELL})" if data.get("uncountable") else ""
     return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}{flaky}{unsure}"
@@ -108,7 +108,7 @@ def _since_base(data: Mapping[str, Any]) -> str:
     """Which of the failures are the change's own."""
     if not data.get("baseline"):
         return ""
-    new = len(data.get("new") or ())
+    new = count_of(data, "new")
     return f" ({new} new)" if new else " (as before)"
 
 

@@ -98,6 +98,7 @@ def _other_values(config: Config) -> dict[str, Any]:
         "setup": config.workspace.setup,
         "copy": config.workspace.copies,
         "artifacts": config.workspace.artifacts,
+        "rescued": config.workspace.rescued,
         "commit_message": config.commit.message,
         "isolation": config.isolation.strategy,
         "isolation_env": tuple(config.isolation.env.items()),

@@ -87,6 +87,7 @@ class ReviewLimits(v.Section):
     lint_chars: v.Count = Field(default=200, description="lint output")
     error_kb: v.Count = Field(default=1, description="earlier errors")
     context_chars: v.Count = Field(default=5000, description="each file of project context")
+    findings_kb: v.Count = Field(default=16, description="findings in full; the next are named, the rest counted")
 
 
 class Unseen(v.Section):
@@ -223,6 +224,9 @@ class Workspace(v.Section):
         default=(), alias="copy", description="ignored files of yours that tests need, e.g. `[.env.test]`"
     )
     artifacts: Literal["ref", "branch", "home"] = Field(default="ref", description="where the reviews are committed")
+    rescued: Literal["prompt", "apply"] = Field(
+        default="prompt", description="work of a cut attempt: its diff in the next prompt, or applied to the files"
+    )
     base: v.Text | None = Field(default=None, description="where tasks start from; empty = the branch checked out")
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from burnish.core.finding import Remark
+
+
+def count_of(check: Mapping[str, Any], what: str) -> int:
+    """How many `new`, `old` or `fixed` failures a check in an event has; older events list all names instead."""
+    return int(check.get(f"{what}_count") or len(check.get(what) or ()))
 
 
 class CheckStatus(StrEnum):

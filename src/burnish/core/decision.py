@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from burnish.core.commit import left_out_words
+from burnish.core.criteria import unmet_items
 from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.matching import say_the_same
 from burnish.core.review import Compliance, Panel, UnseenFile, Verdict
@@ -116,7 +117,7 @@ def after_review(
     blockers = tuple(f.id for f in findings if blocks(f, block_on))
     against = what_is_against(panel, findings, block_on)
     if panel.verdict is Verdict.CHANGES_REQUESTED or against:
-        return send_back(_why(panel, blockers, against), blockers or _alive(findings), now)
+        return send_back(_why(panel, findings, blockers, against), blockers or _alive(findings), now)
     if panel.uncovered:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"Nobody looked at {_names(panel.uncovered)}.")
     missing = unjudged(panel.compliance, criteria)
@@ -156,8 +157,7 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
 def what_is_against(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> str:
     """What no approval goes together with, in a few words: open findings, unmet criteria, the review's own words."""
     blockers = [f.id for f in findings if blocks(f, block_on)]
-    unmet = [c.item for c in panel.compliance if c.met is False]
-    if unmet:
+    if unmet := unmet_items(panel.compliance, findings):
         return f"not met: {_names(unmet)}"
     if blockers:
         return f"{_listed(blockers)} still {'stands' if len(blockers) == 1 else 'stand'}"
@@ -201,8 +201,8 @@ def _guarded(findings: Sequence[Finding]) -> Escalate | None:
     return Escalate(Reason.GUARD, guard[0].remark.title, tuple(f.id for f in guard))
 
 
-def _why(panel: Panel, blockers: tuple[str, ...], against: str) -> str:
-    if any(c.met is False for c in panel.compliance):
+def _why(panel: Panel, findings: Sequence[Finding], blockers: tuple[str, ...], against: str) -> str:
+    if unmet_items(panel.compliance, findings):
         return against
     if panel.verdict is Verdict.CHANGES_REQUESTED:
         return panel.rejection_reason or panel.summary or f"{_count(len(blockers), 'finding')} to fix"

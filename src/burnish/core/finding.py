@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,6 +56,10 @@ class Remark:
     confidence: float | None = None
     # who says so: an agent's name, or `check:test`
     source: str = ""
+    # how many equal problems it stands for, some of them by name, and the hashes of all names (`failure_groups`)
+    count: int = 1
+    examples: tuple[str, ...] = ()
+    members: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +103,9 @@ def blocks(finding: Finding, block_on: Severity) -> bool:
 
 def worst_first(findings: tuple[Finding, ...]) -> list[Finding]:
     return sorted(findings, key=lambda f: (f.remark.severity.rank, f.number))
+
+
+def listed(ids: Sequence[str], most: int = 20) -> str:
+    """The ids in one line: `F1, F2`, and how many more there are."""
+    more = len(ids) - most
+    return ", ".join(ids[:most]) + (f" and {more} more" if more > 0 else "")

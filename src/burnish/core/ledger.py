@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from burnish.core.change import Change
+from burnish.core.criteria import absorb_criteria, is_criterion
 from burnish.core.finding import Finding, Remark, Severity, State
 from burnish.core.ledger_checks import absorb_checks, absorb_source, is_check
 from burnish.core.ledger_people import dispute, expire, reopen, waive
@@ -27,6 +28,7 @@ from burnish.core.voices import Group, hear, in_order, keep_words, traced
 __all__ = [
     "Update",
     "absorb_checks",
+    "absorb_criteria",
     "absorb_review",
     "absorb_source",
     "dispute",
@@ -114,7 +116,9 @@ def _rule(book: _Book, rulings: tuple[Ruling, ...]) -> dict[str, Ruling]:
 def _match(book: _Book, places: dict[str, Place], groups: list[Group], ruled: dict[str, Ruling]) -> dict[int, str]:
     """Number of the group → id of the finding that it is."""
     # Those alive first: where all else is equal, the earlier in the list is taken.
-    known = sorted(book.before, key=lambda finding: (finding.state is State.RESOLVED, finding.number))
+    # A remark never becomes a criterion's finding: `met: true` would resolve that, and the remark with it.
+    remarked = [finding for finding in book.before if not is_criterion(finding)]
+    known = sorted(remarked, key=lambda finding: (finding.state is State.RESOLVED, finding.number))
     old = [trace(finding.remark, places[finding.id]) for finding in known]
     bars = [_bar(finding, ruled) for finding in known]
     order = in_order([group.remark for group in groups])

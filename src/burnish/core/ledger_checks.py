@@ -9,6 +9,7 @@ from functools import partial
 from burnish.core.change import Change
 from burnish.core.check import CheckStatus, Comparison, TestFailure
 from burnish.core.error_lines import first_error
+from burnish.core.failure_groups import group_remarks, is_group
 from burnish.core.finding import Category, Finding, Remark, Severity, State
 from burnish.core.matching import SAME, pair, trace
 from burnish.core.reanchor import Place, Tree, follow
@@ -39,7 +40,7 @@ def absorb_checks(
         step = absorb_source(
             ledger,
             source=source,
-            remarks=remarks_of(comparison),
+            remarks=_few_remarks(comparison, ledger, source),
             cycle=cycle,
             delta=delta,
             files=files,
@@ -111,6 +112,14 @@ def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
     return (*tests, *places, *whole)
 
 
+def _few_remarks(comparison: Comparison, ledger: tuple[Finding, ...], source: str) -> tuple[Remark, ...]:
+    """The same, with equal failures as one."""
+    remarks = remarks_of(comparison)
+    whole = tuple(remark for remark in remarks if remark.rule == WHOLE)
+    known = [finding for finding in ledger if finding.remark.source == source and finding.remark.rule != WHOLE]
+    return (*group_remarks([remark for remark in remarks if remark.rule != WHOLE], known), *whole)
+
+
 def _of_test(failure: TestFailure, severity: Severity, source: str) -> Remark:
     return Remark(
         Category.TEST,
@@ -169,7 +178,7 @@ def _match(mine: list[Finding], places: dict[str, Place], remarks: tuple[Remark,
 
 
 def _by_name(remark: Remark) -> bool:
-    return bool(remark.rule) and (remark.category is Category.TEST or remark.rule == WHOLE)
+    return bool(remark.rule) and (remark.category is Category.TEST or remark.rule == WHOLE or is_group(remark))
 
 
 def _spot(remark: Remark) -> Place:
@@ -186,4 +195,8 @@ def _again(finding: Finding, remark: Remark, cycle: int) -> Finding:
     state, note = finding.state, finding.note
     if state is State.RESOLVED:
         state, note = State.REOPENED, "it came back"
-    return replace(finding, remark=remark, state=state, note=note, last_cycle=cycle)
+    elif state is State.WAIVED and remark.count > finding.remark.count:
+        # a waiver is for what a person saw
+        state, note = State.REOPENED, f"waived for {finding.remark.count:,}, now there are {remark.count:,}"
+    waiver = finding.waiver if state is State.WAIVED else None
+    return replace(finding, remark=remark, state=state, note=note, waiver=waiver, last_cycle=cycle)

@@ -69,6 +69,7 @@ class Limits:
     lint_chars: int = 200
     error_kb: int = 1
     context_chars: int = 5000
+    findings_kb: int = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,8 @@ class Policy:
     setup: str | tuple[str, ...] | None = None
     copy: tuple[str, ...] = ()
     artifacts: str = "ref"
+    # prompt or apply: how the work of a cut attempt comes back
+    rescued: str = "prompt"
     base_ref: str | None = None
     commit_message: str | None = None
     isolation: str = "none"

@@ -83,6 +83,8 @@ class Voice:
     # None: it costs nothing, as a person or the static reviewer
     cost_source: CostSource | None = None
     tokens: int = 0
+    # what it wrote around its verdict block
+    prose: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from burnish.core.codec import decode
+from burnish.core.criteria import is_criterion, unmet_items
 from burnish.core.decision import Accept, Decision, Escalate, Round, Wait, after_review
 from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
@@ -130,14 +131,18 @@ def _as_waived(panel: Panel, record: PhaseRecord, findings: Sequence[Finding]) -
     """The review without what was waived. One that was never read, or that said no outright, stays what it is."""
     if panel.verdict is not Verdict.CHANGES_REQUESTED or panel.blocking:
         return panel
-    forgiven = sum(f.state is State.WAIVED and f.remark.category is Category.COMPLIANCE for f in findings)
-    unmet = [entry for entry in panel.compliance if entry.met is False]
-    compliance = panel.compliance
-    if len(unmet) <= forgiven:
-        compliance = tuple(replace(c, met=True) if c.met is False else c for c in compliance)
+    unmet = unmet_items(panel.compliance, findings)
+    if not any(is_criterion(f) for f in findings) and len(unmet) <= _waived_compliance(findings):
+        # recorded before criteria had findings of their own
+        unmet = []
+    compliance = tuple(c if c.met is not False or c.item in unmet else replace(c, met=True) for c in panel.compliance)
     # Who asks for changes need not have seen everything; who approves must have.
     unseen = tuple(record.result.get("unseen", ("what the review did not list",)))
     return replace(panel, verdict=Verdict.APPROVED, compliance=compliance, uncovered=unseen)
+
+
+def _waived_compliance(findings: Sequence[Finding]) -> int:
+    return sum(f.state is State.WAIVED and f.remark.category is Category.COMPLIANCE for f in findings)
 
 
 def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:

@@ -9,6 +9,7 @@ from burnish.core.event import Recorded
 from burnish.core.history import History, PhaseRecord
 from burnish.core.review import Panel, Verdict
 from burnish.core.task import Task
+from burnish.engine.next_action import write_next_action
 from burnish.engine.ports import Deps
 from burnish.engine.ports_git import Workspace
 from burnish.engine.record_review import for_the_ref, voice_of
@@ -23,6 +24,7 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
     """Write what is on record into files and commit them. Doing it twice does nothing."""
     events = deps.book.events(task.id)
     history = deps.book.history(task.id)
+    write_next_action(deps, history, cycle)
     deps.desk.write(task, "task.json", render_task_json(task, iterations(history)).encode())
     deps.desk.write(task, STORY, story_of(events))
     files = {

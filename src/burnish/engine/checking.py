@@ -27,6 +27,8 @@ from burnish.engine.site import Site, baseline_environment, capture_baseline, is
 from burnish.errors import PhaseFailed
 
 NOT_RUN = "not_run"
+# of one check, in an event
+MOST_NAMES, LONGEST_MESSAGE = 50, 1000
 NO_TESTS = "No tests are configured or found, so nothing was tested."
 
 
@@ -150,7 +152,7 @@ def _finished(
         "commit": site.head().sha,
         "checks": checks,
         "warnings": [*warnings(site, comparisons), *notes, *update.notes],
-        "flaky": [name for c in comparisons for name in c.report.flaky],
+        "flaky": [name for c in comparisons for name in c.report.flaky][:MOST_NAMES],
     }
     events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
     events += finding_events(task, cycle, history.findings, update)
@@ -199,16 +201,20 @@ def check_data(comparison: Comparison) -> dict[str, Any]:
         "exit_code": report.exit_code,
         "blocking": report.blocking,
         "counts": None if counts is None else _counts(comparison),
-        "new": [f.name for f in comparison.new],
-        "new_messages": {f.name: f.message for f in comparison.new},
-        "old": [f.name for f in comparison.old],
-        "fixed": list(comparison.fixed),
+        # names up to a limit: the counts are of all
+        "new": [f.name for f in comparison.new[:MOST_NAMES]],
+        "new_count": len(comparison.new),
+        "new_messages": {f.name: f.message[:LONGEST_MESSAGE] for f in comparison.new[:MOST_NAMES]},
+        "old": [f.name for f in comparison.old[:MOST_NAMES]],
+        "old_count": len(comparison.old),
+        "fixed": list(comparison.fixed[:MOST_NAMES]),
+        "fixed_count": len(comparison.fixed),
         "problems": len(comparison.new_remarks),
         "broken": comparison.broken,
         "baseline": comparison.baseline is not None,
         "uncountable": comparison.uncountable,
         "partial": report.partial,
-        "flaky": list(report.flaky),
+        "flaky": list(report.flaky[:MOST_NAMES]),
         "error": report.error,
         "tail": report.tail,
         "output_path": report.output_path,
@@ -238,7 +244,8 @@ def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
     if not any(s.name == "test" for s in site.policy.checks):
         said.append(NO_TESTS)
     said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
-    said += [flaky_warning(name) for c in comparisons for name in c.report.flaky]
+    flaky = [name for c in comparisons for name in c.report.flaky]
+    said += [flaky_warning(name) for name in flaky[:MOST_NAMES]]
     unknown = [c.report.name for c in comparisons if c.baseline is None]
     if unknown:
         said.append(f"No baseline for {', '.join(unknown)}: old failures cannot be told from new ones.")

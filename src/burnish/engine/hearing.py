@@ -24,6 +24,7 @@ from burnish.review import contract, strict
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
 from burnish.review.packing import batches, hidden_words, passes
 from burnish.review.panel import combine
+from burnish.review.prose import prose_of
 from burnish.review.slash import through
 
 MOST_FILES = 200
@@ -52,6 +53,8 @@ class Heard:
 class _Said:
     reply: AgentReply
     reading: Review | Unreadable
+    # of the reviewer itself, without what a parser made of it
+    prose: str = ""
 
 
 def _nobody(seat: Seat) -> Review | None:
@@ -208,7 +211,7 @@ def _hear_part(
     )
     prompt = build_review_prompt(context)
     reply = _ask(hearing, seat, call, prompt.text)
-    said = _Said(reply, _read(hearing, seat, context, reply.text))
+    said = _Said(reply, _read(hearing, seat, context, reply.text), prose_of(reply.text))
     gap = _gap(subject, said.reading)
     return (_again(hearing, seat, context, label, said, gap) if gap else said), prompt
 
@@ -267,7 +270,7 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
         # what could be read the first time is not lost to a worse second answer
         worse = Unreadable(f"{why}; asked once more: {reading.why}", first.reply.text)
         reading = first.reading if isinstance(first.reading, Review) else worse
-    return _Said(added(first.reply, reply), reading)
+    return _Said(added(first.reply, reply), reading, first.prose)
 
 
 def _gap(subject: Subject, reading: Review | Unreadable) -> str:
@@ -288,18 +291,19 @@ def _look_again(
     more, prompt = _hear_part(hearing, seat, rest, f"{seat.name}-rest", (1, 1))
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
-        return _Said(both.reply, first.reading), uncovered
+        return _Said(both.reply, first.reading, both.prose), uncovered
     return both, coverage(rest.change, prompt, more.reading.inspected, reads_files=seat.spec.reads_files)
 
 
 def _both(one: _Said, more: _Said) -> _Said:
     """Two parts of one reviewer's word. One that could not be read spoils the whole."""
     reply = added(one.reply, more.reply)
+    prose = "\n\n".join(text for text in (one.prose, more.prose) if text)
     if isinstance(one.reading, Unreadable):
-        return _Said(reply, one.reading)
+        return _Said(reply, one.reading, prose)
     if isinstance(more.reading, Unreadable):
-        return _Said(reply, more.reading)
-    return _Said(reply, joined(one.reading, more.reading))
+        return _Said(reply, more.reading, prose)
+    return _Said(reply, joined(one.reading, more.reading), prose)
 
 
 def _uncovered(
@@ -331,4 +335,5 @@ def _voice(hearing: Hearing, seat: Seat, said: _Said) -> Voice:
         cost_usd=reply.cost_usd,
         cost_source=reply.cost_source,
         tokens=reply.tokens,
+        prose=said.prose,
     )

@@ -23,6 +23,7 @@ from burnish.engine.site import Site, on_base, prepare, set_up
 from burnish.engine.spending import stop_for_money, too_dear
 from burnish.engine.work import committed, record_failure, save_leftovers, work
 from burnish.errors import BurnishError, NotCommitted, OverBudget, PhaseFailed, SecretFound
+from burnish.plain import escape_controls
 
 # The same failure this often on the same commit: more of the same will not help.
 BREAKER = 3
@@ -171,7 +172,7 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     if isinstance(error, BurnishError) and error.exit_code == 2:
         code = ErrorCode.CONFIG_ERROR
     note = f"{_sentence(error.what)} {error.hint}".strip()
-    output = error.output if isinstance(error, PhaseFailed) else ""
+    output = escape_controls(error.output) if isinstance(error, PhaseFailed) else ""
     if task.status is Status.BACKLOG:
         task = deps.record(task, moved(task, Status.IN_PROGRESS))
     if _tripped(deps, task):

@@ -100,6 +100,8 @@ def overridden(history: History, grounds: Grounds, person: Person, follow_up: Fo
         "explanation": grounds.explanation,
         "from": task.status.value,
         "verdict": task.final_verdict.value if task.final_verdict else None,
+        # what it accepts: not to be fixed by a later improve
+        "findings": [finding.id for finding in history.findings if finding.alive],
     }
     reviewed = [p.cycle for p in history.phases if p.phase == "review" and p.state == "finished"]
     if reviewed:

@@ -34,7 +34,16 @@ class Workspace(Protocol):
     def create(self, base: Base) -> None: ...
     def put_right(self, commit: str, *, base: Base) -> None: ...
     def after_phase(self, label: str) -> str | None: ...
-    def rescue(self, label: str) -> str | None: ...
+    def rescue(self, label: str, *, attempt: int | None = None) -> str | None: ...
+    def rescued(self, ref: str) -> Commit | None:
+        """The commit of a rescue ref; None where it is gone."""
+
+    def give_back(self, rescued: Commit) -> None:
+        """The files as a rescued commit has them, uncommitted."""
+
+    def brief(self, files: Mapping[str, str], refs: Sequence[str] = ()) -> None:
+        """Texts for the agent in `.git/burnish`, and refs that it may look at."""
+
     def commit(
         self, message: str, trailers: Mapping[str, str], *, author: tuple[str, str], expect: str
     ) -> Commit | None: ...
@@ -78,7 +87,7 @@ class Code(Protocol):
         """Where the change of `head` begins: at the recorded base, or where the branch took its target in by hand."""
 
     def snapshot(
-        self, workspace: Workspace, task: Task, commit: str, base: Base
+        self, workspace: Workspace, task: Task, commit: str, base: Base, brief: Mapping[str, str] | None = None
     ) -> AbstractContextManager[Snapshot]: ...
     def throwaway(self, commit: str, label: str) -> AbstractContextManager[Path]: ...
     def bring(self, files: Path) -> None:

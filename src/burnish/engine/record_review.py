@@ -110,6 +110,7 @@ def voice_of(data: Mapping[str, Any]) -> Voice:
         raw_path=str(data.get("raw_path", "")),
         command=str(data.get("command", "")),
         provider=str(data.get("provider", "")),
+        prose=str(data.get("prose", "")),
     )
 
 

@@ -11,10 +11,10 @@ from burnish.core.approval import asked_for
 from burnish.core.codec import encode
 from burnish.core.decision import weigh
 from burnish.core.event import Event
-from burnish.core.finding import Severity
+from burnish.core.finding import Remark, Severity
 from burnish.core.flow import DoReview
 from burnish.core.history import History
-from burnish.core.ledger import Update, absorb_review
+from burnish.core.ledger import Update, absorb_criteria, absorb_review
 from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
@@ -27,6 +27,12 @@ from burnish.engine.ports_git import Snapshot
 from burnish.engine.record_review import keep_heard, keep_review, with_earlier
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject, subject_of
+from burnish.review.fence import cut_text
+from burnish.review.finding_list import ALL_FINDINGS, all_findings_text
+from burnish.review.prose import STORED_PROSE
+
+# of one review, in its event
+MOST_GRAVE, MOST_NOTES, MOST_INSPECTED = 200, 200, 500
 
 
 def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
@@ -38,7 +44,8 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
         task = deps.record(task, *started(deps, task, policy, step, attempt))
     deps.fail_at("review-started")
     subject = subject_of(deps, site, history, step.cycle, step.step)
-    with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base) as snapshot:
+    brief = {ALL_FINDINGS: all_findings_text(subject.findings)} if subject.findings else None
+    with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base, brief) as snapshot:
         place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
         hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, place)
         with watched(deps, site, task, step.cycle, step.phase) as touched:
@@ -75,6 +82,7 @@ def conclude(
         narrow=not _new_to_them(history, step, site.policy),
         mechanical=mechanical(heard),
     )
+    update = absorb_criteria(history.findings, update, panel, step.cycle)
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
     update = absorb_touched(history.findings, update, touched, step.cycle, site.policy.block_on)
     _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
@@ -176,10 +184,10 @@ def _write_down(
         "uncovered": list(panel.uncovered),
         "unseen": _unseen(heard),
         "unseen_files": encode(unseen_files(subject.change)),
-        "inspected": sorted({p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}),
+        "inspected": _inspected(panel, subject),
         "not_shown": sorted({p for h in heard for p in h.not_shown}),
         "grave": _grave(panel, update),
-        "notes": [*panel.notes, *update.notes],
+        "notes": [*panel.notes, *update.notes][:MOST_NOTES],
         "reviewers": [voice_data(v) for v in panel.voices],
         "cost_usd": _sum(panel, lambda v: v.cost_usd),
         "cost_source": joint_source(v.cost_source for v in panel.voices),
@@ -197,10 +205,24 @@ def _write_down(
     deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
 
 
+def _inspected(panel: Panel, subject: Subject) -> list[str]:
+    """The changed paths that reviewers say they looked at, and some of the others."""
+    paths = {p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}
+    changed = paths & set(subject.change.paths)
+    return sorted({*changed, *sorted(paths - changed)[:MOST_INSPECTED]})
+
+
 def _grave(panel: Panel, update: Update) -> list[dict[str, Any]]:
     """What the review itself calls more than a hint, as it was said, and the finding that it became."""
-    said = zip(panel.remarks, update.given, strict=True)
-    return [{"id": id, **encode(remark)} for remark, id in said if remark.severity is not Severity.INFO]
+    # after the remarks, `given` has the findings of unmet criteria
+    said = zip(panel.remarks, update.given, strict=False)
+    grave = [(remark, id) for remark, id in said if remark.severity is not Severity.INFO]
+    # the findings have all their words; these say only what spoke against an approval
+    return [{"id": id, **encode(_shortened(remark))} for remark, id in grave[:MOST_GRAVE]]
+
+
+def _shortened(remark: Remark) -> Remark:
+    return replace(remark, description=remark.description[:500], suggestion="", quote=remark.quote[:500])
 
 
 def _unseen(heard: tuple[Heard, ...]) -> list[str]:
@@ -226,6 +248,7 @@ def voice_data(voice: Voice) -> dict[str, Any]:
         "cost_usd": voice.cost_usd,
         "cost_source": voice.cost_source,
         "tokens": voice.tokens,
+        "prose": cut_text(voice.prose, STORED_PROSE),
     }
 
 

@@ -14,6 +14,7 @@ from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.task import Spec, Task, TaskType
 from burnish.core.text_encoding import read_text
 from burnish.engine.checking import delta_since, remembered
+from burnish.engine.failure_text import error_text
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.review.context import ReviewContext
@@ -107,7 +108,7 @@ def subject_of(deps: Deps, site: Site, history: History, cycle: int, step: str =
         comparisons=remembered(deps, task, cycle),
         project_context=context,
         plan=plans_of(deps, task),
-        previous_error=str(failed[-1].get("what", "")) if failed else "",
+        previous_error=error_text(failed[-1], site.policy.limits.error_kb) if failed else "",
         session_log=_session_log(deps, site, task, cycle),
         auto_fixed=_auto_fixed(deps, task, cycle),
         read=lambda path: site.workspace.read(head.sha, [path]).get(path),

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from burnish.core.codec import encode
-from burnish.core.event import Event
-from burnish.core.finding import Finding
+from burnish.core.event import Event, Recorded
+from burnish.core.finding import Finding, worst_first
 from burnish.core.flow import Work
 from burnish.core.history import History
 from burnish.core.ledger import dispute
 from burnish.core.override import in_words
 from burnish.core.task import Task, TaskType
 from burnish.engine.checking import remembered
+from burnish.engine.failure_text import previous_error
 from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.engine.subject import plans_of
+from burnish.engine.unfinished_work import unfinished_text
 from burnish.review.contract import read_disputes
 from burnish.review.fix_prompt import FixContext, build_fix_prompt
 from burnish.review.implement_prompt import ImplementContext, build_implement_prompt, build_plan_prompt
+
+# findings whose code is looked up; the prompt shows less
+MOST_CITED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +53,8 @@ def work_prompt(deps: Deps, site: Site, history: History, step: Work, *, number:
         task=task.spec,
         plan=plans_of(deps, task),
         project_context=deps.code.context_files(site.workspace, site.base),
-        rescued=_rescued(history, step.cycle),
-        previous_error=_previous_error(history, step.cycle),
+        rescued=unfinished_text(site, history, step.cycle, number[:8]),
+        previous_error=previous_error(history, step.cycle, site.policy.limits.error_kb),
         checks=tuple(c.words for c in site.policy.checks),
         reviewed=task.auto_review,
         context_chars=site.policy.limits.context_chars,
@@ -61,33 +68,67 @@ def work_prompt(deps: Deps, site: Site, history: History, step: Work, *, number:
 def _fix_context(deps: Deps, site: Site, history: History, step: Work, number: str) -> FixContext:
     task, before = history.task, step.cycle - 1
     reviews = history.reviews(before)
-    said = reviews[-1].result if reviews else {}
+    review = reviews[-1].result if reviews else {}
     decision = history.decision(before)
     full = site.policy.fix_history == "full"
+    limits = site.policy.limits
+    overrides = _overrides(deps, task)
     return FixContext(
         task=task.spec,
         cycle=step.cycle,
         max_cycles=task.max_cycles,
+        plan=plans_of(deps, task),
         findings=history.findings,
-        summary=str(said.get("summary") or (decision.data.get("why", "") if decision else "")),
-        rejection_reason=str(said.get("rejection_reason", "")),
+        settled=settled_by_override(history, overrides, before),
+        summary=str(review.get("summary") or (decision.data.get("why", "") if decision else "")),
+        rejection_reason=str(review.get("rejection_reason", "")),
+        prose=_prose([record.result for record in reviews]),
         guidance=str(decision.data.get("guidance", "")) if decision else "",
         checks=remembered(deps, task, before),
         reproduction_command=_reproduction(site),
         code=_cited(site, history.findings),
         tried=_tried(history, before),
-        overrides=_overrides(deps, task),
-        previous_error=_previous_error(history, step.cycle),
-        rescued=_rescued(history, step.cycle),
+        overrides=tuple(f"cycle {e.cycle}: {in_words(e.data)}" for e in overrides),
+        previous_error=previous_error(history, step.cycle, limits.error_kb),
+        rescued=unfinished_text(site, history, step.cycle, number[:8]),
         dispute_number=number,
         full_history=full,
         original_prompt=_original_prompt(deps, history) if full else "",
         earlier_reviews=_earlier_reviews(deps, task, before) if full else (),
         last_output=_text(deps.desk.read(task, f"agent-output-{before}.md")) if full else "",
-        test_kb=site.policy.limits.test_kb,
+        test_kb=limits.test_kb,
+        error_kb=limits.error_kb,
+        findings_kb=limits.findings_kb,
         template=deps.prompts.get("fix.template"),
         tag=number[:8],
     )
+
+
+def _prose(reviews: Sequence[Mapping[str, Any]]) -> str:
+    """What each reviewer wrote beside its verdict."""
+    voices = [voice for review in reviews for voice in review.get("reviewers", ()) if voice.get("prose")]
+    if len(voices) == 1:
+        return str(voices[0]["prose"])
+    return "\n\n".join(f"{voice.get('agent')}: {voice['prose']}" for voice in voices)
+
+
+def settled_by_override(history: History, overrides: Sequence[Recorded], before: int) -> frozenset[str]:
+    """Findings that a person accepted by an override, and that are not to be fixed after it.
+
+    What a later review or check blocks on again is to be fixed; and so is all of it when a person sends the task back
+    without saying what to change.
+    """
+    decision = history.decision(before)
+    if decision is not None and decision.by != "burnish" and not decision.data.get("guidance"):
+        return frozenset()
+    settled: set[str] = set()
+    for event in overrides:
+        since = int(event.cycle or 0)
+        known = [f.id for f in history.findings if f.first_cycle <= since]
+        settled |= {str(id) for id in event.data.get("findings", known)}
+        later = [d for d in history.decisions if d.cycle > since and d.action == "revise" and d.by == "burnish"]
+        settled -= {str(id) for d in later for id in d.data.get("blockers", ())}
+    return frozenset(settled)
 
 
 def _reproduction(site: Site) -> str:
@@ -96,7 +137,8 @@ def _reproduction(site: Site) -> str:
 
 def _cited(site: Site, findings: tuple[Finding, ...]) -> dict[str, str | None]:
     """The files that open findings point at, as they are now; None = gone."""
-    paths = sorted({f.remark.file for f in findings if f.alive and f.remark.file})
+    worst = worst_first(tuple(f for f in findings if f.alive and f.remark.file))
+    paths = sorted({str(f.remark.file) for f in worst[:MOST_CITED]})
     if not paths:
         return {}
     found = site.workspace.read(site.head().sha, paths)
@@ -114,22 +156,9 @@ def _tried(history: History, upto: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _overrides(deps: Deps, task: Task) -> tuple[str, ...]:
+def _overrides(deps: Deps, task: Task) -> list[Recorded]:
     """What people accepted against a review, in this run."""
-    said = [e for e in deps.book.events(task.id) if e.type == "override.recorded" and e.run == task.run]
-    return tuple(f"cycle {e.cycle}: {in_words(e.data)}" for e in said)
-
-
-def _rescued(history: History, cycle: int) -> str:
-    """What earlier, cut attempts at this phase left behind."""
-    refs = [p.result.get("rescue") for p in history.phases if p.cycle == cycle and p.state == "failed"]
-    kept = [str(ref) for ref in refs if ref]
-    return f"unfinished work of a stopped attempt is kept under {', '.join(kept)}" if kept else ""
-
-
-def _previous_error(history: History, cycle: int) -> str:
-    failed = [p.result for p in history.phases if p.state == "failed" and p.cycle == cycle]
-    return str(failed[-1].get("what", "")) if failed else ""
+    return [e for e in deps.book.events(task.id) if e.type == "override.recorded" and e.run == task.run]
 
 
 def _original_prompt(deps: Deps, history: History) -> str:

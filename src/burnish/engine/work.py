@@ -18,7 +18,9 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
 from burnish.engine.telling import disputes_in, work_prompt
+from burnish.engine.unfinished_work import brief_author, give_back
 from burnish.errors import NotCommitted, PhaseFailed
+from burnish.plain import escape_controls
 
 
 def work(deps: Deps, site: Site, history: History, step: Work) -> None:
@@ -32,6 +34,8 @@ def work(deps: Deps, site: Site, history: History, step: Work) -> None:
         history = deps.book.history(task.id)
         if not _kept(history, step):
             site.lay(site.head().sha)
+            give_back(site, history, step)
+        brief_author(deps, site, history, step)
         deps.fail_at("work-put-right")
         task = deps.record(task, _started(deps, site, task, step, attempt))
     elif done:
@@ -83,7 +87,7 @@ def _kept(history: History, step: Work) -> bool:
 def _cut(deps: Deps, site: Site, history: History, step: Work, attempt: int, call: CallDir) -> None:
     """A runner died in the middle: what lies in the workspace is saved before anything else."""
     task = history.task
-    rescue = save_leftovers(deps, site, task, step.cycle, step.phase)
+    rescue = save_leftovers(deps, site, task, step.cycle, step.phase, attempt)
     request = _request(deps, site, task, step, call, call.prompt() or "", session_of(site, history, step))
     used = deps.agents(task.id).unrecorded_use(request)
     data = {
@@ -101,11 +105,13 @@ def _cut(deps: Deps, site: Site, history: History, step: Work, attempt: int, cal
     deps.record(task, Event("phase.failed", data, run=task.run, cycle=step.cycle))
 
 
-def save_leftovers(deps: Deps, site: Site, task: Task, cycle: int, phase: str) -> str | None:
+def save_leftovers(
+    deps: Deps, site: Site, task: Task, cycle: int, phase: str, attempt: int | None = None
+) -> str | None:
     """Everything uncommitted, under a rescue ref."""
     label = f"{cycle}-{phase}"
     site.workspace.after_phase(label)
-    rescue = site.workspace.rescue(label)
+    rescue = site.workspace.rescue(label, attempt=attempt)
     if rescue:
         event = Event("phase.rescued", {"phase": phase, "ref": rescue}, run=task.run, cycle=cycle)
         deps.record(task, event)
@@ -269,7 +275,7 @@ def record_failure(
     # a secret or a file that is too large stays in the workspace: nothing of it may get into git
     kept = isinstance(error, NotCommitted)
     working = phase in ("implement", "improve", REVIEW_FIX) and not kept
-    rescue = save_leftovers(deps, site, task, cycle, phase) if working else None
+    rescue = save_leftovers(deps, site, task, cycle, phase, attempt) if working else None
     if rescue:
         site.workspace.put_right(site.head().sha, base=site.base)
     # the next run reads the answers of a review that was stopped, and records them
@@ -284,6 +290,8 @@ def record_failure(
         "error": str(error.code),
         "what": error.what,
         "hint": error.hint,
+        # the end of what the program printed, for the next attempt and for people
+        "output": escape_controls(error.output),
         "rescue": rescue,
         "kept": kept,
         "commit": site.head().sha,

@@ -34,6 +34,10 @@ class Laid:
     base: str
     target: str | None = None
     author: Author = ("burnish", "burnish@localhost")
+    # further names: rescued work that the agent is told of
+    refs: tuple[tuple[str, str], ...] = ()
+    # texts for the agent in `.git/burnish`, which is part of no commit
+    files: tuple[tuple[str, str], ...] = ()
 
 
 def lay(project: Project, root: Path, index: Path, laid: Laid) -> None:
@@ -65,6 +69,7 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
     refs = {laid.branch: laid.commit}
     if laid.target and _is_name(laid.target) and laid.target != laid.branch.removeprefix("refs/heads/"):
         refs[f"refs/heads/{laid.target}"] = laid.base
+    refs |= laid.refs
     lines = "".join(f"{sha} {ref}\n" for ref, sha in sorted(refs.items()))
     (fresh / "packed-refs").write_bytes(os.fsencode("# pack-refs with: peeled fully-peeled sorted \n" + lines))
     for name in ("shallow", "info/exclude"):
@@ -72,6 +77,9 @@ def _write(project: Project, fresh: Path, index: Path, laid: Laid) -> None:
             shutil.copyfile(project.own / name, fresh / name)
     if index.is_file():
         copy_index(index, fresh / "index")
+    for name, text in laid.files:
+        (fresh / "burnish").mkdir(exist_ok=True)
+        (fresh / "burnish" / name).write_text(text, "utf-8", errors="replace")
 
 
 def _is_name(target: str) -> bool:

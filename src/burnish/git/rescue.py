@@ -34,12 +34,12 @@ def keep(project: Project, label: str, sha: str) -> str:
 
 
 def keep_tree(project: Project, label: str, tree: str, parent: str, message: str, author: Author) -> str:
-    """A commit of the tree under a rescue ref; the same rescue twice is one ref."""
+    """A commit of the tree under a rescue ref; the same rescue, with the same message, twice is one ref."""
     for ref, there in _taken(project, label):
         if there is None:
             break
         old = read_commit(project, there)
-        if (old.tree, old.parents) == (tree, (parent,)):
+        if (old.tree, old.parents, old.message.strip()) == (tree, (parent,), message.strip()):
             return ref
     return keep(project, label, write_commit(project, tree, (parent,), message, author))
 

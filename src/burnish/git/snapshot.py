@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,14 @@ class Snapshot:
 
 @contextmanager
 def snapshot(
-    workspace: Workspace, commit: str, *, base: Base, path: Path, from_base: Sequence[str], trusted: bool = True
+    workspace: Workspace,
+    commit: str,
+    *,
+    base: Base,
+    path: Path,
+    from_base: Sequence[str],
+    trusted: bool = True,
+    brief: Mapping[str, str] | None = None,
 ) -> Iterator[Snapshot]:
     """Lay `commit` at `path`, with what `from_base` names as the base has it: files that instruct agents.
 
@@ -70,7 +77,10 @@ def snapshot(
         _from_base(workspace, index, path, base, commit, from_base)
     else:
         _leave_out(project, index, path, from_base)
-    laid = agentgit.Laid(workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author)
+    files = tuple((name, workspace.secrets.redact(text)) for name, text in (brief or {}).items())
+    laid = agentgit.Laid(
+        workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author, files=files
+    )
     agentgit.lay(project, path, index, laid)
     yield Snapshot(path, project, index, here.st_dev, here.st_ino)
 

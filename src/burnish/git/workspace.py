@@ -140,15 +140,37 @@ class Workspace:
         self._guard()
         return look(self.project, self.index, self.path)
 
-    def rescue(self, label: str) -> str | None:
-        """Commit the whole dirty state to a ref of its own, secrets left out; None if there is nothing to save."""
+    def rescue(self, label: str, *, attempt: int | None = None) -> str | None:
+        """Commit the whole dirty state to a ref of its own, secrets left out; None if there is nothing to save.
+
+        Each attempt has a ref of its own, also where two left the same files.
+        """
         tree, found = self._dirty_tree()
         head = self.head()
         if head is None or (tree is None and not found):
             return None
-        message = f"Rescued from {self.name}: {label}\n{leaks.withhold(found, self.path, label)}"
+        number = f", attempt {attempt}" if attempt else ""
+        message = f"Rescued from {self.name}: {label}{number}\n{leaks.withhold(found, self.path, label)}"
         label = f"{self.name.split('-')[0]}-{label}"
         return rescue.keep_tree(self.project, label, tree or head.tree, self.plain(head.sha), message, self.author)
+
+    def rescued(self, ref: str) -> Commit | None:
+        """The commit of a rescue ref."""
+        sha = read_ref(self.project, ref)
+        return read_commit(self.project, sha) if sha else None
+
+    def give_back(self, rescued: Commit) -> None:
+        """The files as that commit has them, uncommitted on top of the commit that they were rescued from."""
+        self._guard()
+        # the real index keeps what the branch has, so that all of it counts as a change
+        with self._scratch_index(str(self.stands_on())) as (scratch, _):
+            lay_files(self.project, scratch, self.path, rescued.sha, everything=False)
+
+    def brief(self, files: Mapping[str, str], refs: Sequence[str] = ()) -> None:
+        """Lay the `.git` again, with texts for the agent in `.git/burnish` and with the refs that it is told of."""
+        named = [(ref, sha) for ref in refs if (sha := read_ref(self.project, ref))]
+        texts = [(name, self.secrets.redact(text)) for name, text in files.items()]
+        self._lay_git(refs=tuple(named), files=tuple(texts))
 
     def commit(
         self,
@@ -273,10 +295,10 @@ class Workspace:
             self.project, self.path, f"{self.name}-{label}", laid, secrets=self.secrets, most=self.max_file_bytes
         )
 
-    def _lay_git(self) -> None:
+    def _lay_git(self, *, refs: tuple[tuple[str, str], ...] = (), files: tuple[tuple[str, str], ...] = ()) -> None:
         known = self._known() or state.State()
         commit, base = (self.plain(sha) if sha else sha for sha in (known.commit, known.base))
-        laid = agentgit.Laid(self.ref, commit, base, known.target, self.author)
+        laid = agentgit.Laid(self.ref, commit, base, known.target, self.author, refs, files)
         agentgit.lay(self.project, self.path, self.index, laid)
 
     @contextmanager

@@ -126,6 +126,18 @@ def code_after(text: str, word: str) -> list[str]:
     return []
 
 
+def without_blocks(text: str, word: str) -> str:
+    """The text without its blocks ```` ```word … ````, whatever number they carry."""
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    if len(text) > LONGEST_REPLY or word not in text:
+        return text
+    lines = text.split("\n")
+    for token in _tokens(text):
+        if token.type == "fence" and token.map and _words(skeleton(token.info))[:1] == [word]:
+            lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+    return "\n".join(lines)
+
+
 def prose_lines(text: str) -> list[str]:
     """The lines outside quotes, code blocks and raw HTML; those inside are blank."""
     return _blanked(text, ("fence", "code_block", "html_block", "blockquote_open"))

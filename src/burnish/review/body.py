@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from burnish.core.change import Change
-from burnish.core.finding import Category, Finding, Severity, blocks, worst_first
+from burnish.core.finding import Category, Finding, Severity, blocks, listed, worst_first
 from burnish.core.review import Compliance, Panel, Review, Verdict, Voice
 from burnish.plain import clean_text
 from burnish.review.artifact import AffectedFile, ReviewArtifact, Reviewer
@@ -14,6 +14,8 @@ from burnish.review.fence import one_line
 from burnish.review.harmless import line, prose
 from burnish.review.names import quoted
 
+# opens the last section of every body
+ACTION = "## Action Required\n\n"
 _STATUS = {
     "approved": "✅ APPROVED",
     "changes_requested": "❌ CHANGES REQUESTED",
@@ -108,11 +110,18 @@ def render_body(cycle: Cycle, verdict: str) -> str:
         _by(cycle.panel),
         "".join(f"> **Note**: {line(warning)}\n" for warning in cycle.warnings),
         f"## Overall Summary\n\n{_summary(cycle.panel)}\n",
+        _comments(cycle.panel),
         _compliance(cycle.panel.compliance if cycle.panel else ()),
         _findings(cycle.findings),
-        f"## Action Required\n\n{_action(cycle, verdict)}\n",
+        f"{ACTION}{_undecided(cycle)}\n",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def with_action(body: str, action: str) -> str:
+    """The body with another text under its last heading, which says what happens next."""
+    before, heading, _ = body.rpartition(ACTION)
+    return f"{before}{heading}{prose(action)}\n" if heading else body
 
 
 def _by(panel: Panel | None) -> str:
@@ -128,10 +137,25 @@ def _summary(panel: Panel | None) -> str:
     if panel is None:
         return "No review took place."
     words = prose(panel.summary) or prose(panel.why) or "No summary was given."
+    reason = prose(panel.rejection_reason)
+    words += f"\n\nReason for the rejection: {reason}" if reason and reason != prose(panel.summary) else ""
     left = [f"- `{line(quoted(path))}`" for path in panel.uncovered]
     hidden = [f"- `{line(quoted(file.path))}`: {line(file.description)}" for file in panel.unseen_files]
     words += "\n\nNobody looked at:\n\n" + "\n".join(left) if left else ""
     return words + ("\n\nNot seen by any reviewer, a person decides:\n\n" + "\n".join(hidden) if hidden else "")
+
+
+def _comments(panel: Panel | None) -> str:
+    """What the reviewers wrote beside their verdicts, quoted: their headings are not those of this file."""
+    voices = [voice for voice in (panel.voices if panel else ()) if voice.prose.strip()]
+    if not voices:
+        return ""
+    texts = []
+    for voice in voices:
+        head = f"{line(voice.agent)}:\n\n" if len(voices) > 1 else ""
+        quote = "\n".join(f"> {row}".rstrip() for row in prose(voice.prose).split("\n"))
+        texts.append(f"{head}{quote}\n")
+    return "## Reviewer Comments\n\n" + "\n".join(texts)
 
 
 def _compliance(entries: Sequence[Compliance]) -> str:
@@ -183,13 +207,7 @@ def _ticks(text: str) -> str:
     return ticks
 
 
-def _action(cycle: Cycle, verdict: str) -> str:
+def _undecided(cycle: Cycle) -> str:
+    """Until the decision on the cycle is made, which writes what happens next."""
     blockers = [f.id for f in worst_first(cycle.findings) if blocks(f, cycle.block_on)]
-    reason = prose(cycle.panel.rejection_reason) if cycle.panel else ""
-    if verdict == "approved":
-        return "None."
-    if verdict in ("changes_requested", "rejected") and blockers:
-        return f"Fix {', '.join(blockers)} before the next review." + (f"\n\n{reason}" if reason else "")
-    if verdict == "unreadable":
-        return "The review could not be read: a person must look at the reviewer's text."
-    return reason or "A person must decide."
+    return f"Not decided yet.{f' Open and blocking: {listed(blockers)}.' if blockers else ''}"

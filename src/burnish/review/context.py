@@ -14,6 +14,7 @@ from burnish.core.task import Spec
 from burnish.review import sections
 from burnish.review.contract import Expect, ask, preface
 from burnish.review.fence import cut_text
+from burnish.review.finding_list import FindingList, list_earlier
 from burnish.review.names import unquoted
 from burnish.review.packing import Packed, pack
 from burnish.review.slash import through
@@ -67,7 +68,14 @@ class ReviewContext:
     @property
     def open_ids(self) -> tuple[str, ...]:
         """The earlier findings that this review must rule on."""
-        return tuple(f.id for f in self.findings if f.alive) if "prior_findings" in self.switches else ()
+        if "prior_findings" not in self.switches:
+            return ()
+        listed = set(self.listed_findings("").ids)
+        return tuple(f.id for f in self.findings if f.alive and f.id in listed)
+
+    def listed_findings(self, tag: str) -> FindingList:
+        """The earlier findings within the limit: open ones in full, the others by title."""
+        return list_earlier(self.findings, self.limits.findings_kb * 1024, tag)
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -174,7 +182,7 @@ def _parts(context: ReviewContext, plan: str, tag: str) -> dict[str, tuple[bool,
     """Every section that a switch governs: is it on, and its text."""
     task, limits, checks, on = context.task, context.limits, context.checks, context.switches
     files, test_bytes = context.project_context, limits.test_kb * 1024
-    error = cut_text(context.previous_error, limits.error_kb * 1024)
+    error = cut_text(context.previous_error, (limits.error_kb + 1) * 1024)
     log = cut_text(context.session_log, 8192, keep="tail")
     return {
         "task": ("task_definition" in on, sections.task_text(task, tag)),
@@ -185,7 +193,7 @@ def _parts(context: ReviewContext, plan: str, tag: str) -> dict[str, tuple[bool,
             "project_context" in on,
             sections.project_context_text(files, limits.context_chars, tag),
         ),
-        "earlier_findings": ("prior_findings" in on, sections.earlier_findings_text(context.findings, tag)),
+        "earlier_findings": ("prior_findings" in on, context.listed_findings(tag).text or sections.NONE),
         "changes_since_last_review": ("delta" in on, _delta(context, tag)),
         "test_results": ("test_results" in on, sections.test_results_text(checks, test_bytes, tag)),
         "baseline_context": ("baseline" in on, sections.baseline_text(checks, test_bytes, tag)),

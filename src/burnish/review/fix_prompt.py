@@ -1,22 +1,31 @@
-"""The fix prompt: what was found, where it is now, what was tried, and no more than that."""
+"""The fix prompt: the task in short, what was found, where it is now, what was tried."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from burnish.core.check import CheckStatus, Comparison
-from burnish.core.finding import Finding, State, worst_first
+from burnish.core.criteria import criterion_rule, is_criterion
+from burnish.core.failure_groups import covered_names, is_group
+from burnish.core.finding import Category, Finding, Remark, State, worst_first
+from burnish.core.ledger_checks import WHOLE
 from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.review import sections
 from burnish.review.contract import DISPUTES
 from burnish.review.fence import cut_text, fenced, one_line
+from burnish.review.finding_list import BRIEF_FOLDER, WHOLE_TASK, list_findings
 from burnish.review.names import quoted
 from burnish.review.templates import render
 
 AROUND = 3
 LONGEST_PLACE = 40
+# bytes of each part of the task: the author has read the whole once, and task.md has it
+LONGEST_DESCRIPTION, LONGEST_SCOPE, LONGEST_CRITERIA, LONGEST_PLAN = 1024, 512, 1536, 768
+LONGEST_CODE = 6 * 1024
+# lists of what is settled or tried
+LONGEST_LIST = 2 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +35,15 @@ class FixContext:
     task: Spec
     cycle: int
     max_cycles: int
-    # all findings of the run; the open ones are to be fixed
+    # plan text of the tasks it depends on; the task's own is in `task.plan`
+    plan: str = ""
+    # all findings of the run; the open ones are to be fixed, without those that a person settled by an override
     findings: tuple[Finding, ...] = ()
+    settled: frozenset[str] = frozenset()
     summary: str = ""
     rejection_reason: str = ""
+    # what the reviewers wrote beside their verdicts
+    prose: str = ""
     # a person's own words (`improve -m`, gate note)
     guidance: str = ""
     checks: tuple[Comparison, ...] = ()
@@ -40,6 +54,7 @@ class FixContext:
     tried: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     previous_error: str = ""
+    # what a cut attempt left: where it is, and its diff marked as data
     rescued: str = ""
     # the number under which findings may be disputed; "" = not offered
     dispute_number: str = ""
@@ -49,21 +64,41 @@ class FixContext:
     earlier_reviews: tuple[str, ...] = ()
     last_output: str = ""
     test_kb: int = 2
+    error_kb: int = 1
+    findings_kb: int = 16
     template: str | None = None
     tag: str = ""
 
     @property
     def open_findings(self) -> list[Finding]:
-        return worst_first(tuple(finding for finding in self.findings if finding.alive))
+        alive = (finding for finding in self.findings if finding.alive and finding.id not in self.settled)
+        return worst_first(tuple(alive))
 
     @property
     def failing(self) -> tuple[Comparison, ...]:
-        return tuple(check for check in self.checks if not check.clean)
+        """Checks with a failure that no person settled."""
+        settled = [f.remark for f in self.findings if f.state == State.WAIVED or f.id in self.settled]
+        return tuple(left for check in self.checks if not (left := _without(check, settled)).clean)
+
+
+def _without(check: Comparison, settled: Sequence[Remark]) -> Comparison:
+    """The check without the failures that these remarks stand for."""
+    if not settled:
+        return check
+    names = covered_names(settled, (failure.name for failure in check.new))
+    places = {(r.file, r.rule, r.title) for r in settled}
+    whole = any(r.rule == WHOLE and r.source == f"check:{check.report.name}" for r in settled)
+    return replace(
+        check,
+        new=tuple(failure for failure in check.new if failure.name not in names),
+        new_remarks=tuple(r for r in check.new_remarks if (r.file, r.rule, r.title) not in places),
+        broken=check.broken and not whole,
+    )
 
 
 def build_fix_prompt(context: FixContext) -> str:
-    said = (context.summary, context.rejection_reason, context.guidance)
-    if not (context.open_findings or context.failing or any(text.strip() for text in said)):
+    feedback = (context.summary, context.rejection_reason, context.guidance, context.prose)
+    if not (context.open_findings or context.failing or any(text.strip() for text in feedback)):
         raise BadInput(
             "There is no feedback to fix: no open finding, no failing check, no word from the reviewer.",
             hint='Say what to change with `burnish improve TASK -m "…"`, or review the task first.',
@@ -73,14 +108,20 @@ def build_fix_prompt(context: FixContext) -> str:
 
 def _variables(context: FixContext) -> dict[str, object]:
     tag = context.tag
+    task = context.task
+    plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
+    findings = list_findings(context.open_findings, context.findings_kb * 1024, tag)
     return {
-        "title": one_line(context.task.title),
+        "title": one_line(task.title),
         "cycle": context.cycle,
         "max_cycles": context.max_cycles,
-        "acceptance_criteria": _headed("Acceptance Criteria", _criteria(context.task)),
+        "task": _headed("Task", _part(task.description, LONGEST_DESCRIPTION)),
+        "scope": _headed("Scope", _data(_part(task.scope, LONGEST_SCOPE), tag)),
+        "acceptance_criteria": _headed("Acceptance Criteria", _criteria(context)),
+        "plan": _headed("Plan", _data(_part(plan, LONGEST_PLAN), tag)),
         "guidance": _headed("From a Person", context.guidance and fenced(context.guidance, tag=tag)),
         "review": _headed("Review", _review(context)),
-        "findings": _headed("Findings to Fix", "".join(_finding(f, tag) for f in context.open_findings)),
+        "findings": _headed("Findings to Fix", findings.text),
         "failing_checks": _headed("Failing Checks" if context.failing else "How to Check", _failing(context)),
         "code": _headed("The Code as It Is Now", _code(context)),
         "tried": _headed("Already Tried", _tried(context)),
@@ -88,10 +129,10 @@ def _variables(context: FixContext) -> dict[str, object]:
         "decided": _headed("Decided by People, Leave as It Is", _decided(context)),
         "history": _history(context) if context.full_history else "",
         "rules": _rules(context),
-        "description": context.task.description,
-        "featureTitle": context.task.title,
-        "featureDescription": context.task.description,
-        "featureSpec": context.task.plan or context.task.description,
+        "description": task.description,
+        "featureTitle": task.title,
+        "featureDescription": task.description,
+        "featureSpec": task.plan or task.description,
     }
 
 
@@ -104,43 +145,68 @@ def _headed(title: str, text: str) -> str:
     return f"## {title}\n\n{text.rstrip()}\n\n" if text.strip() else ""
 
 
-def _criteria(task: Spec) -> str:
-    text = sections.criteria_text(task)
-    return "" if text == sections.NONE else text
+def _part(text: str, limit: int) -> str:
+    """The text within its limit, and where the whole is."""
+    cut = cut_text(text.strip(), limit)
+    return cut if cut == text.strip() else f"{cut}\n(`cat {BRIEF_FOLDER}/{WHOLE_TASK}` shows the whole task)"
 
 
-def _finding(finding: Finding, tag: str) -> str:
-    return sections.finding_text(finding, tag)
+def _data(text: str, tag: str) -> str:
+    return fenced(text, tag=tag) if text.strip() else ""
+
+
+def _criteria(context: FixContext) -> str:
+    """Each criterion; one whose finding a person settled says so, because the list asks for it."""
+    settled = {
+        f.remark.rule: f
+        for f in context.findings
+        if is_criterion(f) and (f.state == State.WAIVED or f.id in context.settled)
+    }
+    items = (*context.task.criteria, *(item.text for item in context.task.checklist))
+    rows = []
+    for item in items:
+        finding = settled.get(criterion_rule(item))
+        rows.append(f"- {one_line(item, longest=2000)}{f' (settled by a person: {finding.id})' if finding else ''}")
+    return _part("\n".join(rows), LONGEST_CRITERIA)
 
 
 def _review(context: FixContext) -> str:
     words = [context.summary.strip()]
     if context.rejection_reason.strip() and context.rejection_reason.strip() != context.summary.strip():
         words.append(f"Why it was not accepted: {context.rejection_reason.strip()}")
-    text = "\n".join(word for word in words if word)
-    return fenced(text, tag=context.tag) if text else ""
+    # without a finding of its own, the prose has become one
+    if context.prose.strip() and not any(context.prose.strip() == f.remark.description for f in context.open_findings):
+        words.append(f"What the reviewer wrote:\n{context.prose.strip()}")
+    text = "\n\n".join(word for word in words if word)
+    note = "\nWhat people decided (below) counts more than these words.\n" if text and _decided(context) else ""
+    return fenced(text, tag=context.tag) + note if text else ""
 
 
 def _failing(context: FixContext) -> str:
-    told = {finding.remark.title for finding in context.open_findings}
-    parts = [_check(check, context.test_kb * 1024, context.tag, told) for check in context.failing]
+    parts = [_check(check, context) for check in context.failing]
     if context.reproduction_command:
         parts.append(f"Reproduce with: `{one_line(context.reproduction_command, longest=1000)}`\n")
     return "\n".join(parts)
 
 
-def _check(check: Comparison, limit: int, tag: str, told: set[str]) -> str:
-    """One check; what stands among the findings already is not said twice."""
-    report = check.report
+def _check(check: Comparison, context: FixContext) -> str:
+    """One check, without what the findings say already."""
+    report, remarks = check.report, [finding.remark for finding in context.open_findings]
+    covered = covered_names(remarks, (failure.name for failure in check.new))
+    titles = {remark.title for remark in remarks}
+    grouped = any(is_group(r) and r.source == f"check:{report.name}" and r.category != Category.TEST for r in remarks)
+    lines = [sections.failure_line(f) for f in check.new if f.name not in covered]
+    lines += [
+        f"{one_line(r.title)}{sections.place(r)}" for r in check.new_remarks if r.title not in titles and not grouped
+    ]
+    told = bool(check.new or check.new_remarks) and not lines
+    words = "" if told else "\n".join(lines) or report.error or report.tail
     new = len(check.new)
-    what = "could not be run" if report.status == CheckStatus.ERROR else f"{new} new failure{'s' * (new != 1)}"
-    lines = [sections.failure_line(f) for f in check.new if not any(f.name in title for title in told)]
-    lines += [f"{one_line(r.title)}{sections.place(r)}" for r in check.new_remarks if r.title not in told]
-    said = bool(check.new or check.new_remarks) and not lines
-    words = "" if said else "\n".join(lines) or report.error or report.tail
-    head = f"{report.name}: {what if check.new or report.status == CheckStatus.ERROR else 'fails'}"
-    shown = fenced(cut_text(words, limit, keep="head" if lines else "tail"), tag=tag) if words.strip() else ""
-    return f"{head} (`{one_line(report.command, longest=500)}`)\n\n{shown}"
+    count = f"{new:,} new failure{'s' * (new != 1)}" if new else "fails"
+    what = "could not be run" if report.status == CheckStatus.ERROR else count
+    kept = cut_text(words, context.test_kb * 1024, keep="head" if lines else "tail")
+    shown = fenced(kept, tag=context.tag) if words.strip() else ""
+    return f"{report.name}: {what} (`{one_line(report.command, longest=500)}`)\n\n{shown}"
 
 
 def _code(context: FixContext) -> str:
@@ -154,7 +220,21 @@ def _code(context: FixContext) -> str:
         if remark.line:
             end = min(remark.end_line or remark.line, remark.line + LONGEST_PLACE)
             places.append((max(1, remark.line - AROUND), end + AROUND))
-    return "\n".join(_file(path, places, context.code[path], context.tag) for path, places in cited.items())
+    shown: list[str] = []
+    room = LONGEST_CODE
+    for path, places in cited.items():
+        text = _file(path, places, context.code[path], context.tag)
+        room -= len(text.encode("utf-8", "replace"))
+        if room < 0 and shown:
+            left = [quoted(name) for name in list(cited)[len(shown) :]]
+            return "\n".join([*shown, f"Not shown here, read them: {_names(left)}\n"])
+        shown.append(text)
+    return "\n".join(shown)
+
+
+def _names(paths: Sequence[str], most: int = 20) -> str:
+    more = len(paths) - most
+    return ", ".join(f"`{path}`" for path in paths[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _file(path: str, places: list[tuple[int, int]], text: str | None, tag: str) -> str:
@@ -185,18 +265,32 @@ def _joined(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _tried(context: FixContext) -> str:
-    lines = [*context.tried]
+    parts = [_data(_rows(context.tried, "earlier cycles"), context.tag)]
     if context.rescued:
-        lines.append(context.rescued)
+        parts.append(context.rescued)
     if context.previous_error:
-        lines.append(f"The last attempt ended with: {cut_text(context.previous_error, 1024)}")
-    return fenced("\n".join(lines), tag=context.tag) if lines else ""
+        error = cut_text(context.previous_error, (context.error_kb + 1) * 1024)
+        parts.append(f"The last attempt ended with:\n\n{fenced(error, tag=context.tag)}")
+    return "\n".join(part for part in parts if part)
+
+
+def _rows(lines: Sequence[str], what: str) -> str:
+    """The newest lines that fit."""
+    kept: list[str] = []
+    room = LONGEST_LIST
+    for line in reversed([one_line(line, longest=400) for line in lines]):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            return "\n".join([f"[… {len(lines) - len(kept):,} {what} left out …]", *reversed(kept)])
+        kept.append(line)
+    return "\n".join(reversed(kept))
 
 
 def _resolved(context: FixContext) -> str:
     closed = [finding for finding in context.findings if finding.state == State.RESOLVED]
-    lines = [f"{f.id} {one_line(f.remark.title)}{sections.place(f.remark)}" for f in closed]
-    return fenced("\n".join(lines), tag=context.tag) if lines else ""
+    return _data(
+        _rows([f"{f.id} {one_line(f.remark.title)}{sections.place(f.remark)}" for f in closed], "findings"), context.tag
+    )
 
 
 def _decided(context: FixContext) -> str:
@@ -205,8 +299,9 @@ def _decided(context: FixContext) -> str:
         for f in context.findings
         if f.state == State.WAIVED and f.waiver
     ]
-    lines += context.overrides
-    return fenced("\n".join(lines), tag=context.tag) if lines else ""
+    settled = [f for f in context.findings if f.alive and f.id in context.settled]
+    lines += [f"{f.id} {one_line(f.remark.title)}: overridden" for f in settled]
+    return _data(_rows([*lines, *context.overrides], "decisions"), context.tag)
 
 
 def _history(context: FixContext) -> str:

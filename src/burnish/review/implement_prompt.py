@@ -27,7 +27,7 @@ class ImplementContext:
     # plan text of the tasks it depends on
     plan: str = ""
     project_context: tuple[tuple[str, str], ...] = ()
-    # what a cut phase left behind: where it is, and what it changed
+    # what a cut phase left behind: where it is, and its diff marked as data
     rescued: str = ""
     previous_error: str = ""
     # the commands that will be run, as the user wrote them
@@ -68,7 +68,7 @@ def judging(checks: Sequence[str], reviewed: bool) -> str:
 def _variables(context: ImplementContext) -> dict[str, object]:
     task, tag = context.task, context.tag
     plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
-    error = cut_text(context.previous_error, context.error_kb * 1024)
+    error = cut_text(context.previous_error, (context.error_kb + 1) * 1024)
     return {
         "title": one_line(task.title),
         "description": task.description,
@@ -79,7 +79,7 @@ def _variables(context: ImplementContext) -> dict[str, object]:
         "task_checklist": sections.checklist_text(task),
         "plan": sections.data_text(plan, tag),
         "project_context": sections.project_context_text(context.project_context, context.context_chars, tag),
-        "rescued_work": fenced(context.rescued, tag=tag) if context.rescued else "",
+        "rescued_work": context.rescued,
         "previous_errors": fenced(error, tag=tag) if error else "",
         "featureTitle": task.title,
         "featureDescription": task.description,

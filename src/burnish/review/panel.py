@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Unreadable, Verdict, Voice
+from burnish.review.fence import cut_text
+from burnish.review.prose import LONGEST_PROSE, first_sentence
 from burnish.review.reading import plain
 
 NEAR = 3
+LONGEST_TITLE = 500
 
 
 def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
@@ -20,9 +22,9 @@ def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
     Remarks stay one per voice: the ledger joins them by place. Where there is none, `joined_remarks` does.
     """
     names = _names(voices)
-    heard = [(n, v.reading) for n, v in zip(names, voices, strict=True) if isinstance(v.reading, Review)]
-    verdict, why = _verdict(voices, [review for _, review in heard], quorum, configured)
-    reviews = [(name, _with_remark(review)) for name, review in heard]
+    named = list(zip(names, voices, strict=True))
+    reviews = [(name, _with_remark(v.reading, v.prose)) for name, v in named if isinstance(v.reading, Review)]
+    verdict, why = _verdict(voices, [review for _, review in reviews], quorum, configured)
     reasons = [(name, review.rejection_reason) for name, review in reviews if review.rejection_reason]
     return Panel(
         voices=tuple(voices),
@@ -33,9 +35,22 @@ def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
         rejection_reason=_joined(reasons),
         compliance=_compliance(review for _, review in reviews),
         rulings=_rulings(reviews),
-        remarks=tuple(replace(remark, source=name) for name, review in reviews for remark in review.remarks),
+        remarks=tuple(_bounded(remark, name) for name, review in reviews for remark in review.remarks),
         signed=all(review.signed for _, review in reviews),
         notes=tuple(f"{name}: {note}" for name, review in reviews for note in review.notes),
+    )
+
+
+def _bounded(remark: Remark, source: str) -> Remark:
+    """A remark that fits into an event, whatever its reviewer wrote."""
+    return replace(
+        remark,
+        source=source,
+        title=remark.title[:LONGEST_TITLE],
+        description=cut_text(remark.description, LONGEST_PROSE),
+        suggestion=cut_text(remark.suggestion, LONGEST_PROSE),
+        # not marked as cut: it is looked for in the code
+        quote=remark.quote[:LONGEST_PROSE],
     )
 
 
@@ -73,15 +88,15 @@ def _joined(said: list[tuple[str, str]]) -> str:
     return said[0][1] if len(said) == 1 else "\n".join(f"{name}: {text}" for name, text in said)
 
 
-def _with_remark(review: Review) -> Review:
+def _with_remark(review: Review, prose: str) -> Review:
     """Changes requested without a finding: the prose becomes one, so that it can be fixed and followed."""
     still_open = any(ruling.state == RulingState.OPEN for ruling in review.rulings)
     unmet = any(entry.met is False for entry in review.compliance)
     if review.verdict != Verdict.CHANGES_REQUESTED or review.remarks or still_open or unmet:
         return review
-    prose = (review.rejection_reason or review.summary).strip() or "Changes were requested without a reason."
-    title = re.split(r"(?<=[.!?])\s|\n", prose, maxsplit=1)[0][:120]
-    return replace(review, remarks=(Remark(Category.CODE, Severity.ERROR, title, prose),))
+    text = prose.strip() or (review.rejection_reason or review.summary).strip()
+    text = text or "Changes were requested without a reason."
+    return replace(review, remarks=(Remark(Category.CODE, Severity.ERROR, first_sentence(text), text),))
 
 
 def _compliance(reviews: Iterable[Review]) -> tuple[Compliance, ...]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison, TestFailure
-from burnish.core.finding import Finding, Remark, State, worst_first
+from burnish.core.finding import Finding, Remark, State
 from burnish.core.task import Spec
 from burnish.review.fence import cut_text, fenced, one_line
 from burnish.review.names import quoted
 
 NONE = "None.\n"
+# bytes of one finding's words in a prompt
+LONGEST_FINDING = 4096
 
 
 def task_text(task: Spec, tag: str) -> str:
@@ -47,7 +49,7 @@ def finding_text(finding: Finding, tag: str, *, full: bool = True) -> str:
     """One finding, verbatim and fenced: its words come from an agent."""
     remark = finding.remark
     head = f"### {finding.id} [{remark.severity}] {remark.category} ({finding.state})"
-    words = remark_words(remark) if full else f"{one_line(remark.title)}{place(remark)}"
+    words = cut_text(remark_words(remark), LONGEST_FINDING) if full else f"{one_line(remark.title)}{place(remark)}"
     notes = [f"Disputed by the author: {finding.evidence}"] if finding.state == State.DISPUTED else []
     if finding.waiver:
         notes.append(f"Waived by {finding.waiver.by}: {finding.waiver.reason}")
@@ -76,12 +78,6 @@ def place(remark: Remark) -> str:
         return ""
     line = f":{remark.line}" if remark.line else ""
     return f" ({quoted(remark.file)}{line}{f'-{remark.end_line}' if line and remark.end_line else ''})"
-
-
-def earlier_findings_text(findings: Sequence[Finding], tag: str) -> str:
-    """Open ones in full, the others by title, worst first."""
-    parts = [finding_text(finding, tag, full=finding.alive) for finding in worst_first(tuple(findings))]
-    return "".join(parts) or NONE
 
 
 def failure_line(failure: TestFailure) -> str:

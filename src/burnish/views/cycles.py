@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from burnish.core.commit import left_out_words
 from burnish.core.history import DecisionRecord, PhaseRecord, is_review
 
+FINDINGS_BYTES = 2048
 # what a journal's result tells about who did it, and what went wrong
 _TOLD = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue", "by_hand", "why")
 
@@ -37,6 +38,7 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "review_status": _review_status(review, decisions),
         **_verdict(review, decisions),
         "summary": review.get("summary"),
+        "review_findings": review_findings(reviews),
         "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
         "warnings": [*_left_out(standing), *(check.get("warnings") or ())],
@@ -44,6 +46,19 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,
     }
+
+
+def review_findings(reviews: Sequence[Mapping[str, Any]]) -> str | None:
+    """The first 2 KB of what the reviewers wrote; the summary of one that wrote nothing beside its verdict."""
+    voices = [voice for review in reviews for voice in review.get("reviewers") or ()]
+    texts = [str(voice.get("prose") or voice.get("summary") or "").strip() for voice in voices]
+    words = [
+        f"{voice.get('agent')}: {text}" if len(voices) > 1 else text
+        for voice, text in zip(voices, texts, strict=True)
+        if text
+    ]
+    joined = "\n\n".join(words).encode("utf-8", "replace")[:FINDINGS_BYTES]
+    return joined.decode("utf-8", "ignore") or None
 
 
 def _left_out(standing: Sequence[Any]) -> list[str]:

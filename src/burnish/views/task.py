@@ -53,15 +53,18 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
     phases, decisions = store.phases(project, id), store.decisions(project, id)
     approval = store.approval(project, id)
     events = store.events(project, task=id)
+    own_cycles = _cycles_of(task.run, phases, decisions)
     return {
         **task_json(task),
         **_asked(task),
+        # of the newest review; each cycle has its own
+        "review_findings": next((c["review_findings"] for c in reversed(own_cycles) if c["review_findings"]), None),
         "approval": encode(approval),
         # of a task that could not be run: the end of what the command printed
         "output": failure_output(task, events),
         # what its newest phase was shut into
         "sandbox": next((e.data["sandbox"] for e in reversed(events) if e.data.get("sandbox")), None),
-        "cycles": _cycles_of(task.run, phases, decisions),
+        "cycles": own_cycles,
         "earlier_runs": [
             {"run": run, "cycles": _cycles_of(run, phases, decisions)}
             for run in sorted({phase.run for phase in phases} - {task.run})
@@ -121,6 +124,8 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "quote": remark.quote,
         "rule": remark.rule,
         "confidence": remark.confidence,
+        "count": remark.count,
+        "examples": list(remark.examples),
         "first_cycle": finding.first_cycle,
         "last_cycle": finding.last_cycle,
         "reviewers": list(finding.reviewers),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.core.check import CheckReport, Counts
+from burnish.core.check import CheckReport, Counts, count_of
 from burnish.core.finding import Category, Finding
 from burnish.core.review_checks import CheckState, stored_check
 from burnish.store import Store
@@ -49,6 +49,10 @@ class CheckView:
     new: tuple[Failure, ...]
     old: tuple[Failure, ...]
     fixed: tuple[str, ...]
+    # of each how many there are in all: a flood lists only the first
+    new_count: int
+    old_count: int
+    fixed_count: int
     # problems with a place, which are findings as well
     problems: int
     broken: bool
@@ -111,6 +115,9 @@ def _check(store: Store, project: str, check: Mapping[str, Any], tree: str) -> C
         new=new,
         old=_old(base, check.get("old") or ()),
         fixed=tuple(str(name) for name in check.get("fixed") or ()),
+        new_count=count_of(check, "new"),
+        old_count=count_of(check, "old"),
+        fixed_count=count_of(check, "fixed"),
         problems=int(check.get("problems") or 0),
         broken=bool(check.get("broken")),
         error=str(check.get("error") or check.get("why") or ""),

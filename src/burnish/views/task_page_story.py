@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burnish.core.agent import joint_source
+from burnish.core.check import count_of
 from burnish.core.event import Recorded
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, PhaseRecord
@@ -212,7 +213,7 @@ def _counted(check: Mapping[str, Any]) -> str:
         return f"{check.get('name')}: not run"
     counts = check.get("counts") or {}
     words = [f"{counts[name]} {name}" for name in ("passed", "failed", "skipped") if counts.get(name)]
-    new = len(check.get("new") or ()) + int(check.get("problems") or 0)
+    new = count_of(check, "new") + int(check.get("problems") or 0)
     said = ", ".join(words) or str(check.get("status") or "")
     return f"{check.get('name')}: {said}" + (f" ({new} new)" if new else "")
 

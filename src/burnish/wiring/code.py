@@ -104,11 +104,16 @@ class GitCode:
         return Base(new.commit, plain_tree(self.project, new.tree), task.target)
 
     def snapshot(
-        self, workspace: ports_git.Workspace, task: Task, commit: str, base: Base
+        self,
+        workspace: ports_git.Workspace,
+        task: Task,
+        commit: str,
+        base: Base,
+        brief: Mapping[str, str] | None = None,
     ) -> AbstractContextManager[Snapshot]:
         assert isinstance(workspace, Workspace)
         place = self.home / "snapshots" / self.key / task.name
-        return snapshot(workspace, commit, base=base, path=place, from_base=PROJECT_FILES)
+        return snapshot(workspace, commit, base=base, path=place, from_base=PROJECT_FILES, brief=brief)
 
     @contextmanager
     def throwaway(self, commit: str, label: str) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from burnish.core.check import count_of
 from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History
@@ -77,7 +78,7 @@ def _check(check: Mapping[str, Any]) -> str:
         return f"{plain(check.get('name'))}: not run, {plain(check.get('why'))}"
     counts = check.get("counts") or {}
     numbers = ", ".join(f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key))
-    new = f", {len(check['new'])} new" if check.get("new") else ""
+    new = f", {count_of(check, 'new')} new" if check.get("new") else ""
     return f"{plain(check.get('name'))}: {check.get('status')}" + (f" ({numbers}{new})" if numbers else "")
 
 

@@ -1,0 +1,104 @@
+"""Acceptance criteria in the ledger: an unmet one is a finding, and the review that calls it met resolves it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.review import Compliance, Panel, Review, RulingState
+from burnish.core.update import Update, between, next_number
+
+_RULE = "criterion:"
+
+
+def criterion_rule(item: str) -> str:
+    """The identity of a criterion: the same for copies that differ in case, spaces or punctuation."""
+    words = re.sub(r"[\W_]+", " ", item.casefold()).strip()
+    return _RULE + hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def is_criterion(finding: Finding) -> bool:
+    return finding.remark.category is Category.COMPLIANCE and finding.remark.rule.startswith(_RULE)
+
+
+def unmet_items(compliance: Sequence[Compliance], findings: Sequence[Finding]) -> list[str]:
+    """The criteria that are called unmet, without those that a person waived."""
+    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is State.WAIVED}
+    return [c.item for c in compliance if c.met is False and criterion_rule(c.item) not in waived]
+
+
+def absorb_criteria(findings: tuple[Finding, ...], reviewed: Update, panel: Panel, cycle: int) -> Update:
+    """Write the judgement of each criterion into `reviewed`: the ledger after the rest of the same review."""
+    now = {finding.id: finding for finding in reviewed.findings}
+    before = {finding.id: finding for finding in findings}
+    known = {f.remark.rule: f.id for f in reviewed.findings if is_criterion(f)}
+    upheld = {ruling.id for ruling in panel.rulings if ruling.state is RulingState.OPEN}
+    given: list[str] = []
+    notes: list[str] = []
+    for entry in panel.compliance:
+        finding_id = known.get(criterion_rule(entry.item))
+        if entry.met is False:
+            reviewers = _unmet_by(panel, entry)
+            finding = now[finding_id] if finding_id else _new(f"F{next_number(now.values())}", entry, reviewers, cycle)
+            known[finding.remark.rule] = finding.id
+            now[finding.id] = _unmet(before.get(finding.id), finding, entry, reviewers, cycle)
+            given.append(finding.id)
+        elif entry.met and finding_id and now[finding_id].alive:
+            if finding_id in upheld:
+                notes.append(f"{finding_id} was ruled open, and its criterion is called met: it stays open")
+                continue
+            note = f"met: {entry.note}".rstrip(": ")
+            now[finding_id] = replace(now[finding_id], state=State.RESOLVED, last_cycle=cycle, note=note)
+    return between(
+        findings,
+        now.values(),
+        notes=(*reviewed.notes, *notes),
+        given=(*reviewed.given, *given),
+        corrected=reviewed.reanchored,
+    )
+
+
+def _unmet_by(panel: Panel, entry: Compliance) -> tuple[str, ...]:
+    """The reviewers that call this criterion unmet."""
+    rule = criterion_rule(entry.item)
+    read = [(voice.agent, voice.reading) for voice in panel.voices if isinstance(voice.reading, Review)]
+    said = [
+        name
+        for name, review in read
+        if any(c.met is False and criterion_rule(c.item) == rule for c in review.compliance)
+    ]
+    return tuple(dict.fromkeys(said))
+
+
+def _new(finding_id: str, entry: Compliance, reviewers: tuple[str, ...], cycle: int) -> Finding:
+    remark = Remark(
+        Category.COMPLIANCE,
+        Severity.ERROR,
+        f"Not met: {' '.join(entry.item.split())}",
+        entry.note.strip(),
+        rule=criterion_rule(entry.item),
+        source=", ".join(reviewers),
+    )
+    return Finding(finding_id, remark, first_cycle=cycle, last_cycle=cycle, reviewers=reviewers)
+
+
+def _unmet(
+    before: Finding | None, finding: Finding, entry: Compliance, reviewers: tuple[str, ...], cycle: int
+) -> Finding:
+    """The finding after a review calls its criterion unmet. A waiver stands; a ruling of the same review does not."""
+    note = entry.note.strip()
+    names = tuple(dict.fromkeys((*finding.reviewers, *reviewers)))
+    finding = replace(finding, reviewers=names, last_cycle=max(finding.last_cycle, cycle))
+    if finding.state is State.WAIVED:
+        return finding
+    finding = replace(finding, remark=replace(finding.remark, description=note or finding.remark.description))
+    if finding.state is State.RESOLVED and before and not before.alive:
+        return replace(finding, state=State.REOPENED, note=note or "its criterion is not met")
+    if finding.state is State.RESOLVED:
+        return replace(finding, state=State.OPEN, note="ruled resolved, but its criterion is still called unmet")
+    if finding.state is State.DISPUTED:
+        return replace(finding, state=State.OPEN, note=f"upheld: {note}".rstrip(": "))
+    return finding

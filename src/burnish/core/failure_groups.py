@@ -1,0 +1,259 @@
+"""Failures of one check as few remarks: equal ones are one remark with a count, examples and its members' hashes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from burnish.core.finding import Category, Finding, Remark, State
+
+# More new remarks than this of one check are grouped by less and less, until they are no more.
+MOST_REMARKS = 50
+# Members that a group shows by name.
+MOST_EXAMPLES = 20
+# Members that a group knows again by the hash of their names: 8 characters each in an event.
+MOST_MEMBERS = 4096
+# An author chooses the names of tests: 6 bytes are too many to search for one that a waived group would take in.
+_HASH_BYTES = 6
+_LONGEST_MESSAGE = 2000
+_LONGEST_LINE = 200
+
+_RULE = "group:"
+# What differs between failures of one cause: numbers, addresses, quoted values, paths of temporary files.
+_VARIES = re.compile(r"0x[0-9a-fA-F]+|'[^'\n]*'|\"[^\"\n]*\"|/[\w./-]+|\b[0-9a-f]{8,}\b|\d+")
+
+_Key = tuple[str, ...]
+
+
+def is_group(remark: Remark) -> bool:
+    return remark.rule.startswith(_RULE)
+
+
+def covers(remark: Remark, name: str) -> bool:
+    """Does a finding with this remark stand for the test of that name?"""
+    return _digest(name) in _members(remark) if is_group(remark) else remark.rule == name
+
+
+def covered_names(remarks: Iterable[Remark], names: Iterable[str]) -> set[str]:
+    """Those of `names` that one of the remarks stands for."""
+    rules, members = set(), set()
+    for remark in remarks:
+        rules.add(remark.rule)
+        members |= _members(remark)
+    return {name for name in names if name in rules or _digest(name) in members}
+
+
+def group_remarks(remarks: Sequence[Remark], known: Sequence[Finding]) -> tuple[Remark, ...]:
+    """The remarks of one check, grouped. `known`: its findings so far, which keep what they stood for."""
+    buckets: dict[str, list[Remark]] = defaultdict(list)
+    single: list[Remark] = []
+    fresh: list[Remark] = []
+    owner = _owners(known)
+    for remark in remarks:
+        rule = owner(remark)
+        if rule is None:
+            fresh.append(remark)
+        elif rule == remark.rule:
+            single.append(remark)
+        else:
+            buckets[rule].append(remark)
+    grown = {finding.remark.rule: finding for finding in known if is_group(finding.remark)}
+    groups = [_group(rule, members, grown[rule].remark) for rule, members in buckets.items()]
+    tests = [remark for remark in fresh if _named(remark)]
+    others = [remark for remark in fresh if not _named(remark)]
+    waived = {finding.remark.rule for finding in known if finding.state is State.WAIVED}
+    return (*single, *groups, *_new_groups(tests, waived), *_new_places(others, known, waived))
+
+
+def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
+    """A function that gives the rule of the known finding that a remark belongs to."""
+    groups = [f for f in known if is_group(f.remark)]
+    # Where several hold one name, those alive come first.
+    ranked = sorted(groups, key=lambda f: (not f.alive, f.state is State.RESOLVED, -f.number))
+    names = {f.remark.rule for f in known if _named(f.remark) and not is_group(f.remark)}
+    members: dict[bytes, str] = {}
+    for finding in ranked:
+        for digest in _members(finding.remark):
+            members.setdefault(digest, finding.remark.rule)
+    # A test that is new may join a group that is open. Of one that a person waived it is not a part.
+    open_rules = {f.remark.rule for f in groups if f.alive}
+    waived_places = {f.remark.rule for f in groups if f.state is State.WAIVED and not f.remark.members}
+
+    def owner(remark: Remark) -> str | None:
+        if _named(remark):
+            if remark.rule in names:
+                return remark.rule
+            if found := members.get(_digest(remark.rule)):
+                return found
+        for level in _levels(remark):
+            rule = _rule(level, _key(level, remark))
+            if rule in open_rules or rule in waived_places:
+                return rule
+        return None
+
+    return owner
+
+
+def _new_groups(tests: Sequence[Remark], taken: set[str]) -> list[Remark]:
+    """Equal failures as one; where that leaves too many, those that are only alike, of one file, or all."""
+    made: list[Remark] = list(tests)
+    for level in ("same", "alike", "file", "check"):
+        made = _grouped(tests, level, taken)
+        if len(made) <= MOST_REMARKS:
+            break
+    return made
+
+
+def _new_places(places: Sequence[Remark], known: Sequence[Finding], taken: set[str]) -> list[Remark]:
+    """Problems at lines are findings of their own unless there are too many."""
+    if len(places) <= MOST_REMARKS:
+        return list(places)
+    kept, rest = _without_known(places, known)
+    made = rest
+    for level in ("same", "alike", "check"):
+        made = _grouped(rest, level, taken)
+        if len(made) <= MOST_REMARKS:
+            break
+    return [*kept, *made]
+
+
+def _without_known(places: Sequence[Remark], known: Sequence[Finding]) -> tuple[list[Remark], list[Remark]]:
+    """As many remarks of each kind as there are open findings of it; and the rest."""
+    left: dict[_Key, int] = defaultdict(int)
+    for finding in known:
+        if finding.state is not State.RESOLVED and not is_group(finding.remark) and not _named(finding.remark):
+            left[_place_key(finding.remark)] += 1
+    kept: list[Remark] = []
+    rest: list[Remark] = []
+    for remark in sorted(places, key=lambda r: (r.file or "", r.line or 0)):
+        key = _place_key(remark)
+        if left[key]:
+            left[key] -= 1
+            kept.append(remark)
+        else:
+            rest.append(remark)
+    return kept, rest
+
+
+def _grouped(remarks: Sequence[Remark], level: str, taken: set[str]) -> list[Remark]:
+    buckets: dict[_Key, list[Remark]] = defaultdict(list)
+    for number, remark in enumerate(remarks):
+        # without a message nothing says that two failures are equal
+        alone = level == "same" and _named(remark) and not remark.description.strip()
+        buckets[(str(number),) if alone else _key(level, remark)].append(remark)
+    return [
+        members[0] if len(members) == 1 else _group(_free(_rule(level, key), taken), members)
+        for key, members in buckets.items()
+    ]
+
+
+def _free(rule: str, taken: set[str]) -> str:
+    """What a person waived are the failures of then: new ones with the same words have a rule of their own."""
+    number = 2
+    free = rule
+    while free in taken:
+        free, number = f"{rule}+{number}", number + 1
+    return free
+
+
+def _levels(remark: Remark) -> tuple[str, ...]:
+    return ("same", "alike", "file", "check") if _named(remark) else ("same", "alike", "check")
+
+
+def _key(level: str, remark: Remark) -> _Key:
+    kind = (remark.category.value, remark.severity.value)
+    if not _named(remark):
+        what = remark.rule or remark.title
+        return {"same": (*kind, what, remark.title, remark.file or ""), "alike": (*kind, what)}.get(level, kind)
+    if level == "same":
+        return (*kind, remark.file or "", remark.description.strip())
+    if level == "alike":
+        return (*kind, remark.file or "", _VARIES.sub("#", remark.description.strip().split("\n", 1)[0]))
+    return (*kind, remark.file or "") if level == "file" else kind
+
+
+def _place_key(remark: Remark) -> _Key:
+    return (remark.file or "", remark.rule, remark.title)
+
+
+def _rule(level: str, key: _Key) -> str:
+    return f"{_RULE}{level}:{hashlib.sha256(chr(0).join(key).encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _named(remark: Remark) -> bool:
+    """A test, known by its name; anything else is known by its place."""
+    return remark.category is Category.TEST and bool(remark.rule)
+
+
+def _group(rule: str, members: Sequence[Remark], before: Remark | None = None) -> Remark:
+    """One remark for all of them; members that it had before stay known, so that they come back to it."""
+    first = members[0]
+    examples = sorted(members, key=_name)[:MOST_EXAMPLES]
+    messages = {remark.description.strip() for remark in members}
+    files = {remark.file for remark in members}
+    lines = {remark.line for remark in members}
+    one_place = len(files) == 1 and len(lines) == 1
+    return replace(
+        first,
+        title=_title(members, messages, files),
+        description=_description(members, examples, messages),
+        file=first.file if len(files) == 1 else None,
+        line=first.line if one_place else None,
+        end_line=first.end_line if one_place else None,
+        quote="",
+        rule=rule,
+        count=len(members),
+        examples=tuple(_name(remark) for remark in examples),
+        members=_encoded({*(_members(before) if before else ()), *(_digest(r.rule) for r in members if _named(r))}),
+    )
+
+
+def _title(members: Sequence[Remark], messages: set[str], files: set[str | None]) -> str:
+    noun = "test" if _named(members[0]) else "problem"
+    count = f"{len(members):,} {noun}{'s' * (len(members) != 1)}"
+    if not _named(members[0]):
+        what = members[0].title if len({r.title for r in members}) == 1 else "found by this check"
+        return f"{count}: {what}"
+    verb = "fails" if len(members) == 1 else "fail"
+    if len(messages) == 1 and (message := next(iter(messages))):
+        return f"{count} {verb}: {message.split(chr(10), 1)[0][:120]}"
+    where = f" in {members[0].file}" if len(files) == 1 and members[0].file else ""
+    return f"{count} {verb}{where}"
+
+
+def _description(members: Sequence[Remark], examples: Sequence[Remark], messages: set[str]) -> str:
+    same = len(messages) == 1
+    parts = [next(iter(messages))[:_LONGEST_MESSAGE]] if same else []
+    rows = [_name(r) if same or not r.description else f"{_name(r)}: {_first_line(r)}" for r in examples]
+    left = len(members) - len(examples)
+    head = f"{len(rows)} of the {len(members):,}:" if left else f"All {len(rows)}:" if len(rows) > 1 else "It is:"
+    return "\n".join([*(part for part in parts if part), head, *(f"- {row}" for row in rows)])
+
+
+def _first_line(remark: Remark) -> str:
+    return remark.description.strip().split("\n", 1)[0][:_LONGEST_LINE]
+
+
+def _name(remark: Remark) -> str:
+    if _named(remark):
+        return remark.rule[:_LONGEST_LINE]
+    return f"{remark.file or ''}{f':{remark.line}' if remark.line else ''} {remark.title}".strip()[:_LONGEST_LINE]
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "replace")).digest()[:_HASH_BYTES]
+
+
+def _members(remark: Remark) -> set[bytes]:
+    if not remark.members:
+        return set()
+    data = base64.b64decode(remark.members)
+    return {data[at : at + _HASH_BYTES] for at in range(0, len(data), _HASH_BYTES)}
+
+
+def _encoded(digests: set[bytes]) -> str:
+    return base64.b64encode(b"".join(sorted(digests)[:MOST_MEMBERS])).decode()

@@ -1,0 +1,34 @@
+"""What a reviewer wrote around its verdict block: the text that people and authors read."""
+
+from __future__ import annotations
+
+import re
+
+from burnish.review.blocks import without_blocks
+from burnish.review.contract import WORD
+from burnish.review.fence import cut_text
+from burnish.review.reading import clean
+
+# as much as one artifact can hold beside its findings
+LONGEST_PROSE = 8 * 1024
+# `review_findings` in JSON, and what an event stores of one reviewer
+STORED_PROSE = 2 * 1024
+
+_MARKS = re.compile(r"^[\s#>*+\-]+|[*_`]{1,3}")
+
+
+def prose_of(reply: str) -> str:
+    """The reply without verdict blocks; "" for an agent that answers with a JSON object alone."""
+    bare = reply.strip()
+    if bare.startswith("{") and bare.endswith("}"):
+        return ""
+    text = re.sub(r"\n{3,}", "\n\n", clean(without_blocks(bare, WORD))).strip()
+    return cut_text(text, LONGEST_PROSE)
+
+
+def first_sentence(text: str) -> str:
+    """A title for the text: its first sentence that is not a heading, without Markdown marks."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    body = [line for line in lines if not line.lstrip().startswith("#")] or lines
+    plain = _MARKS.sub("", body[0]).strip() if body else ""
+    return re.split(r"(?<=[.!?])\s", plain, maxsplit=1)[0][:120]

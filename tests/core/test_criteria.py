@@ -1,0 +1,80 @@
+"""Acceptance criteria in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burnish.core.criteria import unmet_items
+from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.ledger import Update, absorb_criteria, absorb_review, dispute, waive
+from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Verdict, Voice
+
+UNMET = Compliance("Retries three times", False, "it retries only once")
+MET = Compliance("retries three times.", True, "three times now")
+
+
+def judged(
+    findings: tuple[Finding, ...], *compliance: Compliance, cycle: int = 1, rulings: tuple[Ruling, ...] = ()
+) -> Update:
+    review = Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
+    voice = Voice("judge", None, review, "", "")
+    panel = Panel((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
+    reviewed = absorb_review(findings, remarks=(), rulings=rulings, cycle=cycle)
+    return absorb_criteria(findings, reviewed, panel, cycle)
+
+
+def test_an_unmet_criterion_is_an_error_of_category_compliance_with_the_reviewers_note() -> None:
+    (finding,) = judged((), UNMET).findings
+    remark = finding.remark
+    assert (finding.id, remark.category, remark.severity) == ("F1", Category.COMPLIANCE, Severity.ERROR)
+    assert (remark.title, remark.description) == ("Not met: Retries three times", "it retries only once")
+    assert finding.reviewers == ("judge",)
+
+
+def test_the_same_criterion_stays_one_finding_and_met_resolves_it() -> None:
+    first = judged((), UNMET)
+    again = judged(first.findings, replace(UNMET, note="twice"), cycle=2)
+    assert again.still == ("F1",) and again.finding("F1").remark.description == "twice"
+    done = judged(again.findings, MET, cycle=3)
+    assert done.resolved == ("F1",) and done.finding("F1").note == "met: three times now"
+    assert judged(done.findings, UNMET, cycle=4).reopened == ("F1",)
+
+
+def test_a_criterion_that_is_not_judged_resolves_nothing() -> None:
+    known = judged((), UNMET).findings
+    assert judged(known, replace(MET, met=None), cycle=2).still == ("F1",)
+    assert judged(known, cycle=2).still == ("F1",)
+
+
+def test_two_criteria_are_two_findings() -> None:
+    assert judged((), UNMET, Compliance("Retries four times", False)).opened == ("F1", "F2")
+
+
+def test_a_waived_criterion_stays_waived_and_no_longer_counts_as_unmet() -> None:
+    waived = waive(judged((), UNMET).findings, "F1", Waiver("ann", "later", "2026-01-01")).findings
+    again = judged(waived, UNMET, cycle=2)
+    assert again.finding("F1").state is State.WAIVED
+    assert unmet_items((UNMET, Compliance("Fast", False)), again.findings) == ["Fast"]
+
+
+def test_a_disputed_criterion_is_upheld_or_withdrawn_by_the_next_review() -> None:
+    known = dispute(judged((), UNMET).findings, [("F1", "see line 3")], 2).findings
+    upheld = judged(known, UNMET, cycle=2).finding("F1")
+    assert upheld.state is State.OPEN and upheld.note.startswith("upheld")
+    assert judged(known, MET, cycle=2).finding("F1").state is State.RESOLVED
+    invalid = (Ruling("F1", RulingState.INVALID, "it was never asked for"),)
+    assert judged(known, cycle=2, rulings=invalid).finding("F1").state is State.RESOLVED
+
+
+def test_a_contradiction_in_one_review_leaves_the_criterion_open() -> None:
+    known = judged((), UNMET).findings
+    assert judged(known, UNMET, cycle=2, rulings=(Ruling("F1", RulingState.RESOLVED),)).still == ("F1",)
+    both = judged(known, MET, cycle=2, rulings=(Ruling("F1", RulingState.OPEN),))
+    assert both.still == ("F1",) and any("stays open" in note for note in both.notes)
+
+
+def test_a_remark_is_never_taken_for_a_criterion_so_that_met_cannot_resolve_it() -> None:
+    known = judged((), UNMET).findings
+    remark = Remark(Category.COMPLIANCE, Severity.ERROR, "Not met: Retries three times", "it retries only once")
+    reviewed = absorb_review(known, remarks=(remark,), cycle=2)
+    assert reviewed.opened == ("F2",)
