@@ -182,7 +182,7 @@ def _parts(context: ReviewContext, plan: str, tag: str) -> dict[str, tuple[bool,
     """Every section that a switch governs: is it on, and its text."""
     task, limits, checks, on = context.task, context.limits, context.checks, context.switches
     files, test_bytes = context.project_context, limits.test_kb * 1024
-    error = cut_text(context.previous_error, (limits.error_kb + 1) * 1024)
+    error = cut_text(context.previous_error, limits.error_kb * 1024)
     log = cut_text(context.session_log, 8192, keep="tail")
     return {
         "task": ("task_definition" in on, sections.task_text(task, tag)),

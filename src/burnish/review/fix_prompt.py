@@ -269,7 +269,7 @@ def _tried(context: FixContext) -> str:
     if context.rescued:
         parts.append(context.rescued)
     if context.previous_error:
-        error = cut_text(context.previous_error, (context.error_kb + 1) * 1024)
+        error = cut_text(context.previous_error, context.error_kb * 1024)
         parts.append(f"The last attempt ended with:\n\n{fenced(error, tag=context.tag)}")
     return "\n".join(part for part in parts if part)
 

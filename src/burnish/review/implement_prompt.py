@@ -68,7 +68,7 @@ def judging(checks: Sequence[str], reviewed: bool) -> str:
 def _variables(context: ImplementContext) -> dict[str, object]:
     task, tag = context.task, context.tag
     plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
-    error = cut_text(context.previous_error, (context.error_kb + 1) * 1024)
+    error = cut_text(context.previous_error, context.error_kb * 1024)
     return {
         "title": one_line(task.title),
         "description": task.description,

@@ -124,8 +124,6 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "quote": remark.quote,
         "rule": remark.rule,
         "confidence": remark.confidence,
-        "count": remark.count,
-        "examples": list(remark.examples),
         "first_cycle": finding.first_cycle,
         "last_cycle": finding.last_cycle,
         "reviewers": list(finding.reviewers),
@@ -133,6 +131,9 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "disputes": finding.disputes,
         "evidence": finding.evidence,
         "note": finding.note,
+        # of equal failures that are one finding
+        "count": remark.count,
+        "examples": list(remark.examples),
     }
 
 
