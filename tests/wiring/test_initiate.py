@@ -49,6 +49,17 @@ def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
     return [(key, list(value) if isinstance(value, tuple) else value)]
 
 
+def test_an_agent_that_the_user_has_chosen_for_all_projects_stays_in_force(
+    user_repo: UserRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "config" / "burnish" / "config.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("agent: robot\nagents: {robot: {kind: command, argv: [robot]}}\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert ("agent",) not in [one.key for one in init(user_repo).decided]
+    assert load(user_repo.path).agent == "robot"
+
+
 WORDS = st.text(min_size=1) | st.sampled_from(
     ["-1", ".5", "-.inf", "1e3", "0x1", "no", "~", "a: b", "x #y", "-", "./a,b"]
 )

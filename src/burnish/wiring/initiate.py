@@ -12,6 +12,7 @@ from typing import Any
 from burnish import config as settings
 from burnish.checks.discover import Decided, decide, discover
 from burnish.checks.tools import Surroundings, Tools
+from burnish.config.loading import user_layer
 from burnish.config.repository import is_inside, read_inside, table_layer
 from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
@@ -71,7 +72,9 @@ def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome
     around = surroundings_of(root, repository)
     tools = discover(paths, reader_of(root), around)
     agents = on_this_machine()
-    decided = (_agent(agents), *decide(tools))
+    # in burnish.yaml it would take the place of the agent that the user has chosen for all projects
+    agent_setting = () if _user_names_agent() else (_agent(agents),)
+    decided = (*agent_setting, *decide(tools))
     before = examine(repository)
     existing = _existing(root, force=force)
     differences = [] if force or not existing else _differences(root, decided)
@@ -133,6 +136,11 @@ def _differences(root: Path, decided: tuple[Decided, ...]) -> list[Difference]:
 def _from_root(value: Any, folder: str | None) -> Any:
     words = " ".join(value) if isinstance(value, list | tuple) else value
     return f"cd {folder} && {words}" if folder else words
+
+
+def _user_names_agent() -> bool:
+    layer = user_layer(os.environ)
+    return bool(layer and layer.data.get("agent"))
 
 
 def _agent(found: list[Installed]) -> Decided:
