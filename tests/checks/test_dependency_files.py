@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from burnish.checks.dependency_files import dependency_paths, fingerprint
+from burnish.checks.generated_files import leaves_files, native_sources
 from burnish.checks.import_origins import read_origins, top_level_packages
 from burnish.checks.installed import difference, environment_folders
 from burnish.core.policy import CheckSpec
@@ -125,3 +126,38 @@ def test_a_package_must_come_from_the_tree(alone: str | None, first: str, words:
     answer = json.dumps({"here": "/repo", "alone": {"calc": alone}, "first": {"calc": first}})
     origins = read_origins(f"noise\n{answer}\n", CheckSpec("test", words), ["calc/__init__.py"])
     assert bool(origins.problem) is not right
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "compiles"),
+    [
+        ("setup.py", "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('a', ['a.c'])])", True),
+        ("pyproject.toml", '[build-system]\nbuild-backend = "maturin"', True),
+        ("pyproject.toml", '[tool.setuptools]\next-modules = [{name = "a", sources = ["a.c"]}]', True),
+        ("pyproject.toml", '[build-system]\nbuild-backend = "hatchling.build"', False),
+        ("setup.py", "from setuptools import setup\nsetup()", False),
+    ],
+)
+def test_native_sources_count_where_installing_compiles_them(name: str, text: str, compiles: bool) -> None:
+    found = native_sources(["a.c", "src/lib.rs", "x.pyx", "a.py", "README.md"], {name: text.encode()})
+    assert found == (("a.c", "src/lib.rs", "x.pyx") if compiles else ())
+
+
+@pytest.mark.parametrize(
+    ("script", "leaves"),
+    [
+        ("husky", False),
+        ("husky install", False),
+        ("npx only-allow pnpm", False),
+        ("npm run build", True),
+        ("husky && tsc", True),
+    ],
+)
+def test_install_scripts_leave_files_unless_they_only_install_git_hooks(script: str, leaves: bool) -> None:
+    package = json.dumps({"scripts": {"prepare": script, "build": "tsc"}}).encode()
+    assert leaves_files({"package.json": package}) == leaves
+
+
+def test_a_generated_version_file_is_left_beside_the_sources() -> None:
+    vcs = b'[tool.hatch.build.hooks.vcs]\nversion-file = "src/a/_version.py"\n'
+    assert leaves_files({"pyproject.toml": vcs}) and not leaves_files({"pyproject.toml": b"[project]\nname = 'a'"})

@@ -75,6 +75,17 @@ def relevant(path: str, data: bytes) -> bytes:
     return data
 
 
+def install_scripts(data: bytes) -> tuple[str, ...]:
+    """The scripts of a package.json that run when its dependencies are installed."""
+    try:
+        package = json.loads(data)
+    except (ValueError, RecursionError):
+        return ()
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    chosen = scripts.items() if isinstance(scripts, dict) else ()
+    return tuple(str(script) for name, script in chosen if name in _PACKAGE_SCRIPTS and script)
+
+
 def _python_tables(data: dict[str, Any]) -> dict[str, Any]:
     tool, project = data.get("tool", {}), data.get("project", {})
     return {

@@ -15,9 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from burnish.checks.dependency_files import dependency_paths, fingerprint, relevant
+from burnish.checks.generated_files import has_build_output, leaves_files, may_change_output, native_sources
 from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
 from burnish.checks.installed_yarn import CLASSIC_RECORD, RECORD
 from burnish.git.files import disk_errors, remove_tree
+from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.proc.folders import private_folder
@@ -80,6 +82,8 @@ class CheckEnvironments:
     confined: bool
     # runs the set-up command on a commit and returns the tree on the disk, before it is thrown away
     run_setup: Callable[[Command, str], AbstractContextManager[Path]]
+    # does `checks.build` make what is built from the sources again, on each tree?
+    builds: bool
     lock: Callable[[str], AbstractContextManager[None]]
     # is `checks.test` `auto`? Then the set-up is what `init` would find as well.
     automatic: bool = False
@@ -90,21 +94,29 @@ class CheckEnvironments:
         `own`: made by set-up if there is a command for it, whatever the checkout holds.
         """
         tracked = list_files(self.project, commit)
-        contents = read_files(self.project, commit, dependency_paths(tracked))
+        contents = self._inputs(commit, tracked)
         folders = environment_folders(self.project.root, tracked)
         current = not own and bool(folders) and self._same_as_checkout(contents)
-        if self.confined and current and not any(difference(self.project.root, one, contents) for one in folders):
+        # what installing leaves beside the sources is not in a clean tree
+        complete = current and not leaves_files(contents)
+        if self.confined and complete and not any(difference(self.project.root, one, contents) for one in folders):
             return self._of_checkout(folders, contents)
-        if command := self.setup or self._unasked_setup(commit, bool(folders), current):
+        if command := self.setup or self._unasked_setup(commit, bool(folders), complete):
             return self._made(command, commit, base, contents)
         if not self.confined or not folders:
             return CheckEnvironment(fingerprint(contents, "none", *_tool_versions(os.environ.get("PATH", ""))))
         warning = "" if current else "The change declares other dependencies than your checkout has installed."
         return self._of_checkout(folders, contents, warning)
 
-    def _unasked_setup(self, commit: str, folders: bool, current: bool) -> Command | None:
+    def _inputs(self, commit: str, tracked: Sequence[str]) -> dict[str, bytes | None]:
+        """What decides about the environment: the dependency files, and the sources that installing compiles."""
+        contents = read_files(self.project, commit, dependency_paths(tracked))
+        return contents | read_files(self.project, commit, native_sources(tracked, contents))
+
+    def _unasked_setup(self, commit: str, folders: bool, complete: bool) -> Command | None:
         """Without `workspace.setup`: what `init` would write, where the checkout's own folders will not do."""
-        return self.found_setup(commit) if (folders or self.automatic) and not (self.confined and current) else None
+        wanted = folders or self.automatic
+        return self.found_setup(commit) if wanted and not (self.confined and complete) else None
 
     def _same_as_checkout(self, contents: dict[str, bytes | None]) -> bool:
         for path, data in contents.items():
@@ -127,20 +139,30 @@ class CheckEnvironments:
         words = command if isinstance(command, str) else shlex.join(command)
         facts = (words, str(self.project.root), str(self.confined), *_tool_versions(os.environ.get("PATH", "")))
         key = fingerprint(contents, *facts)
-        before = read_files(self.project, base, dependency_paths(list_files(self.project, base)))
-        if key == fingerprint(before, *facts):
+        if key == fingerprint(self._inputs(base, list_files(self.project, base)), *facts):
             # the same dependencies: made from the base, so that no author has a hand in what others share
-            commit = base
+            layer = self._layer(key, command, base)
+            stale = not self.builds and has_build_output(layer) and self._sources_differ(base, commit)
         else:
+            stale = True
+        if stale:
             key = fingerprint(contents, *facts, commit)
+            layer = self._layer(key, command, commit)
+        self._prune(layer)
+        folders = environment_folders(layer, contents)
+        return CheckEnvironment(key, layer, folders, layer=layer)
+
+    def _sources_differ(self, base: str, commit: str) -> bool:
+        return commit != base and may_change_output(touched(self.project, base, commit))
+
+    def _layer(self, key: str, command: Command, commit: str) -> Path:
+        """The files that set-up makes on this commit; it runs only if they are not kept."""
         layer = self.cache / key[:32]
         with self.lock(f"environment-{layer.name}"):
             if not layer.is_dir():
                 self._make(command, commit, layer)
             os.utime(layer)
-        self._prune(layer)
-        folders = environment_folders(layer, contents)
-        return CheckEnvironment(key, layer, folders, layer=layer)
+        return layer
 
     def _make(self, command: Command, commit: str, layer: Path) -> None:
         tracked = list_files(self.project, commit)

@@ -104,7 +104,15 @@ class TreeChecks:
         self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path, stop: Stop | None = None
     ) -> Iterator[CheckGround]:
         """A clean checkout of the commit with its environment, built; what checks write there is thrown away."""
-        environment, origins = self.environment(tree.commit, tree.base, specs, stop, out_dir / "environment")
+        unusable = ""
+        try:
+            environment, origins = self.environment(tree.commit, tree.base, specs, stop, out_dir / "environment")
+        except PhaseFailed as failed:
+            if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base:
+                raise
+            # on the base it works, or the task would have stopped there: the change is at fault
+            unusable = f"{failed.what}\n{failed.output}"
+            environment, origins = self.environment(tree.base, tree.base, specs, stop, out_dir / "environment")
         with self._tree(tree.commit, tree.label, environment) as laid:
             yield CheckGround(
                 laid.files,
@@ -112,7 +120,7 @@ class TreeChecks:
                 laid.placement,
                 origins.packages,
                 environment.warnings,
-                self._build(laid, self._variables(laid, {}), stop, out_dir),
+                unusable or self._build(laid, self._variables(laid, {}), stop, out_dir),
             )
 
     def _environments(self, stop: Stop | None, out_dir: Path) -> CheckEnvironments:
@@ -123,6 +131,7 @@ class TreeChecks:
             found_setup=self.found_setup,
             confined=self.sandbox is not None,
             run_setup=lambda command, commit: self._run_setup(command, commit, stop, out_dir),
+            builds=self.build is not None,
             lock=self.lock,
             automatic=self.automatic,
         )

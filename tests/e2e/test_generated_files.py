@@ -1,0 +1,101 @@
+"""What set-up compiles or generates from the sources belongs to those sources: a change is tested with its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testing.bubblewrap import needs_bubblewrap
+from testing.lab import Lab
+from tests.e2e.test_trees_under_test import GOOD, make_lab, run, set_up
+
+READS = "from pathlib import Path\n\n\ndef test_built():\n    assert 'a + b' in Path('{}').read_text()\n"
+IGNORES = {".gitignore": ".venv\n__pycache__\n_version.py\ndist\n"}
+# A package that is tested as it was built by `prepare`, which `npm ci` runs.
+BUILT_BY_INSTALL = {
+    **IGNORES,
+    "package.json": '{"scripts": {"prepare": "npm run build", "build": "tsc"}}',
+    "src/add.ts": "export const add = (a, b) => a + b\n",
+    "tests/test_built.py": READS.format("dist/add.js"),
+}
+# A Python package with an extension in C.
+COMPILED = {
+    **IGNORES,
+    "setup.py": "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('fast', ['src/fast.c'])])\n",
+    "src/fast.c": "int add(int a, int b) { return a + b; }\n",
+    "tests/test_built.py": READS.format(".venv/fast.so"),
+}
+COMPILES = {
+    "src/add.ts": "mkdir -p dist && cp src/add.ts dist/add.js",
+    "src/fast.c": "cp src/fast.c .venv/fast.so",
+}
+
+
+def break_file(name: str) -> str:
+    return f'src = pathlib.Path("{name}"); src.write_text(src.read_text().replace("a + b", "a - b"))\n'
+
+
+@pytest.fixture(params=["confined", "unconfined"])
+def confined(request: pytest.FixtureRequest) -> bool:
+    if request.param == "confined":
+        needs_bubblewrap()
+    return bool(request.param == "confined")
+
+
+def make(root: Path, *, confined: bool, files: dict[str, str], compile_words: str) -> Lab:
+    lab = make_lab(root, confined=confined, files=files)
+    lab.settle(set_up(lab, f'{compile_words} && echo "set up" >&2'))
+    return lab
+
+
+@pytest.mark.parametrize(
+    ("files", "source"), [(BUILT_BY_INSTALL, "src/add.ts"), (COMPILED, "src/fast.c")], ids=["prepare", "extension"]
+)
+def test_a_bug_in_a_source_that_set_up_compiles_is_found(
+    tmp_path: Path, confined: bool, files: dict[str, str], source: str
+) -> None:
+    lab = make(tmp_path, confined=confined, files=files, compile_words=COMPILES[source])
+    lab.agent("robot", break_file(source))
+    assert run(lab) == "blocked"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert check["new"] == ["tests/test_built.py::test_built"]
+
+
+def test_a_change_to_other_files_of_a_compiled_package_installs_nothing(tmp_path: Path) -> None:
+    lab = make(tmp_path, confined=False, files=COMPILED, compile_words=COMPILES["src/fast.c"])
+    lab.agent("robot", GOOD)
+    lab.add()
+    assert lab.burnish("run", "1").err.count("Setting up the environment") == 1
+    assert lab.task()["status"] == "verified"
+
+
+def test_an_author_whose_change_does_not_compile_is_asked_to_correct_it(tmp_path: Path) -> None:
+    words = f"grep -q return src/fast.c && {COMPILES['src/fast.c']}"
+    lab = make(tmp_path, confined=False, files=COMPILED, compile_words=words)
+    lab.settle(lab.extra.replace("max_cycles: 1", "max_cycles: 2"))
+    repair = 'src.write_text("int add(int a, int b) { return a + b; }\\n")'
+    lab.agent(
+        "robot",
+        'src = pathlib.Path("src/fast.c")\n'
+        f'if phase == "implement":\n    src.write_text("int add(int a")\nelse:\n    {repair}\n'
+        'pathlib.Path("src/more.c").write_text("// more\\n")\n',
+    )
+    assert run(lab) == "verified"
+    assert [call["phase"] for call in lab.calls()] == ["implement", "improve", "review"]
+
+
+def test_output_of_an_install_script_is_there_although_the_packages_of_the_checkout_are_up_to_date(
+    tmp_path: Path,
+) -> None:
+    needs_bubblewrap()
+    lock = '{"lockfileVersion": 3, "packages": {}}'
+    lab = make_lab(tmp_path, confined=True, files={**BUILT_BY_INSTALL, "package-lock.json": lock})
+    (lab.repo.path / "node_modules").mkdir()
+    (lab.repo.path / "node_modules" / ".package-lock.json").write_text(lock)
+    (lab.repo.path / ".git" / "info" / "exclude").write_text("node_modules\n")
+    lab.settle(set_up(lab, COMPILES["src/add.ts"]))
+    lab.agent("robot", break_file("src/add.ts"))
+    assert run(lab) == "blocked"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert (check["new"], check["old"]) == (["tests/test_built.py::test_built"], [])
