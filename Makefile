@@ -1,6 +1,6 @@
 # Everything below needs only Python >= 3.11 (with venv), git and make.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench torture agents
+.PHONY: help install demo test check bench torture agents projects
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -49,3 +49,6 @@ torture: $(READY) ## the promises, counted: kills, races, forgeries; ends with a
 
 agents: $(READY) ## real agent programs against a model server on loopback
 	$(PY) -m tools.agents $(ARGS)
+
+projects: $(READY) ## init, add and run on clones of real projects: make projects ARGS="FOLDER [NAME…]"
+	$(PY) -m tools.projects $(ARGS)
