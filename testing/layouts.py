@@ -52,30 +52,33 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "tests/test_a.py": TEST,
         },
         {
-            "checks.test": "uv run --no-sync pytest -q",
+            "checks.test": "uv run --no-sync python -m pytest -q",
             "checks.lint": "uv run --no-sync ruff check --output-format=concise",
             "workspace.setup": "uv sync",
         },
     ),
     "uv with pytest in an extra": (
         {"uv.lock": "", "pyproject.toml": '[project.optional-dependencies]\ntest = ["pytest"]\n', "test_a.py": TEST},
-        {"checks.test": "uv run --no-sync pytest -q", "workspace.setup": "uv sync --all-extras"},
+        {"checks.test": "uv run --no-sync python -m pytest -q", "workspace.setup": "uv sync --all-extras"},
     ),
     "poetry": (
         {"pyproject.toml": "[tool.poetry]\n[tool.pytest.ini_options]\n", "test_a.py": TEST},
         {
-            "checks.test": "poetry run pytest -q",
+            "checks.test": "poetry run python -m pytest -q",
             "workspace.setup": "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install "
             "&& poetry run python -m pip install -q pytest",
         },
     ),
     "pdm": (
         {"pdm.lock": "", "pyproject.toml": "[tool.pdm.dev-dependencies]\ntest = ['pytest']\n", "test_a.py": TEST},
-        {"checks.test": "pdm run pytest -q", "workspace.setup": "pdm install"},
+        {"checks.test": "pdm run python -m pytest -q", "workspace.setup": "pdm install"},
     ),
     "pipenv": (
         {"Pipfile": "[dev-packages]\npytest = '*'\n", "test_a.py": UNIT},
-        {"checks.test": "pipenv run pytest -q", "workspace.setup": "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"},
+        {
+            "checks.test": "pipenv run python -m pytest -q",
+            "workspace.setup": "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev",
+        },
     ),
     "a package of its own": (
         {
@@ -130,7 +133,7 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "tests/test_a.py": TEST,
         },
         {
-            "checks.test": "uv run --no-sync pytest -q",
+            "checks.test": "uv run --no-sync python -m pytest -q",
             "checks.lint": RUFF,
             "workspace.setup": "uv sync --group tests",
         },
@@ -142,11 +145,11 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             '[tool.uv]\ndefault-groups = ["tests"]\n',
             "tests/test_a.py": TEST,
         },
-        {"checks.test": "uv run --no-sync pytest -q", "workspace.setup": "uv sync"},
+        {"checks.test": "uv run --no-sync python -m pytest -q", "workspace.setup": "uv sync"},
     ),
     "uv without pytest": (
         {"uv.lock": "", "pyproject.toml": '[project]\nname = "x"\n', "tests/test_a.py": TEST},
-        {"checks.test": "uv run --no-sync pytest -q", "workspace.setup": "uv sync && uv pip install pytest"},
+        {"checks.test": "uv run --no-sync python -m pytest -q", "workspace.setup": "uv sync && uv pip install pytest"},
     ),
     "an optional group of poetry": (
         {
@@ -156,7 +159,7 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "tests/test_a.py": TEST,
         },
         {
-            "checks.test": "poetry run pytest -q",
+            "checks.test": "poetry run python -m pytest -q",
             "workspace.setup": "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install --with test",
         },
     ),
@@ -374,7 +377,7 @@ MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "my web/yarn.lock": "",
         },
         {
-            "checks.test": "uv run --no-sync pytest -q",
+            "checks.test": "uv run --no-sync python -m pytest -q",
             "checks.extra.my-web-test": in_folder("my web", "yarn test"),
             "workspace.setup": "uv sync && (cd 'my web' && yarn install --frozen-lockfile)",
         },

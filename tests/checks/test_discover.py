@@ -125,3 +125,26 @@ def test_whatever_the_files_say_no_key_is_decided_twice(found: dict[tuple[str, s
     files = {folder + name: text for (folder, name), text in found.items()}
     keys = [one.key for one in decide(discover(files, files.get))]
     assert len(keys) == len(set(keys))
+
+
+CASE = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        # relative imports in tests inside of the package; files that unittest does not look for by itself
+        ({"calc/__init__.py": "", "calc/tests/__init__.py": "", "calc/tests/add_test.py": CASE}, "-p *_test.py"),
+        ({"calc.py": "", "tests/test_add.py": CASE}, "-s tests"),
+        ({"calc.py": "", "tests/__init__.py": "", "tests/test_add.py": CASE}, ""),
+    ],
+)
+def test_unittest_finds_the_tests_where_they_are(files: dict[str, str], command: str) -> None:
+    (one,) = [one for one in decide(discover(files, files.get)) if one.key == ("checks", "test")]
+    assert " ".join(one.value) == f"python -m unittest discover {command}".strip()
+
+
+def test_a_runner_of_the_project_s_own_is_preferred_to_unittest() -> None:
+    files = {"runtests.py": "import django", "tests/__init__.py": "", "tests/test_a.py": CASE, "a/__init__.py": ""}
+    (one,) = [one for one in decide(discover(files, files.get)) if one.key == ("checks", "test")]
+    assert one.value == ("python", "runtests.py")

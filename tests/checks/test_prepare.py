@@ -22,6 +22,7 @@ ENV = {"PATH": "/nowhere"}
         ("python -B -m pytest", f"python -B -m pytest {OPTIONS}"),
         ("cd a && pytest", f"cd a && pytest {OPTIONS}"),
         ("uv run --no-sync pytest", f"uv run --no-sync pytest {OPTIONS}"),
+        ("uv run --no-sync python -m pytest -q", f"uv run --no-sync python -m pytest {OPTIONS} -q"),
         ("poetry run python -m pytest a", f"poetry run python -m pytest {OPTIONS} a"),
         ("pytest && echo pytest", f"pytest {OPTIONS} && echo pytest"),
     ],

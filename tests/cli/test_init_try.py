@@ -69,6 +69,22 @@ def test_a_test_command_that_fails_and_reports_no_test_does_not_work(user_repo: 
     assert "No test ran or was reported" in out and "It works" not in out
 
 
+@pytest.mark.parametrize(
+    ("test", "result"),
+    [
+        ("import nowhere\n\n\ndef test_a(): ...\n", "✗ test all 2 tests failed: "),
+        ("def no_test(): ...\n", "✗ test ran, and found no tests"),
+    ],
+)
+def test_tests_of_which_none_can_pass_or_none_is_found_are_not_called_usable(
+    user_repo: UserRepo, capsys: Capture, test: str, result: str
+) -> None:
+    user_repo.commit({"test_a.py": test, "test_b.py": test, "conftest.py": ""})
+    assert types(user_repo, "init", "--try") == 3
+    out = " ".join(capsys.readouterr().out.split())
+    assert result in out and "Correct checks.test or workspace.setup" in out and "It works" not in out
+
+
 @pytest.mark.parametrize("options", [[], ["--no-try"], ["--json"], ["--dry-run"]])
 def test_without_a_terminal_nothing_is_asked_and_nothing_is_run(
     user_repo: UserRepo, capsys: Capture, tmp_path: Path, options: list[str]

@@ -63,7 +63,8 @@ def test_a_bug_in_a_source_that_set_up_compiles_is_found(
 
 
 def test_a_change_to_other_files_of_a_compiled_package_installs_nothing(tmp_path: Path) -> None:
-    lab = make(tmp_path, confined=False, files=COMPILED, compile_words=COMPILES["src/fast.c"])
+    words = f"{COMPILES['src/fast.c']} && cp src/fast.c src/calc/fast.so && echo fast.so > src/calc/.gitignore"
+    lab = make(tmp_path, confined=False, files=COMPILED, compile_words=words)
     lab.agent("robot", GOOD)
     lab.add()
     assert lab.burnish("run", "1").err.count("Setting up the environment") == 1

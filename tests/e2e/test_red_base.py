@@ -63,6 +63,14 @@ def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_scree
     assert TELL in merged.err
 
 
+def test_an_approval_where_no_test_passes_before_or_after_waits_for_a_person(tmp_path: Path) -> None:
+    unittest = "import nowhere\nimport unittest\n\n\nclass T(unittest.TestCase):\n    def test_add(self): ...\n"
+    checks = f"{{test: ['{sys.executable}', -m, unittest, discover], lint: null}}"
+    lab = laboratory(tmp_path, checks, {"test_a.py": unittest, "test_b.py": unittest})
+    assert "no test of test passes, neither before the change nor after it" in lab.burnish("run", code=1).err
+    assert lab.task()["status"] == "waiting_approval"
+
+
 def test_settings_may_accept_it_and_it_is_still_told(tmp_path: Path) -> None:
     checks = "{test: sh run-tests.sh, lint: null}"
     lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})

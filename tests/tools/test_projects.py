@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testing.userrepo import UserRepo
-from tools.projects import PlantedBug, load_bugs, preparation_seconds, try_project
+from tools.projects import BROKEN, FIRST, Newcomer, PlantedBug, load_bugs, preparation_seconds
 from tools.projects_page import BEGIN, END, ProjectResult, TaskResult, row, write
 
 PROJECT = {
@@ -31,11 +31,11 @@ def test_a_harmless_change_is_verified_and_a_planted_bug_is_not(
     monkeypatch.delenv("BURNISH__SANDBOX__WRITE", raising=False)
     source = make_project(tmp_path)
     before = subprocess.run(["git", "status", "--porcelain"], cwd=source, capture_output=True, check=True).stdout
-    result = try_project(source, BUG, tmp_path / "work")
-    assert result.good and result.good.status == "verified", (tmp_path / "work/calc/log.txt").read_text()
-    assert result.broken and result.broken.status == "blocked" and len(result.broken.new_failures) == 1
-    assert result.good_and_bad_told_apart
-    assert "| calc | Python |" in row(result) and "blocked: 1 new failure |" in row(result)
+    newcomer = Newcomer.make(tmp_path / "work", source, BUG)
+    newcomer.burnish("init")
+    good, broken = newcomer.run(FIRST), newcomer.run(BROKEN)
+    assert good.status == "verified", (tmp_path / "work/log.txt").read_text()
+    assert broken.status == "blocked" and len(broken.new_failures) == 1
     assert not before and not (source / "burnish.yaml").exists(), "the clone that was given is not written to"
 
 
@@ -51,6 +51,7 @@ def test_a_bug_that_comes_out_verified_and_a_second_installation_are_failures() 
     assert result(good, good, bad).good_and_bad_told_apart
     assert not result(good, good, good).good_and_bad_told_apart
     assert not result(good, again, bad).good_and_bad_told_apart and "installed again" in row(result(good, again, bad))
+    assert "blocked: 1 new failure |" in row(result(good, good, bad))
     assert "| 7, 2 failed |" in row(result(good, good, bad))
 
 

@@ -18,7 +18,7 @@ from burnish.checks.dependency_files import install_scripts
 # Sources that a Python project compiles when it is installed.
 _NATIVE = re.compile(
     r"\.(?:c|h|cc|cpp|cxx|hh|hpp|hxx|inl|m|mm|cu|cuh|pyx|pxd|pxi|rs|f|f90|f95|for|s|asm|zig|pyf)(?:\.in)?$"
-    r"|(?:^|/)(?:CMakeLists\.txt|[^/]+\.cmake|meson\.build|meson\.options|build\.rs|Cargo\.(?:toml|lock))$",
+    r"|(?:^|/)(?:CMakeLists\.txt|[^/]+\.cmake|meson\.build|meson\.options|build\.rs)$",
     re.I,
 )
 _COMPILES = re.compile(
@@ -39,7 +39,10 @@ _WRITES_VERSION = re.compile(r"\b(?:version[-_]file|write_to|build-hooks|hooks)\
 _HOOK_INSTALLERS = frozenset(
     "husky simple-git-hooks lefthook is-ci only-allow patch-package pinst playwright true exit echo".split()
 )
-_OUTPUT_SUFFIXES = (".js", ".mjs", ".cjs", ".node", ".wasm", ".so", ".pyd", ".dylib", ".a", ".o", ".jar", ".class")
+_NATIVE_OUTPUT = (".so", ".pyd", ".dylib", ".a", ".o")
+_OTHER_OUTPUT = (".js", ".mjs", ".cjs", ".node", ".wasm", ".jar", ".class")
+# Extensions that are compiled from Python files.
+_COMPILES_PYTHON = re.compile(r"mypyc|cythonize\([^)]*\.py[\"']")
 _INSTALLED = frozenset(
     (".venv", "venv", "env", "node_modules", ".git", "__pycache__", ".yarn", ".pnpm-store", ".husky")
 )
@@ -59,11 +62,17 @@ def leaves_files(contents: Mapping[str, bytes | None]) -> bool:
     return any(_leaves_files(path, data or b"") for path, data in contents.items())
 
 
-def has_build_output(layer: Path) -> bool:
-    """Did set-up leave programs outside of the folders for installed packages?"""
+def has_build_output(layer: Path, contents: Mapping[str, bytes | None]) -> bool:
+    """Did set-up leave programs outside of the folders for installed packages?
+
+    Not those that are made of native sources, where `contents` has these: a change to them is another environment.
+    """
+    texts = [(data or b"").decode("utf-8", "replace") for path, data in contents.items() if not _NATIVE.search(path)]
+    known = any(map(_NATIVE.search, contents)) and not any(map(_COMPILES_PYTHON.search, texts))
+    suffixes = _OTHER_OUTPUT if known else (*_OTHER_OUTPUT, *_NATIVE_OUTPUT)
     for _, folders, files in os.walk(layer):
         folders[:] = [name for name in folders if name not in _INSTALLED and not name.endswith(".egg-info")]
-        if any(name.endswith(_OUTPUT_SUFFIXES) for name in files):
+        if any(name.endswith(suffixes) for name in files):
             return True
     return False
 

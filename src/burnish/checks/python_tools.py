@@ -67,17 +67,27 @@ class _Project:
 
     def test(self) -> Choice | None:
         if why := self._why_pytest():
-            words = self._in_environment(PYTEST[2:]) if self.manager else self._python(*PYTEST[1:])
-            return Choice(words, why)
+            # by `python -m`: the root is then importable, as tests in a package `tests` expect
+            return Choice(self._python(*PYTEST[1:]), why)
         if "manage.py" in self.place.names and self.tests:
             return Choice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")
+        if name := self.place.first("runtests.py", "run_tests.py"):
+            return Choice(self._python(name), name)
         if self._have("TestCase"):
-            top = {path.partition("/")[0] for path in self.tests}
-            where = ("-s", top.pop()) if len(top) == 1 and "/" in self.tests[0] else ()
-            return Choice(self._python("-m", "unittest", "discover", *where), "tests for unittest, and no pytest")
+            words = self._python("-m", "unittest", "discover", *self._unittest_options())
+            return Choice(words, "tests for unittest, and no pytest")
         if "tox.ini" in self.place.names:
             return Choice("tox -q", "tox.ini")
         return Choice("nox", "noxfile.py") if "noxfile.py" in self.place.names else None
+
+    def _unittest_options(self) -> tuple[str, ...]:
+        """Where the tests are and how their files are called, where that is not what unittest looks for itself."""
+        top = {path.partition("/")[0] for path in self.tests}
+        folder = top.pop() if len(top) == 1 and "/" in self.tests[0] else ""
+        # from the root a package keeps its name, which relative imports in its tests need
+        where = ("-s", folder) if folder and f"{folder}/__init__.py" not in self.place.paths else ()
+        usual = [path for path in self.tests if path.rpartition("/")[2].startswith("test")]
+        return where if usual else (*where, "-p", "*_test.py")
 
     def _why_pytest(self) -> str:
         """The reason for pytest, "" if there is none."""

@@ -81,6 +81,11 @@ class CheckReport:
         return self.counts.failed if self.counts else len(self.failures)
 
     @property
+    def nothing_passes(self) -> bool:
+        """Several tests ran and all failed: more likely a wrong command or set-up than a broken project."""
+        return self.counts is not None and self.counts.failed > 1 and not self.counts.passed
+
+    @property
     def unknown(self) -> bool:
         """Nothing is known about the tests: it could not be run, or it crashed before it reported any."""
         if self.status is CheckStatus.ERROR:
@@ -115,6 +120,8 @@ class Comparison:
             return ""
         if not (base.has_cases and now.has_cases):
             return f"{now.name} failed before the change and fails now, and reports no single cases"
+        if base.nothing_passes and now.nothing_passes:
+            return f"no test of {now.name} passes, neither before the change nor after it"
         if why := now.partial or base.partial:
             return f"{now.name} failed before the change and fails now, and {why}"
         return ""

@@ -142,7 +142,7 @@ class CheckEnvironments:
         if key == fingerprint(self._inputs(base, list_files(self.project, base)), *facts):
             # the same dependencies: made from the base, so that no author has a hand in what others share
             layer = self._layer(key, command, base)
-            stale = not self.builds and has_build_output(layer) and self._sources_differ(base, commit)
+            stale = not self.builds and has_build_output(layer, contents) and self._sources_differ(base, commit)
         else:
             stale = True
         if stale:

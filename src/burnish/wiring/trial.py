@@ -155,7 +155,21 @@ def _checked(report: CheckReport) -> TrialStep:
         )
         usable = not report.blocking
         return TrialStep(report.name, usable, _result(report), report.seconds, hint, last_lines(report.tail))
+    if why := _proves_nothing(report):
+        hint = f"Correct {setting_of(report.name)} or workspace.setup in burnish.yaml, then: burnish init --try"
+        return TrialStep(report.name, not report.blocking, why, report.seconds, hint, last_lines(report.tail))
     return TrialStep(report.name, True, _result(report), report.seconds)
+
+
+def _proves_nothing(report: CheckReport) -> str:
+    """Why this result would be the same for every change, "" if it would not."""
+    counts = report.counts
+    if counts is None:
+        return ""
+    if not counts.total:
+        return "ran, and found no tests"
+    cause = first_error(report.tail)
+    return f"all {counts.failed:,} tests failed: {cause}" if report.nothing_passes else ""
 
 
 def _result(report: CheckReport) -> str:
@@ -165,5 +179,5 @@ def _result(report: CheckReport) -> str:
         return "passes" if report.status == "passed" else f"{failed} before any task: {first_error(report.tail)}"
     tests = f"{counts.total:,} test{'' if counts.total == 1 else 's'}"
     if not counts.failed:
-        return f"{tests} ran, none failed" if counts.total else "ran, and found no tests"
+        return f"{tests} ran, none failed"
     return f"{tests} ran, {counts.failed:,} failed: they fail before any task and are not blamed on one"
