@@ -63,3 +63,26 @@ def test_a_build_folder_with_newer_time_stamps_does_not_hide_a_broken_change(
     lab.burnish("run", code=None)
     (check,) = lab.show()["cycles"][0]["checks"]
     assert (lab.task()["status"], check["new"]) == ("blocked", ["calc (src/lib.rs) adds"])
+
+
+def test_downloaded_packages_are_found_inside_and_stay_unchanged(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    look = (
+        "cat ~/.cargo/registry/pkg ~/go/pkg/mod/pkg ~/.m2/repository/pkg "
+        "&& echo changed > ~/.cargo/registry/pkg && touch ~/go/pkg/mod/new && test ! -e ~/.cargo/credentials.toml"
+    )
+    lab = Lab.make(
+        tmp_path,
+        author=f'import subprocess; subprocess.run(["sh", "-c", {look!r}], check=True); '
+        'pathlib.Path("app.py").write_text("done\\n")',
+        extra=f"checks: {{test: '{look}', lint: null}}\n",
+        confined=True,
+    )
+    home = Path(lab.env["HOME"])
+    for name in (".cargo/registry/pkg", "go/pkg/mod/pkg", ".m2/repository/pkg", ".cargo/credentials.toml"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("downloaded")
+    lab.add()
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified", "author and checks read the packages, in a layer of their own"
+    assert (home / ".cargo/registry/pkg").read_text() == "downloaded" and not (home / "go/pkg/mod/new").exists()

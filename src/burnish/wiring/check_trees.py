@@ -20,6 +20,7 @@ from burnish.git.project import Project
 from burnish.proc.capture import capture
 from burnish.proc.mounts import Mount
 from burnish.proc.overlay import Overlay, TreeView, mountable, overlay_works, with_overlays
+from burnish.proc.package_caches import show_package_caches
 from burnish.proc.sandbox import Sandbox
 from burnish.wiring.check_environments import CheckEnvironment
 
@@ -67,7 +68,8 @@ class CheckTree:
         assert self.sandbox
         overlays = self._overlays(name) if self.overlays else []
         tree = overlays[0].target if overlays else self.files
-        mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git")]
+        packages = show_package_caches(self.sandbox.home, env, self.scratch)
+        mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
         looked_up = {**env, "PATH": self._path_on_disk(env.get("PATH", ""))}
         if "/" not in argv[0] and not shutil.which(argv[0], path=looked_up["PATH"]):
             return tuple(argv)  # cannot be started, and the error should name it
@@ -76,7 +78,7 @@ class CheckTree:
         inside = self.sandbox.around(
             words, env=looked_up, writable=(report_dir,), readable=(*named_files(env), *readable), trees=mounts
         )
-        return with_overlays(inside, overlays)
+        return with_overlays(inside, (*overlays, *packages.overlays))
 
     def _overlays(self, name: str) -> list[Overlay]:
         """The tree over its environment, with a layer of this call's own on top that is thrown away."""
@@ -158,7 +160,9 @@ def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspac
             overlays.append(overlay)
             lower = overlay.target
         mounts.append(Mount(root / folder.path, "write" if overlays else "read", lower))
-    return TreeView(tuple(mounts), tuple(overlays))
+    scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+    packages = show_package_caches(Path.home(), os.environ, scratch)
+    return TreeView((*mounts, *packages.mounts), (*overlays, *packages.overlays))
 
 
 def _copy_environment(environment: CheckEnvironment, files: Path) -> None:
