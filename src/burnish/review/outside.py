@@ -13,6 +13,7 @@ from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreada
 from burnish.review import contract, strict
 from burnish.review.blocks import LONGEST_REPLY, prose_lines
 from burnish.review.frontmatter import load
+from burnish.review.outside_findings import listed_findings, unread_grave
 from burnish.review.outside_lines import (
     bullets,
     compliance,
@@ -22,11 +23,10 @@ from burnish.review.outside_lines import (
     sections,
     unknown_rulings,
     unread_alarm,
-    verdicts,
     without_bullets,
     without_findings,
-    without_verdict,
 )
+from burnish.review.outside_verdicts import conclude, without_verdict
 from burnish.review.reading import Expect, clean, plain, review_of
 from burnish.review.strictjson import BadJson, loads
 
@@ -89,19 +89,21 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
         return Unreadable(page.why or "it is no text of a sensible length", text)
     if has_block(page.body):
         return contract.read(page.body, number, expect=expect)
-    said, unclear = verdicts(page.body)
-    said |= {front} if (front := _front(page.facts)) else set()
-    if unclear or len(said) > 1:
-        return Unreadable(f"it has no single clear verdict: {unclear or ', '.join(sorted(said))}", text)
-    if verdict and said and verdict not in said:
-        return Unreadable(f"it says {said.pop()}, and --verdict says {verdict}", text)
-    concluded = verdict or next(iter(said), None)
+    conclusion = conclude(page.body, _front(page.facts))
+    if conclusion.unclear:
+        return Unreadable(f"it has no single clear verdict: {conclusion.unclear}", text)
+    if verdict and conclusion.verdict and verdict is not conclusion.verdict:
+        return Unreadable(f"it says {conclusion.verdict}, and --verdict says {verdict}", text)
+    concluded = verdict or conclusion.verdict
     if concluded is None:
         return Unreadable("it has no verdict", text)
     page = replace(page, body=numberless(page.body))
     if concluded is Verdict.APPROVED and (line := unread_alarm(page.body)):
         return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)
-    return _review(page, concluded, expect)
+    review = _review(page, concluded, expect)
+    if concluded is Verdict.APPROVED and (title := unread_grave(page.body, review.remarks)):
+        return Unreadable(f"it approves, and this grave finding could not be read: {title}", text)
+    return review
 
 
 def _front(facts: dict[str, Any]) -> Verdict | None:
@@ -114,7 +116,11 @@ def _front(facts: dict[str, Any]) -> Verdict | None:
 def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
     rest = without_bullets(page.body)
     headed = _whole_words(rest, tuple(strict.remarks_in(prose_lines(rest))))
-    remarks = (*headed, *bullets(page.body), *marked(page.body))
+    approving = verdict is Verdict.APPROVED
+    remarks = (*headed, *bullets(page.body, approving=approving), *marked(page.body))
+    structured = listed_findings(page.body, approving=approving)
+    if len(structured) > len(remarks):
+        remarks = structured
     listed = bool(remarks)
     ids = (*expect.prior_ids, *expect.closed_ids)
     prose = clean(without_verdict(page.body)).strip()

@@ -6,24 +6,10 @@ import re
 from collections.abc import Sequence
 
 from burnish.core.finding import Category, Remark, Severity
-from burnish.core.review import Compliance, Ruling, RulingState, Verdict
-from burnish.review.blocks import own_lines, prose_lines
+from burnish.core.review import Compliance, Ruling, RulingState
+from burnish.review.blocks import prose_lines
 from burnish.review.reading import clean, plain, severity
-from burnish.review.strict import LONGEST_LINE, remarks_in, verdict_of
-
-_V = Verdict
-_WORDS = {
-    **dict.fromkeys(("approved", "approve", "accepted", "lgtm"), _V.APPROVED),
-    **dict.fromkeys(("changes_requested", "request_changes", "needs_revision"), _V.CHANGES_REQUESTED),
-    **dict.fromkeys(("needs_changes", "needs_work"), _V.CHANGES_REQUESTED),
-    **dict.fromkeys(("needs_discussion", "discuss"), _V.NEEDS_DISCUSSION),
-    **dict.fromkeys(("rejected", "reject"), _V.REJECTED),
-}
-_WORD = r"(?P<word>[A-Za-z]{3,}(?:[ _-][A-Za-z]{3,})?)"
-_LINE = re.compile(rf"[\W_]{{0,9}}(?P<key>verdict|status)[\W_]{{0,5}}:[\W_]{{0,9}}{_WORD}[\W_]{{0,5}}", re.IGNORECASE)
-_ALONE = re.compile(rf"[\W_]{{0,9}}{_WORD}[\W_]{{0,5}}")
-_SPEAKS = re.compile(r"[\W_]{0,9}verdict[\W_]{0,5}:", re.IGNORECASE)
-_VERDICT_HEADING = re.compile(r"#{1,4}[ \t]+verdict[ \t#:]*", re.IGNORECASE)
+from burnish.review.strict import LONGEST_LINE, remarks_in
 
 _FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
 # the number that burnish's own artifacts put before it
@@ -33,6 +19,16 @@ _BULLET = re.compile(
     r"[-*][ \t]+(?:\[[ x]\][ \t]+)?[`(]?(?P<file>[^\s:`()]*[./][^\s:`()]*):(?P<line>\d{1,7})(?:[-–](?P<end>\d{1,7}))?"
     r"[`)]?[ \t]*[:–—-]?[ \t]+(?:\**(?P<severity>blocker|critical|major|error|warning|minor|info|nit)\**:[ \t]+)?"
     r"(?P<text>.+)",
+    re.IGNORECASE,
+)
+_EVIDENCE = re.compile(
+    r"verif|confirm|evidence|works|strength|positive|resolved|fixed|scope|reviewed|checked|context|passed|prior|previous",
+    re.IGNORECASE,
+)
+# what is said of a place that is right
+_WELL = re.compile(
+    r"\W*(?:is |are |was |were |now |and\b|still )*"
+    r"(?:correct|unchanged|now\b|and\b|verified|confirmed|matches|reads\b|fine|ok\b|good)",
     re.IGNORECASE,
 )
 _LEVEL = r"(?:blocker|critical|major|error|warning|minor|info|nit)"
@@ -66,41 +62,6 @@ _STATES = {
 }
 
 
-def verdicts(body: str) -> tuple[set[Verdict], str]:
-    """Every verdict that stands on a line of its own, and a line that speaks of one without being clear."""
-    said = _verdicts_at(body)
-    speaking = ((n, line) for n, line in enumerate(_short(prose_lines(body))) if _SPEAKS.match(line))
-    return set(said.values()), next((line for n, line in speaking if n not in said), "")
-
-
-def _verdicts_at(body: str) -> dict[int, Verdict]:
-    """Number of the line → the verdict it says, also as the first words under a heading `Verdict`."""
-    said: dict[int, Verdict] = {}
-    under = False
-    for number, line in enumerate(_short(own_lines(body))):
-        found = _ALONE.fullmatch(line) if under and line else _LINE.fullmatch(line)
-        verdict = verdict_of(line) or (_meant(found) if found else None)
-        if verdict:
-            said[number] = verdict
-        under = bool(_VERDICT_HEADING.fullmatch(line)) or (under and not line)
-    return said
-
-
-def _meant(found: re.Match[str]) -> Verdict | None:
-    word = re.sub(r"[ -]", "_", found["word"].lower())
-    meant = _WORDS.get(word)
-    # automaker's `Status: REJECTED` sends the work back
-    of_status = found.groupdict().get("key", "").lower() == "status"
-    return Verdict.CHANGES_REQUESTED if of_status and meant is Verdict.REJECTED else meant
-
-
-def without_verdict(body: str) -> str:
-    """The body as it was written, but for the lines that say the verdict."""
-    said = _verdicts_at(body)
-    lines = enumerate(body.split("\n"))
-    return "\n".join(line for n, line in lines if n not in said and not _VERDICT_HEADING.fullmatch(line.strip()))
-
-
 def without_findings(body: str) -> str:
     """Without the lines of a plain list of places."""
     prose = _short(prose_lines(body))
@@ -120,11 +81,17 @@ def sections(body: str) -> list[str]:
     return found
 
 
-def bullets(body: str) -> tuple[Remark, ...]:
-    """`- src/a.py:45: what is wrong`, as people write it."""
+def bullets(body: str, *, approving: bool = False) -> tuple[Remark, ...]:
+    """`- src/a.py:45: what is wrong`, as people write it. Beside an approval, and under a heading on what was verified,
+    a place without a level is evidence.
+    """
     found = []
+    evidence = approving
     for line in _short(prose_lines(body)):
-        if match := _as_bullet(line):
+        if line.startswith("#"):
+            evidence = approving or _EVIDENCE.search(line) is not None
+        match = _as_bullet(line)
+        if match and (match["severity"] or not (evidence or _WELL.match(match["text"]))):
             words = clean(match["text"]).strip()
             level = severity(match["severity"], []) if match["severity"] else Severity.ERROR
             end = int(match["end"]) if match["end"] else None

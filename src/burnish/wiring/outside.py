@@ -24,6 +24,7 @@ from burnish.exchange.sarif_in import read_sarif
 from burnish.proc.identity import hold
 from burnish.review.context import coverage
 from burnish.review.outside import has_block, in_person, page_of, read_contract, read_markdown, says_nothing
+from burnish.review.outside_places import existing_places
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.handoff import OUTSIDE, VOICE, asked, site_of
 from burnish.wiring.helpers import Stops
@@ -142,7 +143,7 @@ def _read(app: App, deps: Deps, site: Site, history: History, head: Commit, offe
         reading = read_markdown(offered.text, verdict=offered.verdict, number=number, expect=expect)
     if isinstance(reading, Unreadable):
         raise _unreadable(offered, reading.why)
-    return reading
+    return replace(reading, remarks=existing_places(reading.remarks, subject.change.paths, subject.text_of))
 
 
 def _unreadable(offered: Offered, why: str) -> BadInput:
