@@ -37,11 +37,11 @@ _HEADING = re.compile(
 # What may follow a verdict that stands: nothing, or a new clause.
 _CLAUSE = re.compile(r"[\s*_`✅❌⛔🔴🟢🟡!]*(?:$|[.,;:!–—(]|-{1,2}[ \t]|[*_`]{1,4}[ \t])")
 _CONDITION = re.compile(
-    r"\b(?:if|once|until|unless|pending|provided|providing|conditional(?:ly)?|conditions?|contingent|except|subject to"
-    r"|assuming|as long as|but|however|although|before (?:merg|land|ship)\w*|must"
-    r"|(?:is|are) required|blockers? (?:remain|exist)"
-    r"|not (?:yet|ready)|do not|don't|reject(?:ed)?|changes requested|request changes|withdrawn|superseded|revoked)\b"
-    r"|→|->|\|| / ",
+    r"\b(?:mostly|partly|partially|in part|largely|almost|tentative(?:ly)?|provisional(?:ly)?|in principle"
+    r"|reservations?|concerns?|if|once|until|unless|pending|provided|providing|conditional(?:ly)?|conditions?|contingent|except"
+    r"|subject to|assuming|as long as|but|however|although|before (?:merg|land|ship)\w*|must|(?:is|are) required"
+    r"|blockers? (?:remain|exist)|not (?:yet|ready)|do not|don't|reject(?:ed)?|changes requested|request changes"
+    r"|withdrawn|superseded|revoked)\b|→|->|\|| / ",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:no|not|zero|0|without|nothing|none|already|pre-?existing)\b[^.;]{0,40}$", re.IGNORECASE)
