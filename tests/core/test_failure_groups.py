@@ -47,6 +47,13 @@ def test_two_causes_are_two_findings_and_a_failure_without_a_message_stays_alone
     assert [f.remark.count for f in absorb((), elsewhere).findings] == [5, 4]
 
 
+def test_the_message_is_the_first_line_and_the_trace_of_one_test_is_shown() -> None:
+    traced = [TestFailure(f"t::{n}", "failed", f"{BROKEN}\nn = {n}", "a.py") for n in range(5)]
+    (finding,) = absorb((), traced).findings
+    assert finding.remark.title == f"5 tests fail: {BROKEN}" and "n = 0" in finding.remark.description
+    assert finding.remark.description.count(BROKEN) == 1
+
+
 def test_half_of_a_group_fixed_leaves_the_same_finding_with_a_smaller_count() -> None:
     known = absorb((), flood(range(3000))).findings
     half = absorb(known, flood(range(1500)), 2)
@@ -63,6 +70,12 @@ def test_a_group_is_known_by_its_tests_whatever_they_say() -> None:
     update = absorb(known, [*flood(range(50), "one"), *flood(range(50, 100), "two")], 2)
     assert (update.still, update.opened) == (("F1",), ())
     assert update.finding("F1").remark.count == 100
+
+
+def test_a_group_that_comes_back_with_other_tests_loses_none_of_them() -> None:
+    known = absorb(absorb((), flood(range(2))).findings, [], 2).findings
+    back = absorb(known, [*flood([0]), *flood([5, 6])], 3)
+    assert back.reopened == ("F1",) and back.finding("F1").remark.count == 3 and not back.opened
 
 
 def test_a_test_with_a_finding_of_its_own_keeps_it_in_a_flood() -> None:
@@ -126,7 +139,7 @@ _failure = st.builds(
 _failures = st.lists(_failure, max_size=120, unique_by=lambda failure: failure.name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(_failures, min_size=1, max_size=4))
 def test_each_failure_is_covered_by_a_finding_that_is_open(rounds: list[list[TestFailure]]) -> None:
     findings: tuple[Finding, ...] = ()

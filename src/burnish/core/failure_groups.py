@@ -65,8 +65,9 @@ def group_remarks(remarks: Sequence[Remark], known: Sequence[Finding]) -> tuple[
     groups = [_group(rule, members, grown[rule].remark) for rule, members in buckets.items()]
     tests = [remark for remark in fresh if _named(remark)]
     others = [remark for remark in fresh if not _named(remark)]
-    waived = {finding.remark.rule for finding in known if finding.state is State.WAIVED}
-    return (*single, *groups, *_new_groups(tests, waived), *_new_places(others, known, waived))
+    # what a person waived, and what has its remark already
+    taken = {finding.remark.rule for finding in known if finding.state is State.WAIVED} | set(buckets)
+    return (*single, *groups, *_new_groups(tests, taken), *_new_places(others, known, taken))
 
 
 def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
@@ -79,8 +80,11 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
     for finding in ranked:
         for digest in _members(finding.remark):
             members.setdefault(digest, finding.remark.rule)
-    # A test that is new may join a group that is open. Of one that a person waived it is not a part.
+    # A test that is new may join a group that is open, or one of the same words that was. One that a person waived
+    # does not take it in.
+    fine = tuple(f"{_RULE}{level}:" for level in ("same", "alike"))
     open_rules = {f.remark.rule for f in groups if f.alive}
+    open_rules |= {f.remark.rule for f in groups if f.state is State.RESOLVED and f.remark.rule.startswith(fine)}
     waived_places = {f.remark.rule for f in groups if f.state is State.WAIVED and not f.remark.members}
 
     def owner(remark: Remark) -> str | None:
@@ -152,7 +156,7 @@ def _grouped(remarks: Sequence[Remark], level: str, taken: set[str]) -> list[Rem
 
 
 def _free(rule: str, taken: set[str]) -> str:
-    """What a person waived are the failures of then: new ones with the same words have a rule of their own."""
+    """A rule of its own: what a person waived are the failures of then, not new ones with the same words."""
     number = 2
     free = rule
     while free in taken:
@@ -170,9 +174,9 @@ def _key(level: str, remark: Remark) -> _Key:
         what = remark.rule or remark.title
         return {"same": (*kind, what, remark.title, remark.file or ""), "alike": (*kind, what)}.get(level, kind)
     if level == "same":
-        return (*kind, remark.file or "", remark.description.strip())
+        return (*kind, remark.file or "", _message(remark))
     if level == "alike":
-        return (*kind, remark.file or "", _VARIES.sub("#", remark.description.strip().split("\n", 1)[0]))
+        return (*kind, remark.file or "", _VARIES.sub("#", _message(remark)))
     return (*kind, remark.file or "") if level == "file" else kind
 
 
@@ -193,7 +197,7 @@ def _group(rule: str, members: Sequence[Remark], before: Remark | None = None) -
     """One remark for all of them; members that it had before stay known, so that they come back to it."""
     first = members[0]
     examples = sorted(members, key=_name)[:MOST_EXAMPLES]
-    messages = {remark.description.strip() for remark in members}
+    messages = {_message(remark) for remark in members}
     files = {remark.file for remark in members}
     lines = {remark.line for remark in members}
     one_place = len(files) == 1 and len(lines) == 1
@@ -220,22 +224,24 @@ def _title(members: Sequence[Remark], messages: set[str], files: set[str | None]
         return f"{count}: {what}"
     verb = "fails" if len(members) == 1 else "fail"
     if len(messages) == 1 and (message := next(iter(messages))):
-        return f"{count} {verb}: {message.split(chr(10), 1)[0][:120]}"
+        return f"{count} {verb}: {message[:120]}"
     where = f" in {members[0].file}" if len(files) == 1 and members[0].file else ""
     return f"{count} {verb}{where}"
 
 
 def _description(members: Sequence[Remark], examples: Sequence[Remark], messages: set[str]) -> str:
     same = len(messages) == 1
-    parts = [next(iter(messages))[:_LONGEST_MESSAGE]] if same else []
-    rows = [_name(r) if same or not r.description else f"{_name(r)}: {_first_line(r)}" for r in examples]
+    # the whole output of one: the rest differs in little but names and values
+    parts = [examples[0].description.strip()[:_LONGEST_MESSAGE]] if same else []
+    rows = [_name(r) if same or not r.description else f"{_name(r)}: {_message(r)[:_LONGEST_LINE]}" for r in examples]
     left = len(members) - len(examples)
     head = f"{len(rows)} of the {len(members):,}:" if left else f"All {len(rows)}:" if len(rows) > 1 else "It is:"
     return "\n".join([*(part for part in parts if part), head, *(f"- {row}" for row in rows)])
 
 
-def _first_line(remark: Remark) -> str:
-    return remark.description.strip().split("\n", 1)[0][:_LONGEST_LINE]
+def _message(remark: Remark) -> str:
+    """The first line: what follows is the trace of one test, which differs from that of the next."""
+    return remark.description.strip().split("\n", 1)[0]
 
 
 def _name(remark: Remark) -> str:
