@@ -44,15 +44,17 @@ class PlantedBug:
     file: str
     old: str
     new: str
+    # gets the comment of the harmless change; "" for the same file
+    harmless: str = ""
 
     @property
     def comment(self) -> str:
-        suffix = Path(self.file).suffix
+        suffix = Path(self.harmless or self.file).suffix
         return f"{_COMMENTS.get(suffix, '//')} Explained elsewhere.\n"
 
     def script(self) -> list[dict[str, Any]]:
         """What the author and the reviewer of the three tasks do. The reviewer approves everything."""
-        harmless = {self.file: {"append": self.comment}}
+        harmless = {self.harmless or self.file: {"append": self.comment}}
         broken = {self.file: {"replace": {self.old: self.new}}}
         return [
             {"on": "implement", "task": BROKEN, "files": broken, "say": "Simplified."},

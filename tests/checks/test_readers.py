@@ -107,6 +107,13 @@ def test_tap_with_all_its_forms() -> None:
     assert reading.failures[0].name == "b" and "message: why" in reading.failures[0].message
 
 
+def test_a_suite_of_node_in_which_no_test_ran_is_not_a_test() -> None:
+    empty = "ok 1 - outer\n  ---\n  duration_ms: 1.2\n  type: 'suite'\n  ...\n"
+    inner = "    ok 1 - inner\n      ---\n      type: 'test'\n      ...\n    1..1\n"
+    full = f"{inner}ok 2 - other\n  ---\n  type: 'suite'\n  ...\n"
+    assert read_tap(f"TAP version 13\n{empty}{full}1..2\n").counts == Counts(1, 1, 0, 0)
+
+
 @pytest.mark.parametrize(
     "text", ["", "hello", "okay\nok, fine", "1..3\nok 1\n", "ok 1\n", "1..1\nok 1\nBail out! fire\n"]
 )

@@ -43,6 +43,8 @@ class TapCollector:
         self.yaml: int | None = None
         self.bail = self.partial = ""
         self.total = 0
+        # the level whose last result passed without subtests
+        self.without_subtests: _Level | None = None
 
     def line(self, text: str) -> None:
         body = text.lstrip(" ")
@@ -60,6 +62,10 @@ class TapCollector:
             self._diagnostic(body.lstrip("# "))
 
     def _diagnostic(self, text: str) -> None:
+        if self.without_subtests and text == "type: 'suite'":
+            # node:test: a group in which no test ran is not a test
+            self.without_subtests.passed -= 1
+            self.without_subtests = None
         if self.message:
             self.message.add(text)
             if self.message.file is None and (match := _LOCATION.fullmatch(text)):
@@ -90,6 +96,7 @@ class TapCollector:
         name = (words[: directive.start()] if directive else words).strip() or f"test {number or level.results}"
         name = local_name(name, self.root)
         self.message = None
+        self.without_subtests = level if not (bad or directive or inner.cases) else None
         if directive:
             level.skipped += max(1, inner.cases)
         elif not bad:
