@@ -221,3 +221,18 @@ def test_a_carriage_return_before_a_secret_does_not_hide_it() -> None:
     text = "progress\rghp_" + "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
 
     assert len(NO_SECRETS.find(text)) == 1
+
+
+@pytest.mark.parametrize("escape", ["\\b", "\\r", "\\n", "\\t", "\\f", "\\u001b[0m", "\\u0000", "\\r\\n", "\\\\n"])
+@pytest.mark.parametrize("at", [2, 6, 12])
+def test_a_secret_that_json_escapes_cut_into_pieces_is_redacted(escape: str, at: int) -> None:
+    for secret in ("ghp_" + "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef0125", "canaryTokenValue123456"):
+        line = '{"text": "see ' + secret[:at] + escape + secret[at:] + ' end", "n": 1}'
+        redacted = Secrets.of({"MY_API_TOKEN": "canaryTokenValue123456"}).redact(line)
+        assert secret[at:] not in redacted and "[secret: " in redacted
+        assert redacted.startswith('{"text": "see ') and redacted.endswith(' end", "n": 1}')
+
+
+def test_short_escapes_alone_hide_nothing() -> None:
+    line = r'{"text": "password:\nNext line\ttoken =\nfoo C:\\new\\bin\\table", "path": "a\\b"}'
+    assert Secrets().redact(line) == line

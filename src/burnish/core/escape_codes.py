@@ -19,6 +19,9 @@ _CODES = re.compile(
 # backspace, either alone or with the letters that it takes back.
 _JOINED = re.compile(rf"{_CODES.pattern}|[\x00\x08]|\\+u000[08dD]|\r(?!\n)")
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
+# The short escapes of JSON strings. `C:\\new` has one too, so only what is unmistakable is looked for across them.
+_SHORT = re.compile(rf"{_JOINED.pattern}|\\+[bfnrt]")
+_HAS_SHORT = re.compile(r"\\[bfnrt]")
 _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
@@ -54,13 +57,22 @@ def plain_texts(text: str) -> Iterator[PlainText]:
         yield plain
 
 
+def without_short_escapes(text: str) -> PlainText | None:
+    """Without colour codes and the short escapes of JSON strings; None where there are none."""
+    return _without(text, _SHORT) if _HAS_SHORT.search(text) else None
+
+
 def without_codes(text: str, *, erase: bool = False) -> PlainText | None:
     """None where there are none. `erase`: a backspace takes the letter before it away."""
     if not any(hint in text for hint in _HINTS):
         return None
+    return _without(text, _ERASED if erase else _JOINED)
+
+
+def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
     pieces: list[str] = []
     starts, origins, length, at = [], [], 0, 0
-    for code in (_ERASED if erase else _JOINED).finditer(text):
+    for code in codes.finditer(text):
         if code.start() > at:
             starts.append(length)
             origins.append(at)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from burnish.core.escape_codes import plain_texts, without_codes
+from burnish.core.escape_codes import plain_texts, without_codes, without_short_escapes
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
 
 # A person's word on a line that it holds no secret.
@@ -75,6 +75,18 @@ class Secrets:
                 continue
             for start, end, kind in sorted(self._hits(plain.text), reverse=True):
                 begin, stop = plain.span(start, end)
+                text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
+        return self._redact_short_escapes(text)
+
+    def _redact_short_escapes(self, text: str) -> str:
+        """Secrets that `\\b`, `\\r` or `\\n` cut into pieces in JSON; known values and shapes only."""
+        plain = without_short_escapes(text)
+        if plain is None:
+            return text
+        for start, end, kind in sorted(self._hits(plain.text), reverse=True):
+            begin, stop = plain.span(start, end)
+            # what has no escape inside of it was looked at before, with the letters around it
+            if kind != ASSIGNED and stop - begin > end - start:
                 text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
         return text
 

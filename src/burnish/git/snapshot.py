@@ -16,6 +16,7 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git import agentgit
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
+from burnish.git.instruction_imports import Imported, imported_paths
 from burnish.git.layout import lay_files
 from burnish.git.project import Project
 from burnish.git.staging import look
@@ -87,7 +88,12 @@ def snapshot(
 
 def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
     wanted = (*GIT_FILES, *names)
-    files = [f for f in workspace.changes(workspace.plain(base.commit), commit).files if _named(f, wanted)]
+    changed = workspace.changes(workspace.plain(base.commit), commit).files
+    if not changed:
+        return
+    imported = imported_paths(workspace.project, workspace.plain(base.commit), names)
+    # a folder that became a link goes before what was in it
+    files = sorted((f for f in changed if _named(f, wanted) or _brought_in(f, imported)), key=lambda f: f.path)
     if not files:
         return
     zero = workspace.project.zero
@@ -132,6 +138,10 @@ def _leads_out(root: Path, link: Path) -> bool:
 
 def _named(file: ChangedFile, patterns: Sequence[str]) -> bool:
     return any(is_named(path, patterns) for path in (file.path, file.old_path or file.path))
+
+
+def _brought_in(file: ChangedFile, imported: Imported) -> bool:
+    return imported.has(file.path) or (file.old_path is not None and imported.has(file.old_path))
 
 
 def _remove_inside(root: Path, name: str) -> None:

@@ -1,0 +1,135 @@
+"""Files that an agent's instruction files bring in: by `@path` lines, by lists in settings, and by links, transitively.
+
+Only the base is read: a reviewer gets the instruction files of the base, so these say what is brought in. A path that
+the base does not have counts too, because a change could add it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from burnish.core.project_files import is_named
+from burnish.git.objects import read_objects
+from burnish.git.project import Project
+
+# as deep as links and imports are followed; claude follows imports five deep
+_DEEPEST = 10
+_MOST_FILES = 1000
+_LARGEST = 1_000_000
+_LINK, _FILE = "120000", ("100644", "100755")
+# `@docs/guide.md`, `@./a.md`, `@"a b.md"`, `@a\ b.md`; not the `@` of an address
+_IMPORT = re.compile(r"""(?<![\w@/.])@(?:"([^"\n]{1,500})"|((?:\\.|[^\s\\`'"<>|*?]){1,500}))""")
+_SETTINGS = (".json", ".jsonc", ".yml", ".yaml", ".toml")
+_TEXT_FILE = re.compile(r"[^\s\"',\[\]{}]{1,500}\.(?:md|mdc|mdx|txt|rst)\b|\"[^\"\n]{1,500}\.(?:md|mdc|mdx|txt|rst)\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What the instruction files of a commit bring in, by path from the root of the repository."""
+
+    # `*` and `?` for globs in settings
+    files: frozenset[str] = frozenset()
+    # where links that are named as a folder of instructions lead to
+    folders: frozenset[str] = frozenset()
+
+    def has(self, path: str) -> bool:
+        """Is it one of them, does it lie in such a folder, or does it take the place of a folder above one?"""
+        parts = path.split("/")
+        if path in self.files or any("/".join(parts[:count]) in self.folders for count in range(1, len(parts) + 1)):
+            return True
+        if any(one.startswith(f"{path}/") for one in (*self.files, *self.folders)):
+            return True
+        return any(fnmatchcase(path, glob) for glob in self.files if "*" in glob or "?" in glob)
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The files of one commit: path → (mode, object)."""
+
+    entries: dict[str, tuple[str, str]]
+    project: Project
+    contents: dict[str, str] = field(default_factory=dict)
+
+    def load(self, paths: Iterable[str]) -> None:
+        """Read many files with one process."""
+        wanted = [path for path in dict.fromkeys(paths) if path in self.entries and path not in self.contents]
+        answers = read_objects(self.project, [self.entries[path][1] for path in wanted]) if wanted else []
+        for path, found in zip(wanted, answers, strict=True):
+            self.contents[path] = (found[1] if found else b"")[:_LARGEST].decode("utf-8", "surrogateescape")
+
+    def mode(self, path: str) -> str:
+        return self.entries[path][0] if path in self.entries else ""
+
+    def text(self, path: str) -> str:
+        self.load([path])
+        return self.contents[path]
+
+    def steps(self, path: str) -> Iterator[str]:
+        """The path, and what it leads to, one link after the other; nothing outside of the repository."""
+        for _ in range(_DEEPEST):
+            yield path
+            parts = path.split("/")
+            prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+            link = next((one for one in prefixes if self.mode(one) == _LINK), None)
+            rest = path[len(link) + 1 :] if link else ""
+            target = _inside(posixpath.dirname(link), posixpath.join(self.text(link), rest)) if link else None
+            if target is None:
+                return
+            path = target
+
+
+def imported_paths(project: Project, commit: str, names: Sequence[str]) -> Imported:
+    """Follow imports and links from every file of the commit that one of the patterns names."""
+    tree = _Tree(_entries(project, commit), project)
+    files: set[str] = set()
+    folders: set[str] = set()
+    level = [path for path in tree.entries if is_named(path, names)]
+    for depth in range(_DEEPEST):
+        tree.load(level[:_MOST_FILES])
+        following: list[str] = []
+        for path in level[:_MOST_FILES]:
+            steps = list(tree.steps(path))
+            files.update(steps)
+            if depth == 0 and len(steps) > 1 and not tree.mode(steps[-1]):
+                folders.add(steps[-1])
+                following += [one for one in tree.entries if one.startswith(f"{steps[-1]}/")]
+            if tree.mode(steps[-1]) in _FILE:
+                # programs resolve an import from the link, from the file that it leads to, or from the root
+                places = {posixpath.dirname(path), posixpath.dirname(steps[-1]), ""}
+                imports = _imports(steps[-1], tree.text(steps[-1]))
+                following += [one for name in imports for at in places if (one := _inside(at, name))]
+        level = [path for path in dict.fromkeys(following) if path not in files]
+        files.update(level)
+    return Imported(frozenset(path for path in files if not is_named(path, names)), frozenset(folders))
+
+
+def _entries(project: Project, commit: str) -> dict[str, tuple[str, str]]:
+    listed = project.git("ls-tree", "-r", "-z", commit).stdout
+    found: dict[str, tuple[str, str]] = {}
+    for entry in listed.split(b"\0"):
+        head, _, raw = entry.partition(b"\t")
+        if raw:
+            mode, _, sha = head.decode().split()
+            found[os.fsdecode(raw)] = (mode, sha)
+    return found
+
+
+def _imports(path: str, text: str) -> list[str]:
+    if path.endswith(_SETTINGS):
+        return [word.strip('"') for word in _TEXT_FILE.findall(text)][:_MOST_FILES]
+    words = (quoted or re.sub(r"\\(.)", r"\1", plain) for quoted, plain in _IMPORT.findall(text))
+    # a sentence may end behind a path
+    return [name for word in words for name in dict.fromkeys((word, word.rstrip(".,;:!)]}")))][:_MOST_FILES]
+
+
+def _inside(folder: str, name: str) -> str | None:
+    """The path from the root; None where it leads out of the repository."""
+    if not name or name.startswith(("/", "~")) or "\0" in name:
+        return None
+    path = posixpath.normpath(posixpath.join(folder, name))
+    return None if path in (".", "..") or path.startswith("../") else path
