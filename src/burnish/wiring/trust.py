@@ -24,6 +24,7 @@ from burnish.config.loading import project_layer, user_layer
 from burnish.config.repository import RepositoryContent, repository_content
 from burnish.config.sources import Layer
 from burnish.core.event import Event
+from burnish.core.masking import mask, mask_all
 from burnish.errors import BadInput, BurnishError, Untrusted
 from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Found, discover
@@ -210,8 +211,9 @@ def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> 
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     # only the digest must be exact; what is kept to show a difference later holds no secret
     secrets = from_here()
-    plain = secrets.clean(json.loads(json.dumps(dict(content.settings), default=str)))
-    texts = {path: secrets.redact(text) for path, text in content.texts.items()}
+    # masked as `trust --show` does it, so that the two can be compared
+    plain = mask_all(secrets, json.loads(json.dumps(dict(content.settings), default=str)))
+    texts = {path: mask(secrets, text) for path, text in content.texts.items()}
     new = Acceptance(content.digest, now, _person(), how, plain, dict(content.files), texts)
     accepted = (*trust.accepted, new)[-MOST_ACCEPTED:]
     file = _file(home, found)

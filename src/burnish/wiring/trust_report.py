@@ -15,6 +15,7 @@ from typing import Any
 from burnish.checks.detect import detect
 from burnish.config.repository import is_inside
 from burnish.config.sources import Layer
+from burnish.core.masking import mask, mask_all
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError
 from burnish.wiring.discretion import from_here
@@ -77,7 +78,7 @@ class TrustReport:
             "environment": [one.as_json() for one in self.environment],
             "outside": [one.as_json() for one in self.outside],
             "files": sorted(trust.content.files),
-            "ignored": from_here().clean([one.as_json() for one in trust.content.ignored]),
+            "ignored": mask_all(from_here(), [one.as_json() for one in trust.content.ignored]),
             "difference": list(self.difference),
             "problem": f"{self.problem.what} {self.problem.hint}".strip() if self.problem else None,
         }
@@ -90,7 +91,7 @@ def report_of(trust: CheckoutTrust) -> TrustReport:
     secrets = from_here()
 
     def clean(things: Iterable[NamedThing]) -> tuple[NamedThing, ...]:
-        return tuple(replace(one, value=secrets.clean(one.value)) for one in things)
+        return tuple(replace(one, value=mask_all(secrets, one.value)) for one in things)
 
     return TrustReport(
         trust,
@@ -189,11 +190,11 @@ def difference(trust: CheckoutTrust, secrets: Secrets) -> Iterator[str]:
         return
     last, now = trust.accepted[-1], trust.content
     name = now.layer.name if now.layer else "settings"
-    yield from _diff(name, _lines(last.settings), _lines(secrets.clean(now.settings)))
+    yield from _diff(name, _lines(last.settings), _lines(mask_all(secrets, now.settings)))
     for path in sorted(last.files.keys() | now.files.keys()):
         if last.files.get(path) != now.files.get(path):
             old = _shown(last.texts, last.files, path)
-            new = _shown({name: secrets.redact(text) for name, text in now.texts.items()}, now.files, path)
+            new = _shown({name: mask(secrets, text) for name, text in now.texts.items()}, now.files, path)
             yield from _diff(path, old, new) if old != new else (f"{path}: changed where it is not shown",)
 
 
