@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,30 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(lab: Lab, name: str) ->
     os.mkfifo(lab.repo.path / name)
     for argv in (["init", "--dry-run"], ["doctor"], ["review", "--no-tests", "--agent", "static"], ["config", "show"]):
         assert "bug in burnish" not in lab.burnish(*argv, code=None).err
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+@pytest.mark.parametrize(
+    "name",
+    ["sub/.gitignore", "sub/.gitattributes", "CLAUDE.md", "sub/AGENTS.md", ".burnish/prompts/review.system.md"],
+)
+def test_a_special_file_in_any_folder_ends_in_bounded_time(lab: Lab, name: str, kind: str) -> None:
+    lab.repo.write({"sub/app.py": "x = 1\n"})
+    lab.add()
+    target = lab.repo.path / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(target)
+    elif kind == "device":
+        target.symlink_to("/dev/zero")
+    else:
+        os.mknod(target, stat.S_IFSOCK | 0o600)
+    for argv in ("status", "doctor", "init --dry-run", "trust --show", "trust", "review --no-tests", "run"):
+        said = lab.burnish(*argv.split(), code=None)
+        assert "bug in burnish" not in said.err and said.code in (0, 1, 2, 3, 4), (argv, said)
+        if kind == "pipe" and name == "sub/.gitignore" and argv.startswith("review"):
+            assert said.code == 2 and f"{name} is a pipe or a device" in said.err
 
 
 def test_settings_that_do_not_load_are_not_offered_for_acceptance(lab: Lab) -> None:

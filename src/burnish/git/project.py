@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -18,6 +19,8 @@ from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
 from burnish.proc.folders import private_folder
 
+# seconds after which it is asked what git waits for
+SLOW_GIT = 5.0
 # `add -A` by a machine must not sweep these in; a tracked one stays tracked.
 SECRETS = """\
 .env
@@ -86,13 +89,15 @@ class Project:
             "GIT_OBJECT_DIRECTORY": str(objects or self.objects),
         }
         # Never git's own choice: `index` in there is our folder of them.
+        slow = None
         env["GIT_INDEX_FILE"] = str(index or self.own / "no-index")
         if work_tree is not None:
             _refuse_special_files(work_tree)
+            slow = (SLOW_GIT, functools.partial(_refuse_special_files_below, work_tree))
             env["GIT_WORK_TREE"] = str(work_tree)
         if borrow is not None:
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted(borrow)
-        return git(*args, cwd=work_tree or self.own, env=env | lfs.ENV, stdin=stdin, ok=ok)
+        return git(*args, cwd=work_tree or self.own, env=env | lfs.ENV, stdin=stdin, ok=ok, slow=slow)
 
     def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:
         """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""
@@ -112,6 +117,14 @@ def _refuse_special_files(work_tree: Path) -> None:
                 f"{work_tree / name} is a pipe or a device, and git would wait for it.",
                 hint="Remove it, and try again.",
             )
+
+
+def _refuse_special_files_below(work_tree: Path) -> None:
+    """The same in every folder: looked for once git has been slow, because that takes as long as git itself."""
+    for folder, names, _ in os.walk(work_tree):
+        if ".git" in names:
+            names.remove(".git")
+        _refuse_special_files(Path(folder))
 
 
 def quoted(path: Path) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
@@ -93,12 +93,13 @@ def git(
     stdin: bytes = b"",
     ok: tuple[int, ...] = (0,),
     timeout: float = 600.0,
+    slow: tuple[float, Callable[[], None]] | None = None,
 ) -> Captured:
     """One git process; an exit code outside `ok` fails the phase with git's own last words."""
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
     argv = [os.fsencode(arg) for arg in (_program(safe_path()), *HARDENED, *args)]
-    done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout)
+    done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
     if done.exit_code not in ok:
         raise failure(command, done)
     return done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +26,15 @@ def capture(
     env: Mapping[str, str],
     stdin: bytes = b"",
     timeout: float = 600.0,
+    slow: tuple[float, Callable[[], None]] | None = None,
 ) -> Captured:
-    """Wait for the program; an exit code other than 0 is the caller's to judge."""
+    """Wait for the program; an exit code other than 0 is the caller's to judge.
+
+    `slow`: seconds after which a function is called that may raise, to end the program.
+    """
     name = Path(argv[0] if isinstance(argv[0], str) else argv[0].decode(errors="replace")).name
     try:
-        done = subprocess.run(
-            argv, cwd=cwd, env=dict(env), input=stdin, capture_output=True, timeout=timeout, check=False
-        )
+        return _wait(argv, cwd, env, stdin, timeout, slow)
     except subprocess.TimeoutExpired:
         raise BurnishError(
             f"{name} did not finish within {timeout:g} seconds.",
@@ -47,4 +49,30 @@ def capture(
         raise BurnishError(
             f"{name} may not be started: {refused.strerror}.", hint=f"Check that {argv[0]!r} can be executed."
         ) from refused
-    return Captured(done.returncode, done.stdout, done.stderr)
+
+
+def _wait(
+    argv: Sequence[str | bytes],
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes,
+    timeout: float,
+    slow: tuple[float, Callable[[], None]] | None,
+) -> Captured:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, cwd=cwd, env=dict(env), stdin=pipe, stdout=pipe, stderr=pipe) as program:
+        try:
+            if slow is not None and slow[0] < timeout:
+                try:
+                    out, err = program.communicate(stdin, timeout=slow[0])
+                    return Captured(program.returncode, out, err)
+                except subprocess.TimeoutExpired:
+                    slow[1]()
+                    # the second `communicate` goes on with the input of the first
+                    stdin = b""
+            out, err = program.communicate(stdin, timeout=timeout)
+            return Captured(program.returncode, out, err)
+        except BaseException:
+            # the same as subprocess.run does
+            program.kill()
+            raise
