@@ -121,7 +121,7 @@ MORE = {
         outcome="hidden",
     ),
     "source map": one("a.js.map", json.dumps({"version": 3, "sourcesContent": ["EVIL"]}) + "\n"),
-    "installed folder": one("node_modules/x/index.js", 'eval("EVIL")\n'),
+    "installed folder": one("node_modules/x/index.js", 'eval("EVIL")\n', outcome="guard"),
     "linguist-generated": Payload({".gitattributes": b"*.py linguist-generated\n", "a.py": CODE.encode()}),
     "diff driver": Payload({".gitattributes": b"*.py diff=hide\n", "a.py": CODE.encode()}),
     "working-tree-encoding": Payload(

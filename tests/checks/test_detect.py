@@ -93,4 +93,5 @@ def test_twenty_thousand_paths_take_no_time() -> None:
     started = time.process_time()
     assert detect(files, lambda path: opened.append(path)) == ()
     assert time.process_time() - started < 0.5
-    assert len([path for path in opened if path.endswith(".py") and path.startswith("src/")]) <= 3 * MOST_OPENED
+    # the first test files, each once, though several questions are asked about them
+    assert sorted(opened) == sorted(set(opened)) and len(opened) == MOST_OPENED

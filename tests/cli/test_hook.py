@@ -524,3 +524,22 @@ def test_of_many_commits_that_wait_only_the_newest_are_reviewed(tmp_path: Path) 
     states = [review.state for review in reviews.all()]
     assert states == ["failed"] * 3 + ["waiting"] * 10
     assert "newer commits were waiting" in reviews.all()[0].error
+
+
+@pytest.mark.parametrize("how", ["untrusted", "settings changed"])
+def test_in_an_untrusted_checkout_the_agent_may_stop_and_nothing_of_it_runs(
+    agent: Agent, tmp_path: Path, how: str
+) -> None:
+    asked = counting(agent, tmp_path, REJECTS)
+    ran = tmp_path / "ran"
+    settings = agent.person.repo.path / "burnish.yaml"
+    if how == "untrusted":
+        agent.person.types("untrust")
+    else:
+        settings.write_text(settings.read_text() + f"workspace: {{setup: touch {ran}}}\n")
+    agent.person.repo.write({"conftest.py": f"open({str(ran)!r}, 'w')\n", "test_app.py": "def test(): pass\n"})
+    agent.works()
+    assert agent.stops() is None
+    assert asked() == 0 and not ran.exists()
+    agent.person.types("trust")
+    assert agent.stops() is not None and asked() == 1

@@ -24,8 +24,9 @@ seen = "EVIL" in re.sub(r"\\\\x[0-9a-f]{2}|\\\\u[0-9a-f]{4}", "", prompt)
 print(verdict("rejected", "it runs EVIL", [flaw], blocking=True) if seen else verdict("approved", "good"))
 """
 EXPECTED = {
-    # a file in a folder of installed packages is stopped by the guard before a reviewer sees it
-    "seen": {("blocked", "rejected"), ("blocked", "guard")},
+    "seen": {("blocked", "rejected")},
+    # stopped before a reviewer sees it: a file in a folder of installed packages
+    "guard": {("blocked", "guard")},
     "hidden": {("waiting_approval", None)},
     "incomplete": {("blocked", "incomplete_review"), ("blocked", "rejected")},
 }
@@ -39,6 +40,7 @@ def lab_for(tmp_path: Path, *, reads_files: bool) -> Lab:
 
 
 def outcome_of(lab: Lab, name: str, payload: Payload) -> tuple[str, str | None]:
+    start = lab.repo.git("rev-parse", "HEAD").strip()
     for path, data in payload.before.items():
         (lab.repo.path / path).write_bytes(data)
     if payload.before:
@@ -48,6 +50,8 @@ def outcome_of(lab: Lab, name: str, payload: Payload) -> tuple[str, str | None]:
     number = lab.add(f"Bring {name}")
     lab.burnish("run", number, code=None)
     task = lab.task(number)
+    # the attributes of one payload must not change how git reads the next
+    lab.repo.git("reset", "-q", "--hard", start)
     return task["status"], task["reason"]
 
 
@@ -100,6 +104,8 @@ def test_each_of_them_is_shown_described_or_named_as_not_shown(
 ALLOWED = {
     ("seen", True): {"seen"},
     ("seen", False): {"seen"},
+    ("guard", True): {"seen"},
+    ("guard", False): {"seen"},
     ("hidden", True): {"hidden"},
     ("hidden", False): {"hidden"},
     ("incomplete", True): {"not shown"},

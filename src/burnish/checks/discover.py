@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Callable, Iterable
@@ -58,6 +59,8 @@ _EVERYTHING = Surroundings()
 
 def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHING) -> tuple[Tools, ...]:
     """What each part of the repository is tested with; the root first, then where most of the code is."""
+    # several tools look at the same files, and where files come out of git each look is a process
+    read = functools.cache(read)
     paths = sorted(path for path in files if not _NOT_OURS.search(path))
     folders = _folders(paths)
     # the files of a fixture or an example say nothing about the project around it
