@@ -41,7 +41,7 @@ def test_each_value_comes_with_its_origin(repo: UserRepo, capsys: Capture, monke
 def test_one_key_or_a_section_can_be_asked_for(repo: UserRepo, capsys: Capture) -> None:
     assert asks(repo, capsys, "show", "review.max_cycles").split() == ["review.max_cycles", "5", "burnish.yaml:3"]
     lines = asks(repo, capsys, "show", "budget").splitlines()
-    assert len(lines) == 5 and all(line.startswith("budget.") for line in lines)
+    assert len(lines) == 6 and all(line.startswith("budget.") for line in lines)
     assert asks(repo, capsys, "show") == asks(repo, capsys)
 
 
