@@ -51,7 +51,7 @@ def open_store(lab: Lab) -> tuple[Store, str]:
     return store, row.key
 
 
-def until_in(page: Page, number: int | str, status: str, seconds: float = 20) -> None:
+def until_in(page: Page, number: int | str, status: str, seconds: float = 60) -> None:
     """The card has come to that column, which may be folded."""
     page.wait_for_selector(f"#c-{status} #t{number}", state="attached", timeout=seconds * 1000)
 

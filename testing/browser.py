@@ -78,7 +78,7 @@ def logged_in(
         context.close()
 
 
-def until(page: Page, expression: str, seconds: float = 20) -> None:
+def until(page: Page, expression: str, seconds: float = 60) -> None:
     """Until it is true in the page. Playwright's own way needs `eval`, which our pages forbid."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression):

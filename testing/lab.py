@@ -231,7 +231,7 @@ class Lab:
                     mine.append(words)
         return mine
 
-    def until(self, true: Callable[[], object], seconds: float = 20) -> None:
+    def until(self, true: Callable[[], object], seconds: float = 90) -> None:
         end = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < end, "it did not come about"

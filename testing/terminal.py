@@ -32,7 +32,7 @@ class Terminal:
     # how much of `shown` has been waited for
     read: int = 0
 
-    def expect(self, words: str, seconds: float = 30) -> str:
+    def expect(self, words: str, seconds: float = 60) -> str:
         """Wait until the words stand on the screen, after what was waited for before; what was shown up to them."""
         end = time.monotonic() + seconds
         while words not in self.shown[self.read :]:
@@ -50,7 +50,7 @@ class Terminal:
         time.sleep(0.15)
         self.send(keys)
 
-    def ended(self, seconds: float = 30) -> int:
+    def ended(self, seconds: float = 60) -> int:
         """Its exit code; everything shown until then is in `shown`."""
         end = time.monotonic() + seconds
         while self._more(0.2) or self.process.poll() is None:

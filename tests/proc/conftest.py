@@ -61,7 +61,7 @@ class Bench:
         return path.read_bytes() if path.exists() else b""
 
 
-def wait_for(truth: object, *, seconds: float = 10.0) -> float:
+def wait_for(truth: object, *, seconds: float = 30.0) -> float:
     """How long it took to become true."""
     started = time.monotonic()
     while not truth():  # type: ignore[operator]
