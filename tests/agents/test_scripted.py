@@ -10,6 +10,7 @@ import pytest
 from burnish.agents.base import AgentSettings
 from burnish.agents.scripted_main import items_in, number_in, paths_in
 from burnish.errors import PhaseFailed
+from testing.lab import Lab
 
 SCRIPTED = AgentSettings("robot", "scripted", script="script.yaml")
 PROMPT = """# Review
@@ -169,3 +170,38 @@ def test_a_workspace_that_looks_like_burnish_is_not_taken_for_it(project) -> Non
 
 def test_reading_a_prompt_without_any_of_it_gives_nothing() -> None:
     assert (paths_in(""), items_in(""), number_in("", "burnish-verdict")) == ([], [], "none")
+
+
+SCRIPT = """
+- {on: implement, files: {app.py: "x = 1\\n# first\\n"}}
+- {on: improve, cycle: 2, files: {app.py: "x = 1\\n# second\\n"}}
+- {on: improve, cycle: 3, files: {app.py: "x = 1\\n# third\\n"}}
+- on: review
+  cycle: 1
+  verdict: changes_requested
+  findings:
+    - {category: code, severity: error, title: "No check", description: "Text\\n## Task\\n# Other\\nF9 is a key"}
+    - {category: test, severity: warning, title: "No test", description: "see F1"}
+- on: review
+  cycle: 2
+  verdict: changes_requested
+  prior: [{id: F1, state: resolved}, {id: F2, state: open}]
+  findings: [{category: code, severity: error, title: "Another one", description: "…", file: app.py, line: 2}]
+- {on: review, cycle: 3, verdict: approved}
+"""
+
+
+def test_earlier_findings_are_ruled_on_in_the_prompt_that_burnish_writes(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    robot = f"agents: {{robot: {{kind: scripted, script: {tmp_path / 'script.yaml'}}}}}\n"
+    lab.commit_settings(f"agent: robot\n{robot}review: {{agents: [robot]}}\nchecks: {{test: null, lint: null}}\n")
+    lab.add()
+
+    lab.burnish("run")
+
+    task = lab.show()
+    assert (task["status"], task["cycle"]) == ("verified", 3), task
+    # a rejection leaves what is settled alone, an approval rules on what is open
+    assert lab.events("finding.reopened") == []
+    assert [f["state"] for f in task["findings"]] == ["resolved", "resolved", "resolved"]

@@ -125,6 +125,23 @@ REVIEWED: dict[str, tuple[Panel, list[Finding], str]] = {
     "changes requested, a path unseen": (panel(CHANGES, uncovered=("a.py",)), [finding()], "revise"),
     "approved but unsigned": (panel(signed=False), [], "wait"),
     "approved, unsigned, with an error": (panel(signed=False), [finding()], "revise"),
+    "approved, unsigned, an earlier error not ruled on": (panel(signed=False, not_ruled=("F1",)), [finding()], "wait"),
+    "approved, unsigned, one not ruled on and one raised": (
+        panel(signed=False, not_ruled=("F1",)),
+        [finding(), finding("F2")],
+        "revise",
+    ),
+    "approved, unsigned, a red check not ruled on": (
+        panel(signed=False, not_ruled=("F1",)),
+        [finding(source="check:test")],
+        "revise",
+    ),
+    "approved and signed, an earlier error not ruled on": (panel(not_ruled=("F1",)), [finding()], "revise"),
+    "changes requested, unsigned": (
+        panel(Verdict.CHANGES_REQUESTED, signed=False, not_ruled=("F1",)),
+        [finding()],
+        "revise",
+    ),
     "approved and blocking": (panel(blocking=True), [], "rejected"),
     "changes requested": (panel(CHANGES), [finding()], "revise"),
     "changes requested for a warning": (panel(CHANGES), [finding(severity=WARNING)], "revise"),

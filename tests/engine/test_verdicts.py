@@ -225,3 +225,93 @@ def test_a_panel_agrees_or_the_task_goes_back(tmp_path: Path) -> None:
     task = ended(lab, 0)
     assert (task["status"], task["cycle"]) == ("verified", 2)
     assert len(task["cycles"][0]["reviewers"]) == 2
+
+
+UNSIGNED = "review: {agents: [judge], accept_unsigned: true}\n"
+REJECTS_THEN = "print('Zero is not handled.\\n\\n**Verdict: CHANGES_REQUESTED**' if cycle == 1 else %r)"
+
+
+@pytest.mark.parametrize("approval", ["ok\n\n**Verdict: APPROVED**", "**[APPROVED]**", "**[APPROVED]** - all good"])
+def test_an_unsigned_approval_after_a_rejection_waits_for_a_person_and_pays_no_further_cycle(
+    tmp_path: Path, approval: str
+) -> None:
+    lab = Lab.make(tmp_path, author=QUIET, judge=REJECTS_THEN % approval, extra=UNSIGNED)
+
+    task = ended(lab, 1)
+
+    assert (task["status"], task["cycle"]) == ("waiting_approval", 2), task
+    assert "F1 was not ruled on" in task["note"]
+    assert [c["phase"] for c in lab.calls()] == ["implement", "review", "improve", "review"]
+    assert [f["id"] for f in task["findings"]] == ["F1"]
+    assert "F1 was not ruled on" in lab.burnish("show", "1").out
+    refused = lab.burnish("decide", "1", "approve", code=2)
+    assert "While F1 is still open, accepting task 1 is an override" in refused.err
+    lab.burnish("decide", "1", "approve", "--explain", "fixed, I looked")
+    assert lab.task()["status"] == "verified"
+
+
+def test_after_a_waiver_of_what_was_not_ruled_on_the_person_approves_without_a_reason(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=QUIET, judge=REJECTS_THEN % "**[APPROVED]**", extra=UNSIGNED)
+    ended(lab, 1)
+    lab.burnish("waive", "1", "F1", "--reason", "fixed by the second commit")
+    lab.burnish("decide", "1", "approve")
+    assert lab.task()["status"] == "verified"
+
+
+@pytest.mark.parametrize(
+    "approval",
+    ["**[APPROVED]** - once F1 is fixed", "**[APPROVED]** - do not merge", "**Verdict: APPROVED** - mostly"],
+)
+def test_an_unsigned_approval_that_is_limited_by_its_own_words_is_none(tmp_path: Path, approval: str) -> None:
+    lab = Lab.make(tmp_path, author=QUIET, judge=f"print({approval!r})", extra=UNSIGNED)
+    assert ended(lab, 1)["status"] == "blocked"
+
+
+def test_an_unsigned_approval_does_not_settle_a_check_that_is_red(tmp_path: Path) -> None:
+    checks = "checks: {test: 'false', lint: null, on_failure: review}\n"
+    lab = Lab.make(tmp_path, author=QUIET, judge="print('[APPROVED]')", extra=UNSIGNED + checks)
+    lab.repo.commit(
+        {"burnish.yaml": lab.settings(UNSIGNED + checks).replace("'false'", "'! grep -q implement app.py'")}
+    )
+    lab.trust()
+    assert ended(lab, 1)["status"] == "blocked"
+
+
+def test_an_unsigned_approval_of_a_task_with_criteria_names_what_was_not_judged(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=QUIET, judge="print('[APPROVED]')", extra=UNSIGNED)
+    lab.add("Add division", "--accept", "zero is handled")
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert task["status"] == "waiting_approval" and "not judged: zero is handled" in task["note"]
+
+
+@pytest.mark.parametrize("key", ["prior", "compliance"])
+def test_a_rejection_that_leaves_a_list_out_is_a_rejection(tmp_path: Path, key: str) -> None:
+    judge = f"""
+reply = json.loads(verdict("changes_requested" if cycle == 2 else "approved", "not yet", [flaw] if cycle == 2 else []
+    , compliance=[{{"item": "zero is handled", "met": True}}]).split("\\n")[1])
+if cycle == 1:
+    reply |= {{"verdict": "changes_requested", "findings": [flaw]}}
+if cycle == 2:
+    del reply[{key!r}]
+print(block(reply))
+"""
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge)
+    lab.add("Add division", "--accept", "zero is handled")
+    lab.burnish("run")
+    task = lab.task()
+    assert (task["status"], task["cycle"]) == ("verified", 3)
+    assert [c["phase"] for c in lab.calls()].count("review") == 3, "nobody was asked once more"
+
+
+def test_an_approval_that_rules_on_nothing_is_still_unreadable(tmp_path: Path) -> None:
+    judge = """
+reply = json.loads(verdict("approved" if cycle == 2 else "changes_requested", "", [] if cycle == 2 else [flaw])
+    .split("\\n")[1])
+if cycle == 2:
+    del reply["prior"]
+print(block(reply))
+"""
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge)
+    task = ended(lab, 1)
+    assert (task["status"], task["reason"]) == ("blocked", "unreadable_review")

@@ -57,6 +57,31 @@ def test_anything_unclear_asks_for_changes(text: str) -> None:
     assert read_unsigned(text).verdict == Verdict.CHANGES_REQUESTED
 
 
+@pytest.mark.parametrize("words", ["all good", "no concerns", "everything is covered by tests."])
+@pytest.mark.parametrize("marker", ["**[APPROVED]** - ", "[APPROVED] \u2013 ", "**Verdict: APPROVED** - "])
+def test_an_approval_with_a_remark_is_one_and_the_remark_is_its_summary(marker: str, words: str) -> None:
+    review = read_unsigned(marker + words)
+    assert (review.verdict, review.summary, review.remarks) == (Verdict.APPROVED, words, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # automaker's own prompt, repeated
+        "**[APPROVED]** - if the implementation satisfies requirements and passes quality checks",
+        "**[APPROVED]** - all good\n**[REJECTED]** - if not",
+        "**[APPROVED]** - pending a fix of F1",
+        "**[APPROVED]** - but F1 stands",
+        "**[APPROVED]** - not really: changes are required",
+        "[APPROVED] -",
+        "[APPROVED]- ok",
+        "> **[APPROVED]** - ok",
+    ],
+)
+def test_an_approval_whose_remark_limits_it_is_none(text: str) -> None:
+    assert read_unsigned(text).verdict == Verdict.CHANGES_REQUESTED
+
+
 def test_the_other_verdicts_are_read() -> None:
     assert read_unsigned("**Verdict: NEEDS_DISCUSSION**").verdict == Verdict.NEEDS_DISCUSSION
     assert read_unsigned("**Verdict: REJECTED**").verdict == Verdict.REJECTED

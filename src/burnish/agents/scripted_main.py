@@ -151,14 +151,31 @@ def paths_in(prompt: str) -> list[str]:
 
 
 def section(prompt: str, heading: str) -> str:
-    """The lines under a heading of SPEC §8, up to the next of them."""
-    found = re.search(rf"^#+ {re.escape(heading)}\s*$(.*?)(?=^#+ [A-Z]|\Z)", prompt, re.MULTILINE | re.DOTALL)
-    return found[1] if found else ""
+    """The lines under a heading that burnish wrote, up to the next one of the same or a higher level."""
+    found: list[str] = []
+    level, data = 0, ""
+    for line in prompt.splitlines():
+        # what stands between <data …> and </data …> is quoted: it has no headings of the prompt
+        if not data and (title := re.match(r"(#+) (?=[A-Z])", line)):
+            if level and len(title[1]) <= level:
+                break
+            level = level or (len(title[1]) if line.lstrip("#").strip() == heading else 0)
+        elif begin := re.fullmatch(r"<data (\S+)>", line):
+            data = data or begin[1]
+        elif line == f"</data {data}>":
+            data = ""
+        if level:
+            found.append(line)
+    return "\n".join(found[1:])
 
 
 def earlier_ids(prompt: str) -> list[str]:
-    ids = re.findall(r"\bF[1-9][0-9]*\b", section(prompt, "Earlier Findings"))
-    return list(dict.fromkeys(ids))
+    """The earlier findings that are still to be ruled on, by their headings, the rest by their rows."""
+    text = section(prompt, "Earlier Findings")
+    entries = re.findall(r"^(?:###|[-*]) (F[1-9][0-9]*)\b(?:.*\((\w+)\)$)?", text, re.MULTILINE)
+    rows = re.findall(r"^(F[1-9][0-9]*) ", text.partition("not shown in full")[2], re.MULTILINE)
+    ids = [id_ for id_, state in entries if state not in ("resolved", "waived")]
+    return list(dict.fromkeys([*ids, *rows]))
 
 
 def items_in(prompt: str) -> list[str]:

@@ -121,13 +121,37 @@ def after_review(
     if panel.uncovered:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"Nobody looked at {_names(panel.uncovered)}.")
     missing = unjudged(panel.compliance, criteria)
+    if not panel.signed:
+        return Wait(_unsigned_words(unruled_ids(panel, findings, block_on), missing))
     if missing and not panel.mechanical:
         return Escalate(Reason.INCOMPLETE_REVIEW, f"The review does not judge: {_names(missing)}.")
-    if not panel.signed:
-        return Wait("approved by a reviewer that does not sign its verdicts")
     if panel.unseen_files:
         return Wait(unseen_words(panel.unseen_files))
     return Accept(panel.summary)
+
+
+def unruled_ids(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tuple[str, ...]:
+    """Blocking findings of earlier reviews that an approval without a number says nothing about.
+
+    Its reviewer was not asked to rule by id, so that only a person can tell whether they are settled. What a check
+    or the guard found is known: it still stands.
+    """
+    if panel.signed or panel.verdict is not Verdict.APPROVED:
+        return ()
+    found = [f for f in findings if f.id in panel.not_ruled and blocks(f, block_on)]
+    reviewed = [f for f in found if not f.remark.source.startswith("check:")]
+    return tuple(f.id for f in reviewed if f.remark.category is not Category.GUARD)
+
+
+def _unsigned_words(unruled: Sequence[str], unjudged_items: Sequence[str]) -> str:
+    why = "approved by a reviewer that does not sign its verdicts"
+    if unruled:
+        why += f"; {_not_ruled_words(unruled)}"
+    return f"{why}; not judged: {_names(unjudged_items)}" if unjudged_items else why
+
+
+def _not_ruled_words(ids: Sequence[str]) -> str:
+    return f"{_listed(ids)} {'was' if len(ids) == 1 else 'were'} not ruled on"
 
 
 def unseen_words(files: Sequence[UnseenFile]) -> str:
@@ -147,6 +171,8 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
     elif panel.uncovered:
         # no word against the code: it is the review that is not whole
         return panel.verdict, f"approved by the reviewer, but nobody looked at {_names(panel.uncovered)}"
+    elif unruled := unruled_ids(panel, findings, block_on):
+        return panel.verdict, f"approved by the reviewer, but {_not_ruled_words(unruled)}"
     elif panel.unseen_files:
         return panel.verdict, f"approved by the reviewer, but {unseen_words(panel.unseen_files)}"
     else:
@@ -156,7 +182,8 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
 
 def what_is_against(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> str:
     """What no approval goes together with, in a few words: open findings, unmet criteria, the review's own words."""
-    blockers = [f.id for f in findings if blocks(f, block_on)]
+    unruled = unruled_ids(panel, findings, block_on)
+    blockers = [f.id for f in findings if blocks(f, block_on) and f.id not in unruled]
     if unmet := unmet_items(panel.compliance, findings):
         return f"not met: {_names(unmet)}"
     if blockers:

@@ -116,6 +116,8 @@ class Panel:
     signed: bool = True
     # every reviewer was a program that cannot judge criteria
     mechanical: bool = False
+    # earlier findings that were still open and that no reviewer mentioned
+    not_ruled: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
 

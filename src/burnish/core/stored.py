@@ -33,6 +33,7 @@ def panel_of(record: PhaseRecord, findings: Sequence[Finding] = (), allow: Seque
         remarks=tuple(decode(Remark, said) for said in data.get("grave", ()) if said.get("id") not in waived),
         signed=bool(data.get("signed", True)),
         mechanical=bool(data.get("mechanical")),
+        not_ruled=tuple(data.get("not_ruled", ())),
     )
 
 

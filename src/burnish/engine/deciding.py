@@ -10,6 +10,7 @@ from burnish.core.check import CANNOT_TELL
 from burnish.core.codec import encode
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
+from burnish.core.finding import blocks
 from burnish.core.flow import (
     Decide,
     DoReview,
@@ -65,8 +66,9 @@ def _reviewed_once(history: History, policy: Policy, cycle: int, decision: Decis
     """A `review` task is done with its review, whatever that says: nobody works on what it found."""
     task, status = history.task, review_status(decision, stored_review(history, cycle))
     final = FinalVerdict.APPROVED if isinstance(decision, Accept | Wait) else FinalVerdict.CHANGES_REQUESTED
-    if isinstance(decision, Wait) and unseen_in_cycle(history, policy, cycle):
-        # no reviewer saw all of it, and a review task has no gate that could wait for a person
+    open_blockers = any(blocks(finding, policy.block_on) for finding in history.findings)
+    if isinstance(decision, Wait) and (open_blockers or unseen_in_cycle(history, policy, cycle)):
+        # not all of it was seen or ruled on, and a review task has no gate that could wait for a person
         final = FinalVerdict.NEEDS_DISCUSSION
     if isinstance(decision, Escalate) and decision.reason in (Reason.REJECTED, Reason.NEEDS_DISCUSSION):
         final = FINAL[decision.reason]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -111,11 +112,17 @@ def overridden(history: History, grounds: Grounds, person: Person, follow_up: Fo
     return Event("override.recorded", data, run=task.run, cycle=task.cycle)
 
 
-def needs_grounds(task: Task, command: str) -> BadInput:
-    """Exit code 2, with what to type."""
+def needs_grounds(task: Task, command: str, open_ids: Sequence[str] = ()) -> BadInput:
+    """Exit code 2, with what to type. `open_ids`: the review approves, and these findings are still open."""
     flags = "--pre-existing, --wrong-context, --out-of-scope or --environmental"
+    findings = f"{', '.join(open_ids)} {'is' if len(open_ids) == 1 else 'are'} still open"
+    why = (
+        f"While {findings}, accepting task {task.id}"
+        if open_ids
+        else f"Accepting task {task.id} goes against its review, so it"
+    )
     return BadInput(
-        f"Accepting task {task.id} goes against its review, so it is an override and needs a reason.",
+        f"{why} is an override and needs a reason.",
         hint=f'{command} --explain "why" (or {flags})',
     )
 

@@ -97,6 +97,13 @@ def is_against(history: History, policy: Policy) -> bool:
     return not accepted or unseen or turned_down or any(blocks(f, policy.block_on) for f in history.findings)
 
 
+def _open_beside_approval(history: History, policy: Policy) -> list[str]:
+    """What blocks although the review approves: findings that it did not rule on."""
+    last = history.decision(history.cycle)
+    waits = last is not None and last.action == "wait"
+    return [f.id for f in history.findings if blocks(f, policy.block_on)] if waits else []
+
+
 def checks_stand(history: History, policy: Policy) -> bool:
     """Who skips the review has not skipped what the checks and the guard found."""
     standing = [f.remark for f in history.findings if blocks(f, policy.block_on)]
@@ -128,7 +135,7 @@ def _accept(
     status = ReviewStatus.SKIPPED if skips else ReviewStatus.PASSED
     against = checks_stand(history, policy) if skips else is_against(history, policy)
     if against and answer.grounds is None:
-        raise needs_grounds(task, f"burnish decide {task.id} {answer.choice}")
+        raise needs_grounds(task, f"burnish decide {task.id} {answer.choice}", _open_beside_approval(history, policy))
     if not against and not skips and (steps := unheard(history, policy)):
         names = ("", *(step.name for step in policy.pipeline))
         return _pass_on(history, answer, person, seen, names[names.index(steps[0]) - 1], steps[0])

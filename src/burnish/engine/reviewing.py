@@ -83,9 +83,16 @@ def conclude(
         mechanical=mechanical(heard),
     )
     update = absorb_criteria(history.findings, update, panel, step.cycle)
+    panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
     update = absorb_touched(history.findings, update, touched, step.cycle, site.policy.block_on)
     _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
+
+
+def _not_ruled(history: History, panel: Panel, update: Update) -> tuple[str, ...]:
+    """Open findings from before this review that it neither rules on nor raises again."""
+    named = {ruling.id for ruling in panel.rulings} | set(update.given)
+    return tuple(finding.id for finding in history.findings if finding.alive and finding.id not in named)
 
 
 def panel_for(policy: Policy, name: str) -> Policy:
@@ -179,6 +186,7 @@ def _write_down(
         "blocking": panel.blocking,
         "signed": panel.signed,
         "mechanical": panel.mechanical,
+        "not_ruled": list(panel.not_ruled[:MOST_INSPECTED]) if not panel.signed else [],
         "rejection_reason": panel.rejection_reason,
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),

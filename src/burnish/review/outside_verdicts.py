@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from burnish.core.review import Verdict
 from burnish.review.blocks import own_lines, prose_lines
+from burnish.review.refusal import is_conditional
 from burnish.review.strict import LONGEST_LINE, verdict_of
 
 _PHRASES = {
@@ -36,15 +37,6 @@ _HEADING = re.compile(
 )
 # What may follow a verdict that stands: nothing, or a new clause.
 _CLAUSE = re.compile(r"[\s*_`✅❌⛔🔴🟢🟡!]*(?:$|[.,;:!–—(]|-{1,2}[ \t]|[*_`]{1,4}[ \t])")
-_CONDITION = re.compile(
-    r"\b(?:mostly|partly|partially|in part|largely|almost|tentative(?:ly)?|provisional(?:ly)?|in principle"
-    r"|reservations?|concerns?|if|once|until|unless|pending|provided|providing|conditional(?:ly)?|conditions?|contingent|except"
-    r"|subject to|assuming|as long as|but|however|although|before (?:merg|land|ship)\w*|must|(?:is|are) required"
-    r"|blockers? (?:remain|exist)|not (?:yet|ready)|do not|don't|reject(?:ed)?|changes requested|request changes"
-    r"|withdrawn|superseded|revoked)\b|→|->|\|| / ",
-    re.IGNORECASE,
-)
-_DENIED = re.compile(r"\b(?:no|not|zero|0|without|nothing|none|already|pre-?existing)\b[^.;]{0,40}$", re.IGNORECASE)
 _CHOICE = re.compile(r"→|->|\||[ \t]/[ \t]|\bor\b[ \t]+(?:approved?|reject|changes|request)", re.IGNORECASE)
 
 
@@ -94,12 +86,8 @@ def _read(number: int, text: str, match: re.Match[str]) -> VerdictLine:
     rest = match["rest"]
     certain = bool(_CLAUSE.match(rest)) and not _CHOICE.search(rest)
     if verdict is Verdict.APPROVED:
-        certain = certain and not _is_conditional(rest)
+        certain = certain and not is_conditional(rest)
     return VerdictLine(number, text, verdict, certain)
-
-
-def _is_conditional(rest: str) -> bool:
-    return any(not _DENIED.search(rest[: found.start()]) for found in _CONDITION.finditer(rest))
 
 
 def _is_emphatic(text: str, match: re.Match[str]) -> bool:
@@ -135,7 +123,7 @@ def _agrees(front: Verdict, lines: Sequence[VerdictLine]) -> bool:
     doubtful = [line for line in lines if not line.certain and line.verdict is not None]
     if front is not Verdict.APPROVED:
         return True
-    return not any(_CHOICE.search(line.text) or _is_conditional(line.text) for line in doubtful)
+    return not any(_CHOICE.search(line.text) or is_conditional(line.text) for line in doubtful)
 
 
 def _sends_back(verdict: Verdict) -> bool:

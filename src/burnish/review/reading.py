@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.core.finding import Category, Remark, Severity
@@ -67,6 +67,8 @@ class Expect:
     source: str = ""
     # earlier findings that are closed: they may be ruled on, and so reopened
     closed_ids: tuple[str, ...] = ()
+    # False: `prior` and `compliance` may be left out
+    required: bool = True
 
 
 class _Wrong(Exception):
@@ -86,6 +88,9 @@ def _review(value: Any, expect: Expect, notes: list[str]) -> Review:
     top = _mapping(value, "the block")
     _note_extra(top, _KNOWN, "", notes)
     verdict = _verdict(_word(top, "verdict"), notes)
+    # what a rejection leaves out stays open; only an approval must account for everything it was asked
+    if verdict != Verdict.APPROVED:
+        expect = replace(expect, required=False)
     blocking = top.get("blocking")
     if blocking is not None and not isinstance(blocking, bool):
         raise _Wrong("`blocking` is neither true nor false")
@@ -130,7 +135,7 @@ def _inspected(top: dict[str, Any]) -> list[str]:
 
 def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Ruling, ...]:
     if top.get("prior") is None:
-        if expect.prior_ids:
+        if expect.prior_ids and expect.required:
             raise _Wrong("`prior` is missing, and there are earlier findings to rule on")
         return ()
     found: dict[str, Ruling] = {}
@@ -156,9 +161,9 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
 
 def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Compliance, ...]:
     if top.get("compliance") is None:
-        if expect.criteria:
+        if expect.criteria and expect.required:
             raise _Wrong("`compliance` is missing, and there are criteria to judge")
-        return ()
+        return tuple(Compliance(item, None) for item in expect.criteria)
     asked = {plain(item): item for item in expect.criteria}
     judged: dict[str, Compliance] = {}
     for entry in _list(top, "compliance"):

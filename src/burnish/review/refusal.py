@@ -83,6 +83,19 @@ _REACH = 40
 _ALONE = re.compile(r"[\W_]*(?:rejected|not approved|disapproved|do not merge)[\W_]*", re.I)
 _ANOTHER_VERDICT = re.compile(r"\bverdict[ ]{0,3}[:=](?!\W{0,6}approved\b)", re.I)
 
+# what limits an approval, unless it is denied: `no reservations`
+_CONDITION = re.compile(
+    r"\b(?:mostly|partly|partially|in part|largely|almost|tentative(?:ly)?|provisional(?:ly)?|in principle"
+    r"|reservations?|concerns?|if|once|until|unless|pending|provided|providing|conditional(?:ly)?|conditions?|contingent|except"
+    r"|subject to|assuming|as long as|but|however|although|before (?:merg|land|ship)\w*|must|(?:is|are) required"
+    r"|blockers? (?:remain|exist)|not (?:yet|ready)|do not|don't|reject(?:ed)?|changes requested|request changes"
+    r"|withdrawn|superseded|revoked)\b|→|->|\|| / ",
+    re.IGNORECASE,
+)
+_CONDITION_DENIED = re.compile(
+    r"\b(?:no|not|zero|0|without|nothing|none|already|pre-?existing)\b[^.;]{0,40}$", re.IGNORECASE
+)
+
 
 def plain_line(text: str) -> str:
     """One line without markup and invisible characters, with the apostrophe of a keyboard."""
@@ -119,3 +132,8 @@ def _decides_otherwise(clause: str) -> bool:
         else:
             return True
     return False
+
+
+def is_conditional(rest: str) -> bool:
+    """Whether the words after an approval limit it: `once F1 is fixed`."""
+    return any(not _CONDITION_DENIED.search(rest[: found.start()]) for found in _CONDITION.finditer(rest))

@@ -12,6 +12,7 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Review, Verdict
 from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
 from burnish.review.reading import category, clean, severity
+from burnish.review.refusal import is_conditional, plain_line, takes_back
 
 _V = Verdict
 _WORDS = {
@@ -27,6 +28,8 @@ _RUNNER = {"PASSED": _V.APPROVED, "FIXED": _V.CHANGES_REQUESTED, "FAILED": _V.CH
 
 _VERDICT = re.compile(r"(?:\*\*)?Verdict:(?:\*\*)?[ \t]*(?:\*\*)?([A-Z_]+)(?:\*\*)?")
 _BRACKET = re.compile(r"(?:\*\*)?\[(APPROVED|REJECTED)\](?:\*\*)?")
+# automaker's prompt writes `**[APPROVED]** - words`
+_REMARK = re.compile(r"(?P<verdict>.{1,60}?[\]*A-Z])[ \t]+[-\u2013\u2014][ \t]+(?P<words>\S.*)")
 _STATUS = re.compile(r"REVIEW_(PASSED|FIXED|FAILED)")
 # a line that speaks of a verdict without being one
 _HINT = re.compile(r"\bVerdict\b\s{0,9}:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
@@ -71,7 +74,20 @@ def _unclear(text: str, why: str) -> Review:
 
 
 def verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
+    """The verdict of a line that is nothing else, or that goes on with ` - words` which do not take it back."""
     line = line.strip(" \t")
+    if match := _REMARK.fullmatch(line[:LONGEST_LINE]):
+        verdict = _bare_verdict(match["verdict"], may_fix)
+        return verdict if verdict is not Verdict.APPROVED or _agrees(match["words"]) else None
+    return _bare_verdict(line, may_fix)
+
+
+def _agrees(words: str) -> bool:
+    text = plain_line(words)
+    return not is_conditional(text) and not takes_back(text)
+
+
+def _bare_verdict(line: str, may_fix: bool) -> Verdict | None:
     if match := _VERDICT.fullmatch(line):
         # an unknown word after `Verdict:` is a verdict, and not a good one
         return _WORDS.get(match[1], Verdict.CHANGES_REQUESTED)
@@ -89,8 +105,16 @@ def summary_in(lines: list[str]) -> str:
         if re.fullmatch(r"#{1,4}[ \t]+(Overall )?Summary\b.*", line.strip(), re.IGNORECASE):
             under = "\n".join(lines[at + 1 :]).strip()
             return clean(re.split(r"\n\s*\n|\n#", under, maxsplit=1)[0])[:2000]
-    rest = [line for line in lines if verdict_of(line) is None]
+    rest = [_words_after(line) for line in lines]
     return clean("\n".join(rest)).strip()[:2000]
+
+
+def _words_after(line: str) -> str:
+    """The line without its verdict."""
+    if verdict_of(line) is None:
+        return line
+    match = _REMARK.fullmatch(line.strip(" \t")[:LONGEST_LINE])
+    return match["words"] if match else ""
 
 
 def remarks_in(lines: list[str]) -> list[Remark]:
