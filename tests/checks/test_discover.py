@@ -148,3 +148,27 @@ def test_a_runner_of_the_project_s_own_is_preferred_to_unittest() -> None:
     files = {"runtests.py": "import django", "tests/__init__.py": "", "tests/test_a.py": CASE, "a/__init__.py": ""}
     (one,) = [one for one in decide(discover(files, files.get)) if one.key == ("checks", "test")]
     assert one.value == ("python", "runtests.py")
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        (
+            "pytest --doctest-modules {env_site_packages_dir}/calc {tox_root}/tests {posargs}",
+            "--doctest-modules calc tests",
+        ),
+        ("coverage run -m pytest --doctest-modules {toxinidir}/calc", "--doctest-modules calc"),
+        # without paths every script of the repository would be imported, and other paths are not known
+        ("pytest --doctest-modules", ""),
+        ("pytest --doctest-modules {envtmpdir}/calc tests", ""),
+        ("pytest tests", ""),
+    ],
+)
+def test_doctests_that_tox_runs_are_run(command: str, options: str) -> None:
+    files = {
+        "tox.ini": f"[testenv]\ndeps = pytest\ncommands = {command}\n",
+        "calc/__init__.py": "",
+        "tests/test_a.py": "def test_a(): ...\n",
+    }
+    (one,) = [one for one in decide(discover(files, files.get)) if one.key == ("checks", "test")]
+    assert " ".join(one.value) == f"python -m pytest -q {options}".strip()

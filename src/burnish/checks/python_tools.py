@@ -7,6 +7,7 @@ import shlex
 import tomllib
 from typing import Any
 
+from burnish.checks.doctest_options import doctest_options
 from burnish.checks.python_dependencies import (
     PythonDependencies,
     has_pytest,
@@ -68,7 +69,7 @@ class _Project:
     def test(self) -> Choice | None:
         if why := self._why_pytest():
             # by `python -m`: the root is then importable, as tests in a package `tests` expect
-            return Choice(self._python(*PYTEST[1:]), why)
+            return Choice(self._python(*PYTEST[1:], *doctest_options(self.place)), why)
         if "manage.py" in self.place.names and self.tests:
             return Choice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")
         if name := self.place.first("runtests.py", "run_tests.py"):
