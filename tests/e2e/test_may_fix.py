@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from testing.lab import APPROVE, AUTHOR, Lab
+from testing.terminal import terminal
 
 MENDS = """
 text = app.read_text()
@@ -96,3 +97,53 @@ def test_a_runner_killed_meanwhile_pays_for_nothing_twice(tmp_path: Path, point:
         ("judge", False),
     ]
     assert lab.phases_committed(task["branch"]) == [("1", "implement"), ("1", "review-fix")]
+
+
+REPORTS = """
+text = app.read_text()
+if "You may mend what you find" in prompt:
+    app.write_text(text.replace("a / b  # BUG", "a / b if b else None"))
+    print(verdict("approved", "guarded the division", [flaw, {**flaw, "title": "No docstring", "line": 3}]))
+else:
+    print(verdict("approved", "good"))
+"""
+
+
+def test_what_the_reviewer_fixed_is_on_record_as_findings_and_counted_in_status(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=REPORTS, extra=MAY)
+    lab.add()
+    lab.burnish("run")
+    task = lab.show(1)
+    assert (task["status"], task["review_status"], task["issues_fixed"]) == ("verified", "fixed", 2)
+    assert "review: fixed, 2 issues" in lab.burnish("status").out
+    assert [(f["title"], f["state"]) for f in task["findings"]] == [
+        ("Zero is not handled", "resolved"),
+        ("No docstring", "resolved"),
+    ]
+    assert all("fixed by the reviewer" in f["note"] for f in task["findings"])
+    assert "Zero is not handled" in lab.burnish("findings", "1").out
+    artifact = lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+    assert "Changed by the Reviewer" in artifact and "guarded the division" in artifact
+    assert "Zero is not handled" in artifact
+    assert "guarded the division" in lab.burnish("show", "1").out
+
+
+def test_what_a_fixing_reviewer_leaves_open_has_to_be_ruled_on(tmp_path: Path) -> None:
+    judge = REPORTS.replace('verdict("approved", "guarded', 'verdict("changes_requested", "guarded')
+    silent = judge.replace('print(verdict("approved", "good"))', 'prior = []; print(verdict("approved", "good"))')
+    lab = Lab.make(tmp_path, judge=silent, extra=MAY)
+    lab.add("Add division", "--max-cycles", "1")
+    lab.burnish("run", code=1)
+    assert lab.task()["status"] == "blocked"
+    assert {f["state"] for f in lab.show(1)["findings"]} == {"open"}
+
+
+def test_the_gate_says_what_the_reviewer_changed(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=REPORTS, extra=MAY)
+    lab.add()
+    with terminal(lab, "run", "--hitl-review") as screen:
+        screen.answer("a")
+        assert screen.ended() == 0, screen.plain
+    assert "Verdict: REVIEW_FIXED (auto-fixed 2 issues)" in screen.plain
+    assert "The reviewer changed the code: guarded the division" in screen.plain
+    assert "FIXED: F1 Zero is not handled" in screen.plain

@@ -89,7 +89,8 @@ def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
 
 def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
     found = worst_first(shown.findings)
-    yield f"{count(len(found), 'issue')} found:" if found else "No issues found."
+    nothing = "No issues are open." if shown.fixed else "No issues found."
+    yield f"{count(len(found), 'issue')} found:" if found else nothing
     for finding in found[:_MOST]:
         severity = finding.remark.severity.value
         label = paint(f"{severity.upper()}:", BY_SEVERITY.get(severity, "dim"), on=colour)
@@ -99,6 +100,18 @@ def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
         yield from (paint(f"    {line}", "dim", on=colour) for line in _details(finding, room - 4))
     if len(found) > _MOST:
         yield f"  … and {len(found) - _MOST} more: burnish findings {shown.task.id}"
+    yield from _fixed(shown, room, colour)
+
+
+def _fixed(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+    """What the reviewer changed by itself: the person approves that as well."""
+    if not shown.fixed:
+        return
+    first, *more = _few(one_line(shown.fixed), room - 2, _DESCRIBED)
+    yield paint(f"The reviewer changed the code: {first}", "cyan", on=colour)
+    yield from (f"  {line}" for line in more)
+    for finding in worst_first(shown.fixed_findings)[:_MOST]:
+        yield f"  {paint('FIXED:', 'green', on=colour)} {cut(f'{finding.id} {_words(finding)}', room - 9)}"
 
 
 def _words(finding: Finding) -> str:
@@ -125,7 +138,7 @@ def _few(text: str, room: int, most: int) -> list[str]:
 
 
 def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
-    word = shown.verdict.upper() or "NONE (the review could not be read, or there was none)"
+    word = _fixed_word(shown) or shown.verdict.upper() or "NONE (the review could not be read, or there was none)"
     summary = f" — {one_line(shown.summary)}" if shown.summary else ""
     first, *more = wrap(f"{word}{summary}", room - 9)[:6]
     head, tail = first[: len(word)], first[len(word) :]
@@ -136,6 +149,14 @@ def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
     if shown.against:
         why = f" ({', '.join(standing)} open)" if standing else ""
         yield paint(cut(f"To approve it is an override{why}: you will be asked why.", room), "yellow", on=colour)
+
+
+def _fixed_word(shown: Shown) -> str:
+    """An approval of code that the reviewer changed itself."""
+    if not shown.fixed or shown.verdict != "approved":
+        return ""
+    number = len(shown.fixed_findings)
+    return f"REVIEW_FIXED (auto-fixed {count(number, 'issue')})" if number else "REVIEW_FIXED"
 
 
 def unseen_lines(shown: Shown, room: int, colour: bool) -> Iterator[str]:

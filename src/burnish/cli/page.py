@@ -91,6 +91,8 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
             by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""
             yield cut(f"  {_phase(phase)}{by}", room)
+        if cycle.get("last_words"):
+            yield from _wrap(cycle["last_words"], room, "  agent: ", lines=6)
         for check in cycle.get("checks") or ():
             yield cut(f"  {_check(check)}", room)
         for warning in cycle.get("warnings") or ():
@@ -98,6 +100,10 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
         yield from (cut(f"  {line}", room) for line in _moved(story, cycle["number"]))
         if cycle.get("but"):
             yield from _wrap(str(cycle["but"]), room, "  note: ", lines=2)
+        if fixed := cycle.get("fixed"):
+            ids = f" ({', '.join(fixed['issues'])})" if fixed["issues"] else ""
+            text = f"in {str(fixed['commit'])[:12]}{ids}: {fixed['summary']}".rstrip(": ")
+            yield from _wrap(f"fixed by the reviewer {text}", room, "  ", lines=6)
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
         if cycle.get("artifact"):

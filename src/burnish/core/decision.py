@@ -60,6 +60,8 @@ class Round:
     unchanged: bool = False
     # ... or nothing but these, which never come into git because of their names
     left_out: tuple[str, ...] = ()
+    # ... and the agent's last message, which may say why
+    last_words: str = ""
     # ... but disputed these findings instead, for the first time
     disputed: tuple[str, ...] = ()
     # ... or these, which a review had upheld before
@@ -76,10 +78,12 @@ def after_work(now: Round) -> Decision | None:
     if now.disputed_again:
         return _disagree(now.disputed_again)
     but = f" {left_out_words(now.left_out)}" if now.left_out else ""
+    reply = f" It said: {_shortened(now.last_words)}" if now.last_words else ""
     if now.cycle == 1:
         what = "nothing that may be committed" if but else "nothing"
-        return Escalate(Reason.NO_CHANGES, f"The agent changed {what}.{but}")
+        return Escalate(Reason.NO_CHANGES, f"The agent changed {what}.{but}{reply}")
     why = f"The agent was asked to fix the findings, but changed nothing and disputed none (cycle {now.cycle}).{but}"
+    why += reply
     return Escalate(Reason.STALLED, why, tuple(sorted(now.earlier_blockers[-1] if now.earlier_blockers else ())))
 
 
@@ -206,7 +210,9 @@ def _same_file(one: Remark, other: Remark) -> bool:
 def send_back(why: str, blockers: tuple[str, ...], now: Round) -> Decision:
     """One more improve, unless the loop goes in circles or has run out."""
     if now.cycle >= now.max_cycles:
-        used = "The only cycle is" if now.cycle == 1 else f"All {now.cycle} cycles are"
+        used = "The only cycle is" if now.cycle == 1 else f"All {now.max_cycles} cycles are"
+        if now.cycle > now.max_cycles:
+            used = f"Cycle {now.cycle} (max {now.max_cycles}) is"
         return Escalate(Reason.MAX_CYCLES, f"{used} used up and it is still not approved: {why}", blockers)
     same = frozenset(blockers)
     if same and len(now.earlier_blockers) >= 2 and all(same <= past for past in now.earlier_blockers[-2:]):
@@ -251,6 +257,12 @@ def _alive(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 def _nth(cycle: int) -> str:
     return f"exactly the code of cycle {cycle}"
+
+
+def _shortened(text: str, longest: int = 400) -> str:
+    """The end of a message on one line, which is where an agent says what became of it."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= longest else f"…{plain[-longest:].partition(' ')[2]}"
 
 
 def _names(items: Sequence[str], most: int = 3) -> str:

@@ -199,6 +199,7 @@ def standing(history: History, policy: Policy, cycle: int) -> Round:
         tree=str(work.result.get("tree", "")) if work and own else "",
         unchanged=bool(work and not work.result.get("changed", True)),
         left_out=tuple(work.result.get("left_out", ())) if work else (),
+        last_words=str(work.result.get("last_words") or "") if work else "",
         disputed=tuple(id for id in disputed if disputes.get(id, 0) < 2),
         disputed_again=tuple(id for id in disputed if disputes.get(id, 0) >= 2),
     )

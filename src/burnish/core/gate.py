@@ -39,6 +39,9 @@ class Shown:
     # what keeps the reviewer's approval from being one
     but: str = ""
     block_on: Severity = Severity.ERROR
+    # what the reviewer changed by itself: its summary, and the findings that this resolved
+    fixed: str = ""
+    fixed_findings: tuple[Finding, ...] = ()
     # files whose content no reviewer could be shown: approving it accepts them as well
     unseen_files: tuple[UnseenFile, ...] = ()
 

@@ -42,6 +42,12 @@ def is_review(phase: str) -> bool:
     return phase == "review" or phase.startswith("review:")
 
 
+def fixed_by_reviewer(history: History, cycle: int) -> Mapping[str, Any]:
+    """The result of a review of this cycle that changed the code (`review.may_fix`); empty where there is none."""
+    record = history.finished(cycle, REVIEW_FIX)
+    return record.result if record and record.result.get("changed") else {}
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
     """One decision.made event."""

@@ -83,6 +83,10 @@ class Task:
     cost_source: str | None = None
     tokens: int = 0
     overrides: int = 0
+    # at rest in code_review: `review` to be asked for, `improve` to be started, `outside`: handed to another reviewer
+    waits_for: str = ""
+    # by the reviewer itself, with `review.may_fix`; counts where `review_status` is `fixed`
+    issues_fixed: int = 0
     runner: str | None = None
     created_at: str = ""
     updated_at: str = ""

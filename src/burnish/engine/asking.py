@@ -10,7 +10,7 @@ from burnish.core.decision import Decision, Escalate, Revise
 from burnish.core.event import Event
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Shown
-from burnish.core.history import History
+from burnish.core.history import History, fixed_by_reviewer
 from burnish.core.policy import Policy
 from burnish.core.status import ReviewStatus, Status
 from burnish.core.stored import stored_review, unseen_in_cycle
@@ -82,6 +82,7 @@ def shown(history: History, policy: Policy) -> Shown:
     # of a pipeline, the step that was heard last
     seen = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
     said = seen.result if seen else {}
+    fix = fixed_by_reviewer(history, history.cycle)
     verdict = str(said.get("weighed", said.get("verdict")) or "")
     return Shown(
         task=history.task,
@@ -96,5 +97,7 @@ def shown(history: History, policy: Policy) -> Shown:
         may_skip=not policy.review_required,
         skip_against=checks_stand(history, policy),
         block_on=policy.block_on,
+        fixed=str(fix.get("summary") or "the reviewer changed the code") if fix else "",
+        fixed_findings=tuple(f for f in history.findings if not f.alive and f.id in fix.get("issues", ())),
         unseen_files=unseen_in_cycle(history, policy, history.cycle),
     )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.agent import joint_source
+from burnish.core.codec import decode, encode
 from burnish.core.commit import Commit
 from burnish.core.event import Event
+from burnish.core.finding import Remark, State
 from burnish.core.flow import DoReview
 from burnish.core.history import REVIEW_FIX, History
-from burnish.core.review import Voice
+from burnish.core.ledger import absorb_review
+from burnish.core.review import Review, Verdict, Voice
 from burnish.core.task import Task
 from burnish.engine.hearing import Heard, Hearing, hear_all
+from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import asking
 from burnish.engine.ports import CallDir, Deps
 from burnish.engine.reviewing import conclude, started, voice_data
@@ -46,8 +51,9 @@ def review_and_fix(deps: Deps, site: Site, history: History, step: DoReview) -> 
             return
     deps.fail_at("fix-committed")
     said = json.loads(deps.desk.stamp(task, _stamp(task, step)) or "{}")
-    finished = _finished(task, step, attempt, {**said, "changed": True, "commit": commit.sha, "tree": commit.tree})
-    deps.record(task, finished)
+    events, issues = _fixed_findings(history, step, said.pop("remarks", ()), said.get("verdict"), commit.sha)
+    done = {**said, "changed": True, "commit": commit.sha, "tree": commit.tree, "issues": issues}
+    deps.record(task, *events, _finished(task, step, attempt, done))
     deps.fail_at("fix-finished")
 
 
@@ -119,12 +125,34 @@ def _finished(task: Task, step: DoReview, attempt: int, data: Mapping[str, Any])
 def _said(heard: tuple[Heard, ...]) -> dict[str, Any]:
     voices: list[Voice] = [h.voice for h in heard]
     costs = [v.cost_usd for v in voices if v.cost_usd is not None]
+    readings = [v.reading for v in voices if isinstance(v.reading, Review)]
     return {
+        "verdict": readings[0].verdict.value if readings else None,
+        "summary": readings[0].summary if readings else "",
+        "remarks": [encode(remark) for reading in readings for remark in reading.remarks],
         "mended_by": [voice_data(voice) for voice in voices],
         "cost_usd": sum(costs) if costs else None,
         "cost_source": joint_source(v.cost_source for v in voices),
         "tokens": sum(v.tokens for v in voices),
     }
+
+
+def _fixed_findings(
+    history: History, step: DoReview, remarks: Sequence[Mapping[str, Any]], verdict: str | None, commit: str
+) -> tuple[list[Event], list[str]]:
+    """What the reviewer found before it changed the code, on record as findings.
+
+    Those of a reviewer that approves its own result are resolved by its commit; the review that follows may raise them
+    again. If it still asks for changes, it is unknown which are left: they stay open, and that review rules on each.
+    """
+    known = {finding.id for finding in history.findings}
+    decoded = tuple(decode(Remark, remark) for remark in remarks)
+    update = absorb_review(history.findings, remarks=decoded, cycle=step.cycle, narrow=False)
+    note = f"fixed by the reviewer in {commit[:10]}"
+    if verdict == Verdict.APPROVED:
+        new = (f if f.id in known else replace(f, state=State.RESOLVED, note=note) for f in update.findings)
+        update = replace(update, findings=tuple(new))
+    return finding_events(history.task, step.cycle, history.findings, update), list(dict.fromkeys(update.given))
 
 
 def _stamp(task: Task, step: DoReview) -> str:

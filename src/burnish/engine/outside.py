@@ -82,7 +82,7 @@ def hand_over(
         events += judge_anew(history, head.sha, head.tree, why, base=base.commit)
     else:
         events.append(_clear(task, cycle, by, why))
-    wait = {"action": "wait", "by": by, "why": why, "review_status": None}
+    wait = {"action": "wait", "by": by, "why": why, "review_status": None, "outside": True}
     events.append(Event("decision.made", wait, run=task.run, cycle=cycle))
     if task.status is not Status.CODE_REVIEW:
         events.append(moved(task, Status.CODE_REVIEW, cycle=cycle, note=why))

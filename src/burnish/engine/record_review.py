@@ -10,7 +10,7 @@ from burnish.core.codec import decode
 from burnish.core.decision import weigh
 from burnish.core.finding import Finding, Severity
 from burnish.core.flow import DoReview
-from burnish.core.history import History, PhaseRecord
+from burnish.core.history import History, PhaseRecord, fixed_by_reviewer
 from burnish.core.ledger import Update
 from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
 from burnish.core.task import Task
@@ -22,8 +22,11 @@ from burnish.review.artifact import LIMIT, MalformedArtifact, cut, file_name, pa
 from burnish.review.body import Cycle, artifact_of
 
 
-def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Panel, update: Update) -> dict[str, Any]:
+def keep_review(
+    deps: Deps, site: Site, history: History, subject: Subject, panel: Panel, update: Update
+) -> dict[str, Any]:
     """Written before the review counts as finished; writing again gives the same files."""
+    task, fix = history.task, fixed_by_reviewer(history, subject.cycle)
     name = file_name(subject.cycle)
     patch = f"diff-{subject.cycle}.patch"
     deps.desk.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
@@ -35,7 +38,9 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
         cycle=subject.cycle,
         max_cycles=task.max_cycles,
         panel=panel,
-        findings=tuple(f for f in update.findings if f.alive or f.id in update.resolved),
+        findings=tuple(
+            f for f in update.findings if f.alive or f.id in update.resolved or f.id in fix.get("issues", ())
+        ),
         commit=subject.commit.sha,
         tree=subject.commit.tree,
         base=site.base.commit,
@@ -44,10 +49,21 @@ def keep_review(deps: Deps, site: Site, task: Task, subject: Subject, panel: Pan
         change=subject.change,
         verdict=verdict,
         block_on=site.policy.block_on,
+        fixed=_fixed_text(fix),
         warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *untested),
     )
     whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
+
+
+def _fixed_text(fix: Mapping[str, Any]) -> str:
+    """What a reviewer that may fix things did, in its own words, and where."""
+    if not fix:
+        return ""
+    agents = ", ".join(str(voice.get("agent")) for voice in fix.get("mended_by", ()))
+    issues = ", ".join(str(id) for id in fix.get("issues", ())) or "no finding listed"
+    where = f"{agents} changed the code in commit {str(fix['commit'])[:12]} ({issues})"
+    return f"{where}: {fix['summary']}" if fix.get("summary") else f"{where}."
 
 
 def keep_heard(deps: Deps, history: History, step: DoReview) -> None:

@@ -165,7 +165,7 @@ def _write_down(
 ) -> None:
     task = history.task
     keep_heard(deps, history, step)
-    kept = keep_review(deps, site, task, subject, with_earlier(history, step, panel), update)
+    kept = keep_review(deps, site, history, subject, with_earlier(history, step, panel), update)
     counts, but = weigh(panel, update.findings, site.policy.block_on)
     where: dict[str, Any] = {"run": task.run, "cycle": subject.cycle}
     data = {

@@ -21,6 +21,7 @@ from burnish.engine.telling import disputes_in, work_prompt
 from burnish.engine.unfinished_work import brief_author, give_back
 from burnish.errors import NotCommitted, PhaseFailed
 from burnish.plain import escape_controls
+from burnish.review.prose import last_words
 
 
 def work(deps: Deps, site: Site, history: History, step: Work) -> None:
@@ -247,6 +248,7 @@ def _finish(
         "disputes": [d.finding.id for d in disputes],
         "left_out": left_out(deps, site, task),
         "touched": touched[:50],
+        "last_words": last_words(reply.text),
     }
     deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:

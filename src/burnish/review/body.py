@@ -50,6 +50,8 @@ class Cycle:
     # the verdict after contradictions were weighed; else the panel's own
     verdict: Verdict | None = None
     block_on: Severity = Severity.ERROR
+    # what the reviewer changed in the code by itself, before this review
+    fixed: str = ""
     # what a reader must not mistake for a clean result
     warnings: tuple[str, ...] = ()
 
@@ -105,17 +107,24 @@ def _affected(cycle: Cycle) -> tuple[AffectedFile, ...]:
 def render_body(cycle: Cycle, verdict: str) -> str:
     parts = [
         f"# Code Review: {line(cycle.title)}\n",
-        f"**Cycle {cycle.cycle} of {cycle.max_cycles}**\n",
+        f"**Cycle {_number(cycle)}**\n",
         f"**Status**: {_STATUS[verdict]}\n",
         _by(cycle.panel),
         "".join(f"> **Note**: {line(warning)}\n" for warning in cycle.warnings),
         f"## Overall Summary\n\n{_summary(cycle.panel)}\n",
+        f"## Changed by the Reviewer\n\n{prose(cycle.fixed)}\n" if cycle.fixed else "",
         _comments(cycle.panel),
         _compliance(cycle.panel.compliance if cycle.panel else ()),
         _findings(cycle.findings),
         f"{ACTION}{_undecided(cycle)}\n",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _number(cycle: Cycle) -> str:
+    """`2 of 3`; a cycle that a person asked for past the maximum is `4 (max 3)`."""
+    past = cycle.cycle > cycle.max_cycles
+    return f"{cycle.cycle} (max {cycle.max_cycles})" if past else f"{cycle.cycle} of {cycle.max_cycles}"
 
 
 def with_action(body: str, action: str) -> str:

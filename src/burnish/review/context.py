@@ -140,8 +140,9 @@ def _focus(context: ReviewContext) -> str:
     if context.may_edit:
         lines.append(
             "You may mend what you find, in the files here: small, certain fixes only. Do not commit; what you leave"
-            " is committed for you, checked, and reviewed by somebody who only reads. Tell in your summary what you"
-            " changed."
+            " is committed for you, checked, and reviewed by a reviewer who only reads. List each problem as a"
+            " finding, also those you fixed, and say in your summary what you changed. Approve only if you fixed all"
+            " that must be fixed."
         )
     if context.part[1] > 1:
         lines.append(

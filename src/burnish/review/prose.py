@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from burnish.review.blocks import without_blocks
-from burnish.review.contract import WORD
+from burnish.review.contract import DISPUTES, WORD
 from burnish.review.fence import cut_text
 from burnish.review.reading import clean
 
@@ -13,6 +13,8 @@ from burnish.review.reading import clean
 LONGEST_PROSE = 8 * 1024
 # `review_findings` in JSON, and what an event stores of one reviewer
 STORED_PROSE = 2 * 1024
+# of an author's last message, in its event
+LAST_WORDS = 2 * 1024
 
 _MARKS = re.compile(r"^[\s#>*+\-]+|[*_`]{1,3}")
 
@@ -24,6 +26,12 @@ def prose_of(reply: str) -> str:
         return ""
     text = re.sub(r"\n{3,}", "\n\n", clean(without_blocks(bare, WORD))).strip()
     return cut_text(text, LONGEST_PROSE)
+
+
+def last_words(reply: str) -> str:
+    """The end of what an author wrote when it stopped: often why it changed nothing, or what is left to do."""
+    text = re.sub(r"\n{3,}", "\n\n", clean(without_blocks(reply.strip(), DISPUTES))).strip()
+    return cut_text(text, LAST_WORDS, keep="tail")
 
 
 def first_sentence(text: str) -> str:

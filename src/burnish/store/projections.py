@@ -11,6 +11,7 @@ from burnish.core.agent import CostSource, joint_source
 from burnish.core.codec import decode, encode
 from burnish.core.event import Recorded
 from burnish.core.finding import ALIVE, State
+from burnish.core.history import REVIEW_FIX
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
 from burnish.errors import NotFound, Refused
@@ -170,6 +171,8 @@ def _phase_ended(db: Database, event: Recorded) -> None:
             "tokens": tokens,
         },
     )
+    if data["phase"] == REVIEW_FIX and not failed:
+        db.all("p_issues_fixed", {**_here(event), "issues_fixed": len(data.get("issues") or ())})
     interrupted = failed and data.get("error") == ErrorCode.INTERRUPTED
     db.all(
         "p_task_phase_end",
@@ -223,9 +226,17 @@ def _decision(db: Database, event: Recorded) -> None:
             "data": to_json(event.data),
         },
     )
-    db.all("p_decided", {**_here(event), "waits": int(event.data["action"] == "wait")})
+    waits = event.data["action"] == "wait"
+    db.all("p_decided", {**_here(event), "waits": int(waits), "waits_for": _waits_for(event.data) if waits else ""})
     if again := event.data.get("supersede"):
         db.all("p_supersede", {**where, "phases": list(again)})
+
+
+def _waits_for(data: Mapping[str, Any]) -> str:
+    """What a person has to start or bring before the task goes on."""
+    if data.get("outside"):
+        return "outside"
+    return "improve" if data.get("review_status") == ReviewStatus.FAILED else "review"
 
 
 def _approved(db: Database, event: Recorded) -> None:

@@ -17,6 +17,7 @@ from burnish.views.status import (
     Summary,
     cycles_words,
     doing,
+    review_words,
     summary,
     unsaid,
     was_cut,
@@ -259,7 +260,7 @@ def _verdict(task: Task) -> str:
     """The final word; while it is under way, what the last review of this run came to."""
     if task.final_verdict and task.status not in UNDER_WAY:
         return task.final_verdict.value.replace("_", " ").lower()
-    return f"review {task.review_status.value}" if task.review_status else ""
+    return f"review {review_words(task)}" if task.review_status else ""
 
 
 def _tone(task: Task) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from burnish.core.commit import left_out_words
-from burnish.core.history import DecisionRecord, PhaseRecord, is_review
+from burnish.core.history import REVIEW_FIX, DecisionRecord, PhaseRecord, is_review
 
 FINDINGS_BYTES = 2048
 # what a journal's result tells about who did it, and what went wrong
@@ -39,13 +39,24 @@ def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecor
         **_verdict(review, decisions),
         "summary": review.get("summary"),
         "review_findings": review_findings(reviews),
+        # with `review.may_fix`: what the reviewer changed by itself
+        "fixed": _fixed(standing),
         "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
         "checks": check.get("checks") or [],
+        # the author's own last message
+        "last_words": _last(standing, "last_words").get("last_words"),
         "warnings": [*_left_out(standing), *(check.get("warnings") or ())],
         "unseen_files": review.get("unseen_files") or [],
         "artifact": review.get("artifact"),
         "decision": dict(decisions[-1].data) if decisions else None,
     }
+
+
+def _fixed(standing: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    fix = next((r for r in reversed(standing) if r.get("phase") == REVIEW_FIX and r.get("changed")), None)
+    if fix is None:
+        return None
+    return {"commit": fix.get("commit"), "summary": fix.get("summary") or "", "issues": list(fix.get("issues") or ())}
 
 
 def review_findings(reviews: Sequence[Mapping[str, Any]]) -> str | None:

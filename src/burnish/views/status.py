@@ -165,7 +165,14 @@ def _waits(unmet: Sequence[int]) -> str:
 
 
 def _review(task: Task) -> str:
-    return f"review: {task.review_status}" if task.review_status and task.status not in UNDER_WAY else ""
+    at_rest = task.status not in UNDER_WAY or (task.status is Status.CODE_REVIEW and task.waits_for)
+    return f"review: {review_words(task)}" if task.review_status and at_rest else ""
+
+
+def review_words(task: Task) -> str:
+    """`passed`, or `fixed, 2 issues` where the reviewer changed the code itself."""
+    fixed = task.review_status is ReviewStatus.FIXED and task.issues_fixed
+    return f"{task.review_status}, {_many(task.issues_fixed, 'issue')}" if fixed else str(task.review_status or "")
 
 
 def unsaid(task: Task) -> Reason | ErrorCode | None:

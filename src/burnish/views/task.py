@@ -42,6 +42,8 @@ def task_json(task: Task) -> dict[str, Any]:
         "tokens": task.tokens,
         "depends_on": [str(other) for other in task.spec.depends_on],
         "overrides": task.overrides,
+        "waits_for": task.waits_for or None,
+        "issues_fixed": task.issues_fixed,
         "created_at": task.created_at,
         "updated_at": task.updated_at,
     }

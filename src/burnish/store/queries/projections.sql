@@ -30,7 +30,8 @@ WHERE project = :project AND id = :id;
 
 -- name: p_run_fresh
 UPDATE tasks SET cycle = 0, commit_sha = NULL, final_verdict = NULL, review_status = NULL,
-    phase = NULL, phase_started = NULL, open_findings = 0, waits = 0
+    phase = NULL, phase_started = NULL, open_findings = 0, waits = 0,
+    waits_for = '', issues_fixed = 0
 WHERE project = :project AND id = :id;
 
 -- name: p_phase_start
@@ -88,4 +89,7 @@ UPDATE approvals SET valid = 0 WHERE project = :project AND task = :task;
 UPDATE tasks SET overrides = overrides + 1, updated_at = :ts WHERE project = :project AND id = :id;
 
 -- name: p_decided
-UPDATE tasks SET waits = :waits WHERE project = :project AND id = :id;
+UPDATE tasks SET waits = :waits, waits_for = :waits_for WHERE project = :project AND id = :id;
+
+-- name: p_issues_fixed
+UPDATE tasks SET issues_fixed = :issues_fixed WHERE project = :project AND id = :id;

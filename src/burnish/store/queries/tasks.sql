@@ -7,7 +7,7 @@ SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status IN (:sta
 -- name: task_list_brief
 SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
     review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,
-    tokens, overrides, runner, created_at, updated_at
+    tokens, overrides, waits_for, issues_fixed, runner, created_at, updated_at
 FROM tasks WHERE project = :project AND removed = 0 AND status IN (:statuses) ORDER BY id;
 
 -- name: task_list_all
@@ -17,7 +17,8 @@ WHERE p.forgotten = 0 AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.p
 -- name: task_list_all_brief
 SELECT t.project, t.id, t.head, t.status, t.reason, t.error, t.note, t.final_verdict, t.run, t.cycle, t.max_cycles,
     t.auto_review, t.review_status, t.phase, t.phase_started, t.branch, t.target, t.base, t.commit_sha, t.agent,
-    t.model, t.open_findings, t.cost_usd, t.cost_source, t.tokens, t.overrides, t.runner, t.created_at, t.updated_at
+    t.model, t.open_findings, t.cost_usd, t.cost_source, t.tokens, t.overrides, t.waits_for,
+    t.issues_fixed, t.runner, t.created_at, t.updated_at
 FROM tasks t JOIN projects p ON p.key = t.project
 WHERE p.forgotten = 0 AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.project, t.id;
 

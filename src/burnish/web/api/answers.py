@@ -31,6 +31,8 @@ EXAMPLE: dict[str, Any] = {
     "tokens": 18042,
     "depends_on": ["12"],
     "overrides": 0,
+    "waits_for": None,
+    "issues_fixed": 0,
     "created_at": "2027-01-31T22:04:11.120Z",
     "updated_at": "2027-01-31T22:19:40.087Z",
 }
@@ -74,6 +76,8 @@ class TaskOut(Answer):
     tokens: int
     depends_on: list[str]
     overrides: int
+    waits_for: str | None
+    issues_fixed: int
     created_at: str
     updated_at: str
 
