@@ -16,7 +16,17 @@ from tests.cli.conftest import Person
 KEYS = [
     *("id", "project", "title", "type", "status", "reason", "error", "final_verdict", "cycle", "max_cycles"),
     *("review_status", "open_findings", "branch", "base", "commit", "agent", "model", "auto_review", "priority"),
-    *("cost_usd", "cost_source", "tokens", "depends_on", "overrides", "created_at", "updated_at"),
+    *(
+        "cost_usd",
+        "cost_source",
+        "tokens",
+        "depends_on",
+        "overrides",
+        "waits_for",
+        "issues_fixed",
+        "created_at",
+        "updated_at",
+    ),
 ]
 
 

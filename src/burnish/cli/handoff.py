@@ -71,7 +71,9 @@ def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bo
 
 def _where(handed: Handed) -> list[str]:
     number = handed.task.id
+    void = [f"Task {number} was approved: by the handoff that approval is void."] if handed.voided else []
     return [
+        *void,
         f"Task {number} waits for a review of {handed.commit[:12]} (cycle {handed.cycle}).",
         f"  files     {handed.checkout}",
         f"  write to  {handed.file}",
@@ -100,7 +102,7 @@ def take_review(
         say_json(review_json(app.store, app.key, number))
     else:
         say_report(RunReport(tasks=(task,)), RunRequest(ids=(number,)))
-        if task.status in RUNNING and not SESSION.quiet:
+        if task.status in RUNNING and not task.waits_for and not SESSION.quiet:
             tell(f"  {'Have it fixed' if task.status is Status.IN_PROGRESS else 'Go on'}: burnish run {number}")
     return exit_code([task], waiting=False, interrupted=False, exit_zero=exit_zero)
 

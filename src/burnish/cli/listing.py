@@ -25,7 +25,7 @@ def status(as_json: AsJson = False) -> None:
     """Show every task on one line, and what to do next."""
     reader, tasks = _tasks()
     if as_json:
-        _say_tasks(tasks)
+        _say_tasks(reader, tasks)
         return
     if not tasks:
         say(NO_TASKS)
@@ -51,11 +51,19 @@ def list_tasks(
 ) -> None:
     """List tasks, all or some."""
     from burnish.views import pick
+    from burnish.views.status import can_go_on
 
     reader, everything = _tasks()
-    tasks = pick(everything, statuses=wanted or [], ready=ready, blocked=blocked, agent=agent)
+    tasks = pick(
+        everything,
+        statuses=wanted or [],
+        ready=ready,
+        blocked=blocked,
+        agent=agent,
+        can_go_on=lambda task: can_go_on(task, reader.alive),
+    )
     if as_json:
-        _say_tasks(tasks)
+        _say_tasks(reader, tasks)
     elif tasks:
         _say_board(_view(reader, tasks, everything))
     else:
@@ -68,13 +76,10 @@ def _tasks() -> tuple[Reader, list[Task]]:
 
 
 def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> StatusView:
-    from burnish.proc.identity import is_dead
     from burnish.views import status_view
 
     # a runner that is dead was interrupted
-    return status_view(
-        tasks, datetime.now(UTC), among=among, alive=lambda runner: not is_dead(reader.home / "locks", runner)
-    )
+    return status_view(tasks, datetime.now(UTC), among=among, alive=reader.alive)
 
 
 def _say_board(view: StatusView) -> None:
@@ -84,7 +89,7 @@ def _say_board(view: StatusView) -> None:
         say(line)
 
 
-def _say_tasks(tasks: list[Task]) -> None:
+def _say_tasks(reader: Reader, tasks: list[Task]) -> None:
     from burnish.views import task_json
 
-    say_json({"tasks": [task_json(task) for task in tasks]})
+    say_json({"tasks": [task_json(task, reader.alive) for task in tasks]})

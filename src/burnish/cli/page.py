@@ -173,10 +173,12 @@ def _next(story: Story) -> list[str]:
     match Status(story["status"]):
         case Status.BACKLOG:
             steps = [f"burnish run {number}"]
-        case Status.CODE_REVIEW if _waits(story):
-            steps = [f"burnish review {number}", f"burnish handoff {number}   (a person or another tool reviews)"]
+        case Status.IN_PROGRESS | Status.CODE_REVIEW if story.get("running"):
+            steps = [f"burnish log {number} -f"]
+        case Status.CODE_REVIEW if story.get("waits_for"):
+            steps = _waiting(story)
         case Status.IN_PROGRESS | Status.CODE_REVIEW:
-            steps = [f"burnish log {number} -f", f"burnish run {number}   (if nobody runs it)"]
+            steps = [f"burnish run {number}", f"burnish log {number}"]
         case Status.FAILED:
             steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
@@ -192,10 +194,17 @@ def _next(story: Story) -> list[str]:
     return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(steps)]
 
 
-def _waits(story: Story) -> bool:
-    """For a review that somebody must ask for, or bring."""
-    cycles: Sequence[Mapping[str, Any]] = story.get("cycles") or []
-    return bool(cycles) and (cycles[-1].get("decision") or {}).get("action") == "wait"
+def _waiting(story: Story) -> list[str]:
+    """For a review that a person must ask for or bring, or for an improve that a person starts."""
+    number = story["id"]
+    review = f"burnish review {number}"
+    outside = f"burnish handoff {number}   (a person or another tool reviews)"
+    match story["waits_for"]:
+        case "improve":
+            return [f"burnish improve {number}", f"{review}   (judge it again)", f"burnish override {number}"]
+        case "outside":
+            return [f"{review} --from FILE", f"{review}   (by burnish's own reviewers)"]
+    return [review, outside]
 
 
 def _waive(story: Story) -> list[str]:

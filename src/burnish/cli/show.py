@@ -44,7 +44,7 @@ def show(
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
     if _was_removed(reader, number):
         raise BadInput(f"Task {number} was removed.", hint=f"Its story is kept: burnish events {number}")
-    story = show_json(reader.store, reader.key, number)
+    story = show_json(reader.store, reader.key, number, reader.alive)
     if as_json:
         say_json(story)
         return

@@ -13,7 +13,7 @@ from burnish.core.commit import left_out_words
 from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
-from burnish.views.status import MARKS
+from burnish.views.status import MARKS, WAITING
 
 STARTS = {
     "implement": "Implementing…",
@@ -154,8 +154,8 @@ def advice(task: Task) -> str | None:
         return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
     if task.status is Status.WAITING_APPROVAL:
         return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve|reject|fix"
-    if task.status is Status.CODE_REVIEW and not task.error:
-        return f"Next: burnish review {task.id}, or burnish improve {task.id}"
+    if task.status is Status.CODE_REVIEW and task.waits_for:
+        return f"Next: {WAITING.get(task.waits_for, WAITING['review']).format(task.id)}"
     if task.status is Status.BLOCKED:
         return f"Look: burnish show {task.id}"
     return None

@@ -123,6 +123,12 @@ class History:
         return any(data.get("tree") == tree for data in said)
 
     @property
+    def sent_back(self) -> bool:
+        """Was the newest thing said about the work that it needs changes?"""
+        statuses = (d.data["review_status"] for d in reversed(self.decisions) if d.data.get("review_status"))
+        return next(statuses, "") in ("failed", "rejected")
+
+    @property
     def cycle(self) -> int:
         return max([1, *(p.cycle for p in self.phases), *(d.cycle for d in self.decisions)])
 

@@ -153,11 +153,12 @@ def _outcome(
         # an improve that only disputed leaves the task where it was
         return [rejected, back] if task.status is Status.CODE_REVIEW else [rejected]
     if isinstance(decision, Escalate):
-        return _blocked(task, cycle, decision, status)
+        return _blocked(history, cycle, decision, status)
     return _accepted(deps, site, history, cycle, decision, status)
 
 
-def _blocked(task: Task, cycle: int, decision: Escalate, status: ReviewStatus | None) -> list[Event]:
+def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewStatus | None) -> list[Event]:
+    task = history.task
     kind = {
         Reason.MAX_CYCLES: "review.max_cycles",
         Reason.REJECTED: "review.rejected",
@@ -170,7 +171,8 @@ def _blocked(task: Task, cycle: int, decision: Escalate, status: ReviewStatus | 
         if kind
         else []
     )
-    final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if decision.blockers else None)
+    asked = decision.blockers or history.sent_back
+    final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if asked else None)
     rejected = decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED)
     stop = moved(
         task,

@@ -16,7 +16,7 @@ from burnish.engine.checking import check
 from burnish.engine.continuing import alone_on_branch, void_others
 from burnish.engine.deciding import settle
 from burnish.engine.fixing import review_and_fix
-from burnish.engine.moves import moved
+from burnish.engine.moves import moved, verdict_when_stopped
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
 from burnish.engine.site import Site, on_base, prepare, set_up
@@ -167,7 +167,8 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     if isinstance(error, NotCommitted):
         note = f"{error.what} {error.hint}"
         reason = Reason.SECRET if isinstance(error, SecretFound) else Reason.NO_CHANGES
-        return deps.record(task, moved(task, Status.BLOCKED, reason=reason, note=note))
+        final = verdict_when_stopped(deps.book.history(task.id))
+        return deps.record(task, moved(task, Status.BLOCKED, reason=reason, note=note, final_verdict=final))
     code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
     if isinstance(error, BurnishError) and error.exit_code == 2:
         code = ErrorCode.CONFIG_ERROR
@@ -175,10 +176,12 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     output = escape_controls(error.output) if isinstance(error, PhaseFailed) else ""
     if task.status is Status.BACKLOG:
         task = deps.record(task, moved(task, Status.IN_PROGRESS))
+    final = verdict_when_stopped(deps.book.history(task.id))
     if _tripped(deps, task):
         note = f"The same failure {BREAKER} times in a row on the same commit: {note}"
-        return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=note, output=output))
-    return deps.record(task, moved(task, Status.FAILED, error=code, note=note, output=output))
+        stalled = moved(task, Status.BLOCKED, reason=Reason.STALLED, note=note, output=output, final_verdict=final)
+        return deps.record(task, stalled)
+    return deps.record(task, moved(task, Status.FAILED, error=code, note=note, output=output, final_verdict=final))
 
 
 def _sentence(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from burnish.core.event import Event
+from burnish.core.history import History
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 
@@ -20,6 +21,11 @@ def with_finish(events: Sequence[Event]) -> list[Event]:
         if event.type == "task.status" and event.data["to"] in RESTS and event.data["from"] not in RESTS:
             said.append(Event("run.finished", {"status": event.data["to"]}, run=event.run, cycle=event.cycle))
     return said
+
+
+def verdict_when_stopped(history: History) -> FinalVerdict | None:
+    """Of a loop that ends before it is decided: what the last review or check asked for."""
+    return FinalVerdict.CHANGES_REQUESTED if history.sent_back else None
 
 
 def moved(

@@ -10,7 +10,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.engine.authors import author_of
 from burnish.engine.metering import warn
-from burnish.engine.moves import moved
+from burnish.engine.moves import moved, verdict_when_stopped
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import panel_for
 from burnish.engine.site import Site
@@ -33,7 +33,8 @@ def too_dear(deps: Deps, site: Site, history: History, step: Step) -> bool:
 def stop_for_money(deps: Deps, task: Task, cycle: int, why: str) -> Task:
     """A person decides whether it is worth more."""
     reached = Event("budget.reached", {"why": why}, run=task.run, cycle=cycle)
-    return deps.record(task, reached, moved(task, Status.BLOCKED, reason=Reason.BUDGET, note=why))
+    final = verdict_when_stopped(deps.book.history(task.id))
+    return deps.record(task, reached, moved(task, Status.BLOCKED, reason=Reason.BUDGET, note=why, final_verdict=final))
 
 
 def _agents(site: Site, step: Work | DoReview) -> list[str]:

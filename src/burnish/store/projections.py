@@ -228,6 +228,9 @@ def _decision(db: Database, event: Recorded) -> None:
     )
     waits = event.data["action"] == "wait"
     db.all("p_decided", {**_here(event), "waits": int(waits), "waits_for": _waits_for(event.data) if waits else ""})
+    if waits and "review_status" in event.data:
+        said = _word(ReviewStatus, event.data["review_status"])
+        db.all("p_review_status", {**_here(event), "review_status": said})
     if again := event.data.get("supersede"):
         db.all("p_supersede", {**where, "phases": list(again)})
 

@@ -12,8 +12,16 @@ from burnish.core.finding import State, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
+from burnish.views.status import UNDER_WAY, WAITING, doing, is_running
 
-OPEN = (Status.WAITING_APPROVAL, Status.BLOCKED, Status.FAILED, Status.CODE_REVIEW, Status.VERIFIED)
+OPEN = (
+    Status.WAITING_APPROVAL,
+    Status.BLOCKED,
+    Status.FAILED,
+    Status.IN_PROGRESS,
+    Status.CODE_REVIEW,
+    Status.VERIFIED,
+)
 
 # What answers a task that stopped, by the reason it stopped for.
 ANSWERS = {
@@ -36,7 +44,7 @@ class Entry:
     """One thing that waits for a person."""
 
     task: Task
-    # waiting_approval, blocked, failed, review, voided, waiver, ready
+    # waiting_approval, blocked, failed, review, voided, interrupted, waiver, ready
     kind: str
     why: str
     # since when
@@ -81,8 +89,11 @@ def _of_project(store: Store, project: str, today: str, alive: Callable[[str], b
         if over:
             command = f'burnish waive {task.id} {over[0]} --reason "…"'
             yield Entry(task, "waiver", f"the waiver of {', '.join(over)} has run out", task.updated_at, command)
-        elif task.status is Status.CODE_REVIEW:
-            yield from _in_review(store, task, alive)
+        elif task.status in UNDER_WAY:
+            yield from _under_way(store, task, alive)
+        elif task.reason is Reason.HUMAN_REJECTED:
+            # a person has answered it
+            continue
         else:
             entry = _at_rest(store, task)
             yield _with_left_out(store, entry) if task.id in incomplete else entry
@@ -94,21 +105,23 @@ def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
     return tuple(f.id for f in waived if f.waiver and (f.waiver.until or "") < today)
 
 
-def _in_review(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[Entry]:
-    """Being worked on, or waiting for somebody to ask for its review."""
-    if task.runner and alive(task.runner):
+def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[Entry]:
+    """Waiting for a review or an improve that a person starts, or without a runner in the middle of the loop."""
+    if is_running(task, alive):
         return
     own = [d for d in store.decisions(task.project, task.id) if d.run == task.run]
     approval = store.approval(task.project, task.id)
-    if own and own[-1].action == "wait":
-        sent_back = own[-1].data.get("review_status") == "failed"
-        command = f"burnish improve {task.id}" if sent_back else f"burnish review {task.id}"
-        yield Entry(
-            task, "review", str(own[-1].data.get("why") or "its review is to be asked for"), *_when(task, command)
-        )
-    elif approval and not approval.valid:
+    if task.waits_for:
+        command = WAITING.get(task.waits_for, WAITING["review"]).format(task.id)
+        why = str((own[-1].data.get("why") if own else "") or "its review is to be asked for")
+        yield Entry(task, "review", why, *_when(task, command))
+    elif approval and not approval.valid and task.status is Status.CODE_REVIEW:
         why = f"no longer approved: {task.note}" if task.note else "its approval is void"
         yield Entry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
+    else:
+        during = f" while {doing(task.phase)}" if task.phase else ""
+        why = f"interrupted{during}: no runner works on it; what was finished is not done again"
+        yield Entry(task, "interrupted", why, *_when(task, f"burnish run {task.id}"))
 
 
 def _at_rest(store: Store, task: Task) -> Entry:

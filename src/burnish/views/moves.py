@@ -40,6 +40,7 @@ ACTS: Mapping[str, Act] = {
     "improve": Act(
         "Improve", path="/improve", body={"review": True}, ask="note", words="One more round, with a word from you."
     ),
+    "ask": Act("Review", path="/review", words="Its checks and its review, on what is on the branch."),
     "review": Act("Review again", path="/review", words="Checks and review are done anew on what is on the branch."),
     "back": Act("Put back", "PATCH", body={"status": "backlog"}, words="Back to the backlog."),
     "cancel": Act("Cancel", path="/cancel", ask="sure", words="It is not worked on any more; what exists is kept."),
@@ -76,7 +77,7 @@ BY_HAND: Mapping[Status, Mapping[Status, str]] = {
 }
 # what needs work that was reviewed, and what nobody may do while a runner holds the task
 _NEEDS_WORK = ("review", "override", "improve")
-_NEEDS_REST = ("review", "override", "improve", "run", "goon", "merge")
+_NEEDS_REST = ("ask", "review", "override", "improve", "run", "goon", "merge")
 # who holds a task while it is worked on
 RUNNING = ("here", "elsewhere")
 
@@ -94,7 +95,10 @@ def others(task: Task, *, standing: str) -> tuple[str, ...]:
     found = []
     if running:
         found.append("stop")
-    if standing == "interrupted" or (task.status is Status.CODE_REVIEW and not running):
+    if task.status is Status.CODE_REVIEW and not running and task.waits_for:
+        # a run would leave it alone: its next step is started by hand
+        found.append("review" if task.waits_for == "improve" else "ask")
+    elif standing == "interrupted" or (task.status is Status.CODE_REVIEW and not running):
         found.append("goon")
     if not running and task.base and task.status in (Status.BLOCKED, Status.FAILED, Status.VERIFIED):
         found.append("restart")

@@ -47,9 +47,15 @@ def _text(task: Task) -> str:
 
 
 def pick(
-    tasks: Sequence[Task], *, statuses: Sequence[str], ready: bool, blocked: bool, agent: str | None
+    tasks: Sequence[Task],
+    *,
+    statuses: Sequence[str],
+    ready: bool,
+    blocked: bool,
+    agent: str | None,
+    can_go_on: Callable[[Task], bool] = lambda task: False,
 ) -> list[Task]:
-    """The tasks that fit every filter that was given."""
+    """The tasks that fit every filter that was given; `can_go_on` tells which interrupted ones are ready."""
     for name in statuses:
         if name not in list(Status):
             raise BadInput(f"{name!r} is not a status.", hint=f"The statuses are: {', '.join(Status)}.")
@@ -58,7 +64,7 @@ def pick(
         task
         for task in tasks
         if (not statuses or task.status in statuses)
-        and (not ready or (task.status is Status.BACKLOG and not unmet(task)))
+        and (not ready or can_go_on(task) or (task.status is Status.BACKLOG and not unmet(task)))
         and (not blocked or task.status in (Status.BLOCKED, Status.WAITING_APPROVAL))
         and (agent is None or agent == (task.agent or task.spec.agent))
     ]

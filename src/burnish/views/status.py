@@ -8,7 +8,7 @@ from datetime import datetime
 
 from burnish.core.agent import joint_source
 from burnish.core.cost_text import short_cost
-from burnish.core.status import ErrorCode, Reason, ReviewStatus, Status
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.picking import unmet_among
@@ -37,6 +37,12 @@ _DOING = {
 }
 
 UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
+# what a task at rest in code_review waits for → the command that starts it
+WAITING = {
+    "review": "burnish review {}",
+    "improve": "burnish improve {}",
+    "outside": "burnish review {} --from FILE",
+}
 # reasons that the final verdict says already
 SAID = (Reason.MAX_CYCLES, Reason.NEEDS_DISCUSSION, Reason.REJECTED)
 NEEDS_A_PERSON = (Status.BLOCKED, Status.WAITING_APPROVAL, Status.FAILED)
@@ -49,6 +55,11 @@ _FIRST = (
 
 GOES_ON = "interrupted: `burnish run` goes on"
 SENT_BACK = "sent back: `burnish run` has it fixed"
+AT_REST = {
+    "review": "waits for its review",
+    "improve": "waits for `burnish improve`",
+    "outside": "handed to a reviewer outside",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +123,12 @@ def status_view(tasks: Sequence[Task], now: datetime, *, among: Sequence[Task] =
     """These tasks. `among` holds those that they may depend on, if these are not all."""
     unmet = unmet_among(among or tasks)
     lines = tuple(status_line(task, now, unmet=unmet(task), alive=alive) for task in tasks)
-    return StatusView(tuple(tasks), lines, summary(tasks))
+    return StatusView(tuple(tasks), lines, summary(tasks, alive=alive))
 
 
 def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: Alive = None) -> StatusLine:
     """`alive` tells whether a runner still lives; without it, whoever holds the task is believed to."""
-    running = task.runner is not None and (alive is None or alive(task.runner))
+    running = is_running(task, alive)
     # what is in the backlog begins anew: what an earlier run left behind says nothing of it
     begun = task.status is not Status.BACKLOG
     return StatusLine(
@@ -125,7 +136,7 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
         id=str(task.id),
         title=task.spec.title,
         status=task.status.value,
-        detail=_detail(task, now, running=running) if begun else _waits(unmet),
+        detail=_detail(task, now, alive=alive, running=running) if begun else _waits(unmet),
         overrides=_many(task.overrides, "override") if begun and task.overrides else "",
         review=_review(task) if begun else "",
         open=f"{task.open_findings} open" if begun and task.open_findings else "",
@@ -133,7 +144,24 @@ def status_line(task: Task, now: datetime, *, unmet: Sequence[int] = (), alive: 
     )
 
 
-def summary(tasks: Iterable[Task]) -> Summary:
+def is_running(task: Task, alive: Alive = None) -> bool:
+    return task.runner is not None and (alive is None or alive(task.runner))
+
+
+def can_go_on(task: Task, alive: Alive = None) -> bool:
+    """Under way without a runner, and not waiting for a person: `burnish run` takes it up."""
+    return task.status in UNDER_WAY and not task.waits_for and not is_running(task, alive)
+
+
+def verdict_so_far(task: Task, alive: Alive = None) -> FinalVerdict | None:
+    """The final verdict; of a loop that stands still in the middle, what its last review asked for."""
+    stands = task.status in UNDER_WAY and not is_running(task, alive)
+    if stands and task.final_verdict is None and task.review_status is ReviewStatus.FAILED:
+        return FinalVerdict.CHANGES_REQUESTED
+    return task.final_verdict
+
+
+def summary(tasks: Iterable[Task], *, alive: Alive = None) -> Summary:
     everything = list(tasks)
     counts = {status: sum(task.status is status for task in everything) for status in Status}
     costs = [task.cost_usd for task in everything if task.cost_usd is not None]
@@ -142,17 +170,27 @@ def summary(tasks: Iterable[Task]) -> Summary:
         cost_usd=sum(costs) if costs else None,
         cost_source=joint_source(task.cost_source for task in everything),
         tokens=sum(task.tokens for task in everything),
-        need_a_person=sum(task.status in NEEDS_A_PERSON for task in everything),
-        next_step=next_step(everything),
+        need_a_person=sum(needs_a_person(task) for task in everything),
+        next_step=next_step(everything, alive=alive),
     )
 
 
-def next_step(tasks: Sequence[Task]) -> str:
+def needs_a_person(task: Task) -> bool:
+    """What a person rejected is settled: it waits for nobody."""
+    return task.status in NEEDS_A_PERSON and task.reason is not Reason.HUMAN_REJECTED
+
+
+def next_step(tasks: Sequence[Task], *, alive: Alive = None) -> str:
     """The one command that helps most now."""
     for status, command in _FIRST:
         for task in tasks:
-            if task.status is status:
+            if task.status is status and needs_a_person(task):
                 return command.format(task.id)
+    for task in tasks:
+        if can_go_on(task, alive):
+            return f"burnish run {task.id}"
+        if task.status is Status.CODE_REVIEW and task.waits_for and not is_running(task, alive):
+            return WAITING.get(task.waits_for, "burnish review {}").format(task.id)
     unmet = unmet_among(tasks)
     if any(task.status is Status.BACKLOG and not unmet(task) for task in tasks):
         return "burnish run --all"
@@ -182,9 +220,10 @@ def unsaid(task: Task) -> Reason | ErrorCode | None:
     return task.reason or task.error
 
 
-def _detail(task: Task, now: datetime, *, running: bool) -> str:
+def _detail(task: Task, now: datetime, *, alive: Alive, running: bool) -> str:
     if task.status in UNDER_WAY:
-        return _progress(task, now, running=running)
+        words = (verdict_so_far(task, alive), _progress(task, now, running=running))
+        return " ".join(str(word) for word in words if word)
     why = ", ".join(word for word in (task.final_verdict, unsaid(task)) if word)
     cycles = f"({_many(task.cycle, 'cycle')})" if task.cycle else ""
     return f"{why} {cycles}".strip() if why else ""
@@ -194,6 +233,8 @@ def _progress(task: Task, now: datetime, *, running: bool) -> str:
     parts = [cycles_words(task)] if task.cycle else []
     if not running and was_cut(task):
         parts.append(SENT_BACK if _sent_back(task) else GOES_ON)
+    elif not running and task.waits_for:
+        parts.append(AT_REST.get(task.waits_for, AT_REST["review"]))
     elif task.phase:
         parts.append(f"{doing(task.phase)} {elapsed(task.phase_started, now)}".rstrip())
     return f"({', '.join(parts)})" if parts else ""

@@ -13,10 +13,12 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.cycles import cycles
+from burnish.views.status import Alive, is_running, verdict_so_far
 
 
-def task_json(task: Task) -> dict[str, Any]:
-    """One entry of `status --json`."""
+def task_json(task: Task, alive: Alive = None) -> dict[str, Any]:
+    """One entry of `status --json`. `alive` tells whether a runner still lives; without it every runner counts."""
+    final = verdict_so_far(task, alive)
     return {
         "id": str(task.id),
         "project": task.project,
@@ -25,7 +27,7 @@ def task_json(task: Task) -> dict[str, Any]:
         "status": task.status.value,
         "reason": task.reason.value if task.reason else None,
         "error": task.error.value if task.error else None,
-        "final_verdict": task.final_verdict.value if task.final_verdict else None,
+        "final_verdict": final.value if final else None,
         "cycle": task.cycle,
         "max_cycles": task.max_cycles,
         "review_status": task.review_status.value if task.review_status else None,
@@ -49,7 +51,7 @@ def task_json(task: Task) -> dict[str, Any]:
     }
 
 
-def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
+def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[str, Any]:
     """What `show --json` prints: the task with its cycles, findings and events."""
     task = store.task(project, id)
     phases, decisions = store.phases(project, id), store.decisions(project, id)
@@ -57,7 +59,9 @@ def show_json(store: Store, project: str, id: int) -> dict[str, Any]:
     events = store.events(project, task=id)
     own_cycles = _cycles_of(task.run, phases, decisions)
     return {
-        **task_json(task),
+        **task_json(task, alive),
+        # False: no runner holds it, or only one that is dead
+        "running": is_running(task, alive),
         **_asked(task),
         # of the newest review; each cycle has its own
         "review_findings": next((c["review_findings"] for c in reversed(own_cycles) if c["review_findings"]), None),

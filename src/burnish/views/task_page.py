@@ -44,7 +44,8 @@ _BLOCKED: Mapping[Reason, str] = {
 }
 # the acts in the order of the buttons; the first that is possible is the one that stands out
 _ORDER = (
-    "run", "goon", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back", "restart", "cancel",
+    "run", "ask", "goon", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back", "restart",
+    "cancel",
 )  # fmt: skip
 _STANDS_OUT: Mapping[Reason, str] = {
     Reason.BUDGET: "retry",
@@ -174,6 +175,10 @@ def _running(task: Task, standing: str) -> str:
 def _at_rest(task: Task, standing: str) -> str:
     if standing == "interrupted":
         return "It was interrupted. It can go on at the phase that was cut; nothing that was finished is done twice."
-    if task.status is Status.CODE_REVIEW:
-        return "Nobody is at work on it: ask for its review, or let it be improved."
+    if task.waits_for == "improve":
+        return "The review asks for changes. Have them made, or have it judged again."
+    if task.waits_for == "outside":
+        return f"It was handed to a reviewer outside: burnish review {task.id} --from FILE brings the answer."
+    if task.status is Status.CODE_REVIEW and task.waits_for:
+        return "It waits for its review: ask for it, or let it be improved."
     return "Nobody is at work on it. Let it go on."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class Handed:
     file: Path
     blocking: tuple[str, ...]
     benign: tuple[str, ...]
+    # it was approved, and is not any more
+    voided: bool = False
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +61,7 @@ class Handed:
             "prompt": self.prompt,
             "blocking": list(self.blocking),
             "benign": list(self.benign),
+            "voided": self.voided,
         }
 
 
@@ -102,7 +105,8 @@ def hand_off(app: App, task_id: int, *, force: bool) -> Handed:
     )
     if events:
         app.book.record(task_id, *events)
-    return _handed(app, deps, site, (tuple(blocking), tuple(benign)))
+    voided = any(event.type == "approval.voided" for event in events)
+    return replace(_handed(app, deps, site, (tuple(blocking), tuple(benign))), voided=voided)
 
 
 def site_of(app: App, deps: Deps, task: Task) -> Site:

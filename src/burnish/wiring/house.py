@@ -89,7 +89,10 @@ class House:
 
     def inbox(self, rows: Sequence[ProjectRow]) -> list[Entry]:
         """Everything of these projects that needs a person."""
-        return inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
+        found = inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
+        # this server takes up what is queued by itself
+        queued = self.runs.queue()
+        return [entry for entry in found if entry.kind != "interrupted" or not queued(entry.task)]
 
     def waiting(self, rows: Sequence[ProjectRow]) -> frozenset[tuple[str, int]]:
         """Project and number of what waits for a person, without what only needs to be merged."""

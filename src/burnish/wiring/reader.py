@@ -29,6 +29,12 @@ class Reader:
             )
         return self.project.key
 
+    def alive(self, runner: str) -> bool:
+        """Does this runner still work? A task of a dead one was interrupted."""
+        from burnish.proc.identity import is_dead
+
+        return not is_dead(self.home / "locks", runner)
+
 
 def home_of(env: Mapping[str, str] | None = None) -> Path:
     """Where all state lies: BURNISH_HOME, else the user's data folder."""

@@ -93,3 +93,6 @@ UPDATE tasks SET waits = :waits, waits_for = :waits_for WHERE project = :project
 
 -- name: p_issues_fixed
 UPDATE tasks SET issues_fixed = :issues_fixed WHERE project = :project AND id = :id;
+
+-- name: p_review_status
+UPDATE tasks SET review_status = :review_status WHERE project = :project AND id = :id;

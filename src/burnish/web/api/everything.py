@@ -86,7 +86,7 @@ def tasks(
     keys = {row.key for row in house.projects()}
     everything = [task for task in house.store.tasks(brief=True) if task.project in keys]
     found = search(pick(everything, statuses=status or [], ready=False, blocked=False, agent=None), q)
-    return {"tasks": [task_json(task) for task in found[offset : offset + limit]], "total": len(found)}
+    return {"tasks": [task_json(task, house.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 
 @router.get("/inbox", response_model=InboxOut)

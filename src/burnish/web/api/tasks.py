@@ -10,6 +10,7 @@ from pydantic import Field
 from burnish.core.task import Item, Spec, TaskType
 from burnish.errors import BadInput
 from burnish.views.picking import pick, search
+from burnish.views.status import can_go_on
 from burnish.views.task import show_json, task_json
 from burnish.web.api.answers import StoryOut, TaskOut, TasksOut
 from burnish.web.api.shapes import Body, Limit, Line, Offset, TaskRef, Text, example
@@ -94,8 +95,16 @@ def tasks(
 ) -> dict[str, Any]:
     """As `burnish list --json`, in pages."""
     everything = house.store.tasks(project.key, brief=True)
-    found = search(pick(everything, statuses=status or [], ready=ready, blocked=blocked, agent=agent), q)
-    return {"tasks": [task_json(task) for task in found[offset : offset + limit]], "total": len(found)}
+    picked = pick(
+        everything,
+        statuses=status or [],
+        ready=ready,
+        blocked=blocked,
+        agent=agent,
+        can_go_on=lambda task: can_go_on(task, house.alive),
+    )
+    found = search(picked, q)
+    return {"tasks": [task_json(task, house.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 
 @router.post("/tasks", status_code=201, response_model=TaskOut)
@@ -117,7 +126,7 @@ def add(app: AppDep, new: NewTask) -> dict[str, Any]:
 @router.get("/tasks/{task}", response_model=StoryOut)
 def show(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish show --json`."""
-    return show_json(house.store, project.key, task)
+    return show_json(house.store, project.key, task, house.alive)
 
 
 @router.patch("/tasks/{task}", response_model=TaskOut)

@@ -54,6 +54,7 @@ BLOCKED = {
     Reason.INCOMPLETE_REVIEW: REVIEW,
     Reason.GUARD: FINDINGS,
 }
+GO_ON = Answer("Go on", "/run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ def answer_of(entry: Entry) -> Answer:
             return FINDINGS
         case "voided":
             return RUN
+        case "interrupted":
+            return GO_ON
         case "review":
             return Answer("Improve it", "/improve") if "improve" in entry.command else Answer("Review it", "/review")
     return BLOCKED.get(task.reason, SAY) if task.reason else RETRY

@@ -1,0 +1,87 @@
+"""A loop that stops before it is decided: what is said of it, and where it can be found again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testing.lab import AUTHOR, CRITIC, Lab
+
+FAILS_TO_FIX = AUTHOR.replace("else:\n    app", "else:\n    sys.exit(3)\n    app")
+
+
+def inbox_kinds(lab: Lab) -> dict[str, tuple[str, str]]:
+    return {one["id"]: (one["kind"], one["command"]) for one in lab.burnish("inbox", "--json").json["inbox"]}
+
+
+def test_a_failed_improve_after_a_rejection_ends_with_changes_requested(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=FAILS_TO_FIX)
+    lab.add()
+    lab.burnish("run", code=3)
+    task = lab.task()
+    assert (task["status"], task["error"]) == ("failed", "AGENT_FAILED")
+    assert (task["final_verdict"], task["review_status"]) == ("CHANGES_REQUESTED", "failed")
+    assert "CHANGES_REQUESTED" in lab.burnish("status").out
+
+
+def test_a_first_phase_that_fails_has_no_verdict(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author="sys.exit(3)")
+    lab.add()
+    lab.burnish("run", code=3)
+    assert lab.task()["final_verdict"] is None
+
+
+def test_a_killed_run_is_found_in_inbox_list_and_next(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add()
+    lab.apart("run", code=-9, BURNISH_FAILPOINT="work-started:2")
+    task = lab.task()
+    assert (task["status"], task["final_verdict"]) == ("in_progress", "CHANGES_REQUESTED")
+    assert inbox_kinds(lab) == {"1": ("interrupted", "burnish run 1")}
+    assert [one["id"] for one in lab.burnish("list", "--ready", "--json").json["tasks"]] == ["1"]
+    assert "Next: burnish run 1" in lab.burnish("status").out
+    assert "Next: burnish run 1" in lab.burnish("show", "1").out
+    lab.burnish("run")
+    assert lab.task()["final_verdict"] == "APPROVED"
+
+
+def test_a_manual_task_that_was_rejected_says_so_and_names_improve(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=CRITIC)
+    lab.add("Add division", "-A")
+    lab.burnish("run", "1", code=None)
+    assert (lab.task()["waits_for"], lab.task()["final_verdict"]) == ("review", None)
+    assert "Next: burnish review 1" in lab.burnish("status").out
+    lab.burnish("review", "1", code=1)
+    task = lab.task()
+    assert (task["final_verdict"], task["review_status"], task["waits_for"]) == (
+        "CHANGES_REQUESTED",
+        "failed",
+        "improve",
+    )
+    assert "CHANGES_REQUESTED" in lab.burnish("status").out and "review: failed" in lab.burnish("status").out
+    assert "Next: burnish improve 1" in lab.burnish("show", "1").out
+    assert inbox_kinds(lab) == {"1": ("review", "burnish improve 1")}
+    lab.burnish("improve", "1", "--review")
+    assert (lab.task()["status"], lab.task()["waits_for"]) == ("verified", None)
+
+
+def test_what_a_person_rejected_leaves_the_inbox(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, extra="approval: required\n")
+    lab.add()
+    lab.burnish("run", code=1)
+    assert inbox_kinds(lab)["1"][0] == "waiting_approval"
+    lab.burnish("decide", "1", "reject")
+    assert inbox_kinds(lab) == {} and "Nothing needs you" in lab.burnish("inbox").out
+    assert "Next: burnish show 1" not in lab.burnish("status").out
+    assert "burnish retry 1" in lab.burnish("show", "1").out
+
+
+def test_a_handoff_says_that_it_voids_the_approval_and_marks_the_task(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add()
+    lab.burnish("run")
+    assert "that approval is void" in lab.burnish("handoff", "1").err
+    assert lab.task()["waits_for"] == "outside"
+    assert "handed to a reviewer outside" in lab.burnish("status").out
+    assert inbox_kinds(lab) == {"1": ("review", "burnish review 1 --from FILE")}
+    assert "burnish review 1 --from FILE" in lab.burnish("show", "1").out
+    assert "is void" not in lab.burnish("handoff", "1").err
