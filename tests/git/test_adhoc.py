@@ -316,3 +316,16 @@ def test_utf_8_as_the_encoding_of_a_checkout_is_plain_text(user_repo: UserRepo, 
     user_repo.write({"run.sh": "x\n", "a.py": "x = 1\n", "odd\nfolder/a.sh": "x\n"})
     change = changes(project, asked(project))
     assert len(change.files) == 3 and not any(file.hidden for file in change.files)
+
+
+def test_staged_content_that_the_file_no_longer_has_is_named_or_reviewed(user_repo: UserRepo, project: Project) -> None:
+    before = (user_repo.path / "app.py").read_text()
+    (user_repo.path / "app.py").write_text("staged = True\n")
+    user_repo.git("add", "app.py")
+    (user_repo.path / "app.py").write_text(before)
+    alone = asked(project)
+    assert alone.what == "what is staged" and "staged = True" in changes(project, alone).text()
+
+    (user_repo.path / "other.py").write_text("x = 1\n")
+    for pair in (asked(project), asked(project, "dirty")):
+        assert pair.what == "the working tree" and pair.taken and pair.taken.staged == ("app.py",)

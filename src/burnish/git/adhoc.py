@@ -49,7 +49,9 @@ def choose(project: Project, wish: Wish) -> Pair:
     """Reads the repository, writes only to the project's own store."""
     match wish.kind:
         case "dirty":
-            return _uncommitted(project, "the working tree", checkout_tree(project), wish.base)
+            head = _head(project)
+            taken = checkout_tree(project, head.sha if head else None)
+            return _uncommitted(project, "the working tree", taken, wish.base)
         case "staged":
             return _uncommitted(project, "what is staged", index_tree(project), wish.base)
         case "rev" if ".." in wish.rev:
@@ -74,9 +76,11 @@ def messages(project: Project, pair: Pair) -> str:
 def _sensible(project: Project, base: str | None) -> Pair:
     """Uncommitted work if there is any, else the branch, else the last commit."""
     head = _head(project)
-    taken = checkout_tree(project)
+    taken = checkout_tree(project, head.sha if head else None)
     if head is None or taken.tree != head.tree:
         return _uncommitted(project, "the working tree", taken, base)
+    if taken.staged:
+        return _uncommitted(project, "what is staged", index_tree(project), base)
     found = _base_of_branch(project, head, base)
     if found is None:
         return _revision(project, "HEAD", None, note="There is nothing uncommitted, and no branch to compare with.")

@@ -36,6 +36,8 @@ class Taken:
     # new folders that are repositories of their own, or hold what a program put there
     nested: tuple[str, ...] = ()
     installed: tuple[str, ...] = ()
+    # staged with other content than the file has: `git commit` would take what was not looked at
+    staged: tuple[str, ...] = ()
 
 
 def private_project(found: Found, place: Path) -> Project:
@@ -72,20 +74,30 @@ def index_tree(project: Project) -> Taken:
             ) from failed
 
 
-def checkout_tree(project: Project) -> Taken:
-    """The files as they lie there: staged, changed and new ones, ignored ones aside."""
+def checkout_tree(project: Project, head: str | None = None) -> Taken:
+    """The files as they lie there: staged, changed and new ones, ignored ones aside.
+
+    `head`: the commit to compare what is staged with.
+    """
     with _index_copy(project) as copy:
         _look_at_every_file(project, copy)
         _take_submodules(project, copy)
         dirt = look(project, copy, project.root, file_mode=file_mode(project), ours=False)
+        changed = {*dirt.taken, *dirt.dropped} - dirt.new
+        staged = _staged(project, copy, head) & changed if head and changed else set()
         inside = _foreign(project, dirt.new)
         secrets = {path for path in dirt.new - inside.keys() if is_secret(os.fsdecode(path))}
         unreadable = {p for p in dirt.taken if p not in secrets and p not in inside and not _can_read(project, p)}
         stage(project, copy, project.root, _without(dirt, secrets | unreadable | inside.keys()))
         folders = set(inside.values())
         installed = {folder for folder in folders if not (project.root / os.fsdecode(folder) / ".git").exists()}
-        names = (secrets, unreadable, folders - installed, installed)
+        names = (secrets, unreadable, folders - installed, installed, staged)
         return Taken(write_tree(project, copy), *map(_named, names))
+
+
+def _staged(project: Project, index: Path, head: str) -> set[bytes]:
+    args = ("diff-index", "--cached", "--name-only", "--no-renames", "-z", head)
+    return set(project.git(*args, index=index).stdout.split(b"\0"))
 
 
 @contextmanager

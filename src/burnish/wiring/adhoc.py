@@ -351,6 +351,10 @@ def _left_out(taken: Taken | None) -> tuple[str, ...]:
             for path in taken.installed
         ),
         *(f"{path} cannot be read: nobody looked at it." for path in taken.unreadable),
+        *(
+            f"{path} is staged with other content than the file has, which was not reviewed: burnish review --staged"
+            for path in taken.staged
+        ),
     )
 
 
