@@ -95,6 +95,36 @@ def test_a_waiver_covers_the_failures_of_then_and_no_others() -> None:
     assert absorb(more.findings, flood(range(60)), 3).still == ("F2",)
 
 
+def test_a_waived_group_does_not_take_in_a_test_that_passed_when_it_was_waived() -> None:
+    known = absorb(absorb((), flood(range(10))).findings, flood(range(5)), 2).findings
+    known = waive(known, "F1", Waiver("ann", "legacy", "2026-01-01")).findings
+    update = absorb(known, flood(range(5, 10)), 3)
+    assert update.finding("F1").state is State.WAIVED
+    assert update.opened == ("F2",) and update.finding("F2").remark.count == 5
+    fewer = absorb(known, flood([1]), 3).findings
+    assert absorb(fewer, flood([2]), 4).opened == (), "the person has seen it"
+
+
+def _lint(places: Iterable[tuple[str, str]]) -> Comparison:
+    remarks = tuple(
+        Remark(Category.CODE, Severity.WARNING, f"Problem {rule}", file=file, line=n + 1, rule=rule)
+        for n, (file, rule) in enumerate(places)
+    )
+    return Comparison(CheckReport("lint", "ruff", CheckStatus.FAILED, remarks=remarks), None, new_remarks=remarks)
+
+
+def test_a_waived_group_of_lint_problems_does_not_take_in_others() -> None:
+    old = [(f"f{n}.py", f"R{n}") for n in range(60)]
+    made = absorb_checks((), comparisons=(_lint(old),), cycle=1)
+    assert [f.remark.count for f in made.findings] == [60]
+    known = waive(made.findings, "F1", Waiver("ann", "legacy", "2026-01-01")).findings
+    assert absorb_checks(known, comparisons=(_lint(old[5:]),), cycle=2).opened == ()
+    swapped = absorb_checks(known, comparisons=(_lint([*old[1:], ("new.py", "S602")]),), cycle=2)
+    assert swapped.opened == ("F2",) and swapped.finding("F2").remark.rule == "S602"
+    twice = absorb_checks(known, comparisons=(_lint([*old[1:], old[1]]),), cycle=2)
+    assert twice.opened == ("F2",), "a second one of a kind was not waived"
+
+
 def test_different_failures_in_a_flood_are_grouped_by_less_and_less() -> None:
     numbered = [TestFailure(f"t::{n}", "failed", f"assert {n} == 0", "a.py") for n in range(1000)]
     (finding,) = absorb((), numbered).findings
@@ -148,3 +178,21 @@ def test_each_failure_is_covered_by_a_finding_that_is_open(rounds: list[list[Tes
         alive = [finding.remark for finding in findings if finding.alive]
         assert all(sum(covers(remark, failure.name) for remark in alive) >= 1 for failure in failures)
         assert sum(remark.count for remark in alive) == len(failures)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(_failures, st.sets(st.integers(0, 5))), min_size=1, max_size=5))
+def test_a_failure_is_open_or_was_failing_when_a_person_waived_it(
+    rounds: list[tuple[list[TestFailure], set[int]]],
+) -> None:
+    findings: tuple[Finding, ...] = ()
+    waived: set[str] = set()
+    for cycle, (failures, picked) in enumerate(rounds, 1):
+        findings = absorb(findings, failures, cycle).findings
+        alive = [finding for finding in findings if finding.alive]
+        for failure in failures:
+            assert failure.name in waived or any(covers(finding.remark, failure.name) for finding in alive)
+        for number in picked & set(range(len(alive))):
+            finding = alive[number]
+            waived |= {failure.name for failure in failures if covers(finding.remark, failure.name)}
+            findings = waive(findings, finding.id, Waiver("ann", "legacy", "2026-01-01")).findings

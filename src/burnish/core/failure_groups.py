@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -23,6 +23,8 @@ _LONGEST_MESSAGE = 2000
 _LONGEST_LINE = 200
 
 _RULE = "group:"
+# Between the hashes of what fails now and of what failed earlier.
+_EARLIER = "."
 # What differs between failures of one cause: numbers, addresses, quoted values, paths of temporary files.
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|'[^'\n]*'|\"[^\"\n]*\"|/[\w./-]+|\b[0-9a-f]{8,}\b|\d+")
 
@@ -35,7 +37,7 @@ def is_group(remark: Remark) -> bool:
 
 def covers(remark: Remark, name: str) -> bool:
     """Does a finding with this remark stand for the test of that name?"""
-    return _digest(name) in _members(remark) if is_group(remark) else remark.rule == name
+    return _digest(name) in _current_members(remark) if is_group(remark) else remark.rule == name
 
 
 def covered_names(remarks: Iterable[Remark], names: Iterable[str]) -> set[str]:
@@ -43,7 +45,7 @@ def covered_names(remarks: Iterable[Remark], names: Iterable[str]) -> set[str]:
     rules, members = set(), set()
     for remark in remarks:
         rules.add(remark.rule)
-        members |= _members(remark)
+        members |= _current_members(remark)
     return {name for name in names if name in rules or _digest(name) in members}
 
 
@@ -62,7 +64,7 @@ def group_remarks(remarks: Sequence[Remark], known: Sequence[Finding]) -> tuple[
         else:
             buckets[rule].append(remark)
     grown = {finding.remark.rule: finding for finding in known if is_group(finding.remark)}
-    groups = [_group(rule, members, grown[rule].remark) for rule, members in buckets.items()]
+    groups = [_group(rule, members, grown[rule]) for rule, members in buckets.items()]
     tests = [remark for remark in fresh if _named(remark)]
     others = [remark for remark in fresh if not _named(remark)]
     # what a person waived, and what has its remark already
@@ -77,15 +79,19 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
     ranked = sorted(groups, key=lambda f: (not f.alive, f.state is State.RESOLVED, -f.number))
     names = {f.remark.rule for f in known if _named(f.remark) and not is_group(f.remark)}
     members: dict[bytes, str] = {}
+    waived_places: dict[bytes, str] = {}
     for finding in ranked:
-        for digest in _members(finding.remark):
+        waived = finding.state is State.WAIVED
+        for digest in _current_members(finding.remark) if waived else _members(finding.remark):
             members.setdefault(digest, finding.remark.rule)
+            if waived:
+                waived_places.setdefault(digest, finding.remark.rule)
+    seen: Counter[_Key] = Counter()
     # A test that is new may join a group that is open, or one of the same words that was. One that a person waived
     # does not take it in.
     fine = tuple(f"{_RULE}{level}:" for level in ("same", "alike"))
     open_rules = {f.remark.rule for f in groups if f.alive}
     open_rules |= {f.remark.rule for f in groups if f.state is State.RESOLVED and f.remark.rule.startswith(fine)}
-    waived_places = {f.remark.rule for f in groups if f.state is State.WAIVED and not f.remark.members}
 
     def owner(remark: Remark) -> str | None:
         if _named(remark):
@@ -93,9 +99,11 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
                 return remark.rule
             if found := members.get(_digest(remark.rule)):
                 return found
+        elif found := waived_places.get(_place_digest(remark, seen)):
+            return found
         for level in _levels(remark):
             rule = _rule(level, _key(level, remark))
-            if rule in open_rules or rule in waived_places:
+            if rule in open_rules:
                 return rule
         return None
 
@@ -193,8 +201,13 @@ def _named(remark: Remark) -> bool:
     return remark.category is Category.TEST and bool(remark.rule)
 
 
-def _group(rule: str, members: Sequence[Remark], before: Remark | None = None) -> Remark:
+def _group(rule: str, members: Sequence[Remark], before: Finding | None = None) -> Remark:
     """One remark for all of them; members that it had before stay known, so that they come back to it."""
+    seen: Counter[_Key] = Counter()
+    current = {_digest(r.rule) if _named(r) else _place_digest(r, seen) for r in members}
+    if before and before.state is State.WAIVED:
+        # those that are fixed stay waived, and nothing is added
+        current |= _current_members(before.remark)
     first = members[0]
     examples = sorted(members, key=_name)[:MOST_EXAMPLES]
     messages = {_message(remark) for remark in members}
@@ -212,7 +225,7 @@ def _group(rule: str, members: Sequence[Remark], before: Remark | None = None) -
         rule=rule,
         count=len(members),
         examples=tuple(_name(remark) for remark in examples),
-        members=_encoded({*(_members(before) if before else ()), *(_digest(r.rule) for r in members if _named(r))}),
+        members=_encoded(current, _members(before.remark) if before else set()),
     )
 
 
@@ -254,12 +267,30 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode("utf-8", "replace")).digest()[:_HASH_BYTES]
 
 
+def _place_digest(remark: Remark, seen: Counter[_Key]) -> bytes:
+    """Of a problem at a line: the second of the same kind in a file is another one than the first."""
+    key = _place_key(remark)
+    seen[key] += 1
+    return _digest("\0".join((*key, str(seen[key]))))
+
+
 def _members(remark: Remark) -> set[bytes]:
-    if not remark.members:
-        return set()
-    data = base64.b64decode(remark.members)
-    return {data[at : at + _HASH_BYTES] for at in range(0, len(data), _HASH_BYTES)}
+    """All that the group has stood for."""
+    return {digest for part in remark.members.split(_EARLIER) for digest in _decoded(part)}
 
 
-def _encoded(digests: set[bytes]) -> str:
-    return base64.b64encode(b"".join(sorted(digests)[:MOST_MEMBERS])).decode()
+def _current_members(remark: Remark) -> set[bytes]:
+    """Those that failed when the remark was written: what a person who waives it has seen."""
+    return set(_decoded(remark.members.split(_EARLIER)[0]))
+
+
+def _decoded(part: str) -> list[bytes]:
+    data = base64.b64decode(part)
+    return [data[at : at + _HASH_BYTES] for at in range(0, len(data), _HASH_BYTES)]
+
+
+def _encoded(current: set[bytes], known: set[bytes]) -> str:
+    now = sorted(current)[:MOST_MEMBERS]
+    earlier = sorted(known - current)[: MOST_MEMBERS - len(now)]
+    parts = [base64.b64encode(b"".join(part)).decode() for part in (now, earlier)]
+    return parts[0] + (_EARLIER + parts[1] if earlier else "")
