@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from burnish.core.criteria import unmet_items
+import pytest
+
+from burnish.core.criteria import asked_criterion, unmet_items
 from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
 from burnish.core.ledger import Update, absorb_criteria, absorb_review, dispute, waive
 from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Verdict, Voice
@@ -48,6 +50,27 @@ def test_a_criterion_that_is_not_judged_resolves_nothing() -> None:
 
 def test_two_criteria_are_two_findings() -> None:
     assert judged((), UNMET, Compliance("Retries four times", False)).opened == ("F1", "F2")
+
+
+PAIRS = [
+    ("Supports C", "Supports C++"),
+    ("Supports C#", "Supports C++"),
+    ("returns -1 for an empty list", "returns 1 for an empty list"),
+    ("`a < b` is accepted", "`a > b` is accepted"),
+    ("a != b raises", "a == b raises"),
+    ("works with *.py", "works with .py"),
+    ("handles foo_bar", "handles foo bar"),
+    ("\u0915\u093f", "\u0915\u0940"),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_criteria_that_differ_in_signs_are_judged_apart(pair: tuple[str, str]) -> None:
+    for one, other in (pair, pair[::-1]):
+        known = judged((), Compliance(other, False)).findings
+        assert judged(known, Compliance(one, True), cycle=2).finding("F1").alive
+        assert asked_criterion(f"- [ ] {one}.", (other, one)) == one
+    assert asked_criterion("SUPPORTS  C", ("Supports C++",)) == "Supports C++", "there is no other that it could be"
 
 
 def test_a_waived_criterion_stays_waived_and_no_longer_counts_as_unmet() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,10 +15,47 @@ from burnish.core.update import Update, between, next_number
 _RULE = "criterion:"
 
 
+# A list marker or box before a criterion, and what may end it
+_MARKER = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?=\S)|\[[ xX]\]\s+")
+_WRAPPERS = ("**", "__", "*", "_", '"', "'", "\u201c\u201d")
+
+
+def criterion_key(item: str) -> str:
+    """Equal for copies that differ in case, spaces, list markers, quotes or a final stop, and in nothing else.
+
+    Signs stay: `C` and `C++`, `x > 0` and `x < 0`, `1` and `-1` are different criteria.
+    """
+    text = " ".join(unicodedata.normalize("NFC", item).casefold().replace("`", "").split())
+    while match := _MARKER.match(text):
+        text = text[match.end() :]
+    text = text.rstrip(" .;,:")
+    for wrapper in _WRAPPERS:
+        first, last = (wrapper, wrapper) if wrapper.isascii() else wrapper
+        if text.startswith(first) and text.endswith(last) and len(text) > len(first + last):
+            text = text[len(first) : -len(last)].strip().rstrip(" .;,:")
+    return text
+
+
+def asked_criterion(item: str, criteria: Sequence[str]) -> str:
+    """The one of `criteria` that a reviewer's `item` is a copy of; the item itself if there is none.
+
+    A copy without its signs counts only where it fits one criterion: it must not judge another one as well.
+    """
+    key = criterion_key(item)
+    if exact := next((one for one in criteria if criterion_key(one) == key), None):
+        return exact
+    words = _words(item)
+    alike = [one for one in criteria if words and _words(one) == words]
+    return alike[0] if len(alike) == 1 else item
+
+
+def _words(item: str) -> str:
+    return re.sub(r"[\W_]+", " ", item.casefold()).strip()
+
+
 def criterion_rule(item: str) -> str:
-    """The identity of a criterion: the same for copies that differ in case, spaces or punctuation."""
-    words = re.sub(r"[\W_]+", " ", item.casefold()).strip()
-    return _RULE + hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:12]
+    """The identity of a criterion in the ledger."""
+    return _RULE + hashlib.sha256(criterion_key(item).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def is_criterion(finding: Finding) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from burnish.core.criteria import criterion_key
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.ledger_checks import is_check
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
@@ -27,7 +28,7 @@ from burnish.review.outside_lines import (
     without_findings,
 )
 from burnish.review.outside_verdicts import conclude, without_verdict
-from burnish.review.reading import Expect, clean, plain, review_of
+from burnish.review.reading import Expect, clean, review_of
 from burnish.review.strictjson import BadJson, loads
 
 LONGEST_PROSE = 8000
@@ -200,8 +201,8 @@ def in_person(review: Review, *, findings: Sequence[Finding], criteria: Sequence
     if review.verdict is not Verdict.APPROVED:
         return review
     note = f"approved by {by}"
-    judged = {plain(entry.item) for entry in review.compliance}
-    met = tuple(Compliance(item, True, note) for item in criteria if plain(item) not in judged)
+    judged = {criterion_key(entry.item) for entry in review.compliance}
+    met = tuple(Compliance(item, True, note) for item in criteria if criterion_key(item) not in judged)
     ruled = {ruling.id for ruling in review.rulings}
     settled = tuple(
         Ruling(f.id, RulingState.RESOLVED, note)

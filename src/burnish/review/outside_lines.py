@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState
 from burnish.review.blocks import prose_lines
-from burnish.review.reading import clean, plain, severity
+from burnish.review.reading import clean, severity
 from burnish.review.strict import LONGEST_LINE, remarks_in
 
 _FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
@@ -183,7 +184,6 @@ def unknown_rulings(body: str, ids: Sequence[str]) -> tuple[str, ...]:
 
 def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
     """The lists under `Compliant` and `Non-Compliant`."""
-    asked = {plain(item): item for item in criteria}
     judged: dict[str, Compliance] = {}
     met: bool | None = None
     for line in _short(prose_lines(body)):
@@ -191,9 +191,10 @@ def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
             named = re.fullmatch(r"#{2,5}\W*(non[- ])?compliant\b.{0,60}", line, re.IGNORECASE)
             met = named[1] is None if named else None
         elif met is not None and (item := re.fullmatch(r"[-*][ \t]+(?:\[[ x]\][ \t]+)?(.+)", line)):
-            key = plain(item[1])
+            text = asked_criterion(clean(item[1]), criteria)
+            key = criterion_key(text)
             if key and not (key in judged and judged[key].met is False):
-                judged[key] = Compliance(asked.get(key, clean(item[1])), met)
+                judged[key] = Compliance(text, met)
     return tuple(judged.values())
 
 

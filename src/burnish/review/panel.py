@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from burnish.core.criteria import criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Unreadable, Verdict, Voice
 from burnish.review.fence import cut_text
@@ -103,9 +104,9 @@ def _compliance(reviews: Iterable[Review]) -> tuple[Compliance, ...]:
     """Unmet if anyone says so; met if anyone does and nobody objects."""
     merged: dict[str, Compliance] = {}
     for entry in (entry for review in reviews for entry in review.compliance):
-        before = merged.get(plain(entry.item))
+        before = merged.get(key := criterion_key(entry.item))
         if before is None or entry.met is False or (before.met is None and entry.met is not None):
-            merged[plain(entry.item)] = entry
+            merged[key] = entry
     return tuple(merged.values())
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.plain import without_escapes
@@ -164,7 +165,6 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         if expect.criteria and expect.required:
             raise _Wrong("`compliance` is missing, and there are criteria to judge")
         return tuple(Compliance(item, None) for item in expect.criteria)
-    asked = {plain(item): item for item in expect.criteria}
     judged: dict[str, Compliance] = {}
     for entry in _list(top, "compliance"):
         one = _mapping(entry, "an entry of `compliance`")
@@ -172,17 +172,17 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         met = one.get("met")
         if met is not None and not isinstance(met, bool):
             raise _Wrong("`met` is neither true nor false")
-        item = _text(one, "item")
-        key = plain(item)
+        item = asked_criterion(_text(one, "item"), expect.criteria)
+        key = criterion_key(item)
         if key in judged and judged[key].met is False:
             continue
         note = _optional(one, "note", notes)
         if met and _DENIED.match(note):
             notes.append(f"met with the note {note[:40]!r} counts as not met")
             met = False
-        judged[key] = Compliance(asked.get(key, item), met, note)
-    for key, item in asked.items():
-        if key not in judged:
+        judged[key] = Compliance(item, met, note)
+    for item in expect.criteria:
+        if (key := criterion_key(item)) not in judged:
             notes.append(f"not judged: {item[:80]}")
             judged[key] = Compliance(item, None, "")
     return tuple(judged.values())
