@@ -6,11 +6,12 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from burnish.config.cast import AUTO, Cast
 from burnish.config.kinds import REPORTS
+from burnish.core.approval_criteria import ApprovalCriteria, StepCriteria
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
 from burnish.core.task import Spec
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from burnish.config.sections import TaskKind
     from burnish.config.settings import Config
     from burnish.config.values import CheckEntry
+
+# the names in `prompts` of texts that one reviewer or step names
+REVIEWER_PROMPT = "reviewer:"
 
 
 def policy_for(
@@ -54,7 +58,9 @@ def policy_for(
         **_other_values(config),
     )
     forms = _criteria_forms(config, spec, policy, prompts or {})
-    return replace(policy, judge=forms[0], judge_before=forms[1:])
+    return replace(
+        policy, judge=forms[0].hash, judge_before=tuple(one.hash for one in forms[1:]), criteria=forms[0].parts
+    )
 
 
 def _pipeline(config: Config, cast: Cast) -> tuple[StepSpec, ...]:
@@ -166,7 +172,13 @@ def check_spec(name: str, entry: CheckEntry, found: CheckSpec | None, minutes: f
     return replace(spec, paths=entry.paths, cwd=entry.cwd or "")
 
 
-def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping[str, str]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    hash: str
+    parts: ApprovalCriteria
+
+
+def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping[str, str]) -> tuple[_Form, ...]:
     """The hash of what judges, and the same criteria as earlier versions hashed them: an upgrade voids nothing.
 
     A check that is looked for is hashed as `auto`: what it stands for depends on the base, to which an approval is
@@ -182,7 +194,9 @@ def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping
     now = [[name, AUTO, blocking, None, None] for name, blocking in automatic.items()]
     forms = [now, *_first_form(automatic)] if automatic else [[]]
     in_order = [sorted([*configured, *form], key=lambda check: _place(check[0], config)) for form in forms]
-    return tuple(criteria_hash(policy, checks, prompts) for checks in in_order)
+    return tuple(
+        _Form(criteria_hash(policy, checks, prompts), criteria_parts(policy, checks, prompts)) for checks in in_order
+    )
 
 
 def _first_form(automatic: Mapping[str, bool]) -> list[list[list[Any]]]:
@@ -216,7 +230,29 @@ def criteria_hash(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapp
         ],
         "prompts": dict(prompts),
     }
-    text = json.dumps(what, sort_keys=True, separators=(",", ":"))
+    return _hash(what)
+
+
+def criteria_parts(policy: Policy, checks: Sequence[Sequence[Any]], prompts: Mapping[str, str]) -> ApprovalCriteria:
+    """What `criteria_hash` hashes, in parts. The prompt that a reviewer names belongs to that reviewer."""
+    shared = {name: text for name, text in prompts.items() if not name.startswith(REVIEWER_PROMPT)}
+
+    def own(prompt: str | None) -> str:
+        return prompts.get(f"{REVIEWER_PROMPT}{prompt}", "") if prompt else ""
+
+    def step(name: str, prompt: str | None, quorum: str, reviewers: tuple[ReviewerSpec, ...]) -> StepCriteria:
+        hashes = tuple(_hash([*_reviewer(one), own(one.prompt)]) for one in reviewers)
+        return StepCriteria(name, _hash([quorum, prompt, own(prompt)]), hashes)
+
+    pipeline = (step(one.name, one.prompt, one.quorum, one.reviewers) for one in policy.pipeline)
+    return ApprovalCriteria(
+        _hash([checks, policy.block_on.value, shared]),
+        (step("", None, policy.quorum, policy.reviewers), *pipeline),
+    )
+
+
+def _hash(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

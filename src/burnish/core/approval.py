@@ -4,10 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
+from burnish.core.approval_criteria import ApprovalCriteria
+from burnish.core.codec import decode
+from burnish.core.event import Recorded
 from burnish.core.task import Spec
+
+
+class VoidCause(StrEnum):
+    """What changed under an approval; `words` tell a person."""
+
+    TREE = "tree"
+    BASE = "base"
+    CRITERIA = "criteria"
+    TASK = "task"
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self]
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> VoidCause | None:
+        """The cause in an `approval.voided` event; in those of earlier versions the words tell. None: another one."""
+        if "cause" in data:
+            return next((cause for cause in VoidCause if cause == data["cause"]), None)
+        return next((cause for cause in VoidCause if cause.words == data.get("why")), None)
+
+
+_WORDS = {
+    VoidCause.TREE: "the branch has moved since it was approved",
+    VoidCause.BASE: "the base has changed since it was approved",
+    VoidCause.CRITERIA: "the checks, reviewers or prompts that judged it have changed since",
+    VoidCause.TASK: "what the task asks for has changed since it was approved",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +57,60 @@ class Approval:
     event_id: int
     # `asked_for` of the task that was judged; "" in approvals of before this was kept: they hold all the same
     asked: str = ""
+    # the person whose own approval it is; "": reviewers gave it
+    by: str = ""
+    # who approved by which rules, in parts; None in approvals of before this was kept: their hash alone counts
+    criteria: ApprovalCriteria | None = None
 
-    def void_because(
-        self, *, base: str, tree: str, judge: str, asked: str, judge_before: Collection[str] = ()
-    ) -> str | None:
-        """Why it no longer holds, or None; `judge_before` are the same criteria in earlier forms of the hash."""
+    def changed(
+        self,
+        *,
+        base: str,
+        tree: str,
+        judge: str,
+        asked: str,
+        judge_before: Collection[str] = (),
+        criteria: ApprovalCriteria | None = None,
+    ) -> VoidCause | None:
+        """What it is bound to and has changed, or None; `judge_before` are the same criteria in earlier forms."""
         if tree != self.tree:
-            return "the branch has moved since it was approved"
+            return VoidCause.TREE
         if base != self.base:
-            return "the base has changed since it was approved"
-        if self.judge != judge and self.judge not in judge_before:
-            return "the checks, reviewers or prompts that judged it have changed since"
-        if self.asked and asked != self.asked:
-            return "what the task asks for has changed since it was approved"
-        return None
+            return VoidCause.BASE
+        if not self.judged_by(judge, judge_before, criteria):
+            return VoidCause.CRITERIA
+        return VoidCause.TASK if self.asked and asked != self.asked else None
+
+    def judged_by(self, judge: str, judge_before: Collection[str], criteria: ApprovalCriteria | None) -> bool:
+        """Whether these criteria hold nothing that it was not judged by. A person is bound to no reviewer."""
+        if self.by or self.judge == judge or self.judge in judge_before:
+            return True
+        return self.criteria is not None and criteria is not None and self.criteria.cover(criteria)
+
+
+def approval_from(event: Recorded, *, valid: bool = True) -> Approval:
+    """The approval that a `review.approved` event gave."""
+    data = event.data
+    return Approval(
+        base=data["base"],
+        tree=data["tree"],
+        judge=data["judge"],
+        commit=data["commit"],
+        valid=valid,
+        ts=event.ts,
+        event_id=event.id,
+        **optional_fields(data),
+    )
+
+
+def optional_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What only newer `review.approved` events have."""
+    criteria = data.get("criteria")
+    return {
+        "asked": str(data.get("asked", "")),
+        "by": str(data.get("by", "")),
+        "criteria": decode(ApprovalCriteria, criteria) if criteria else None,
+    }
 
 
 def asked_for(spec: Spec) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from burnish.core.approval_criteria import ApprovalCriteria
 from burnish.core.finding import Severity
 
 
@@ -123,6 +124,8 @@ class Policy:
     judge: str = ""
     # the same criteria as earlier versions of burnish hashed them
     judge_before: tuple[str, ...] = ()
+    # what judges, in parts
+    criteria: ApprovalCriteria | None = None
     # who improves; None = who implements
     improve_agent: str | None = None
     improve_model: str | None = None

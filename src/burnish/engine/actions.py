@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from burnish.core.approval import asked_for
+from burnish.core.approval import Approval, VoidCause, asked_for
+from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
@@ -199,25 +201,44 @@ def void_stale(book: Book, code: Code, task: Task, policy: Policy | None) -> str
     if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
         return None
     assert policy, "an approval is compared with the settings in force"
-    workspace = code.workspace(task)
-    # a look at the ref tells for most: the commit that was approved has the tree that was approved
-    unmoved = workspace.tip() == approval.commit
-    head = None if unmoved else workspace.head()
-    if head is None and not unmoved:
+    now = _branch_now(code, task, approval)
+    if now is None:
         return None
-    base = code.base_now(task, head.sha).commit if head else task.base or ""
-    tree = head.tree if head else approval.tree
-    why = approval.void_because(
-        base=base, tree=tree, judge=policy.judge, asked=asked_for(task.spec), judge_before=policy.judge_before
-    )
-    if why is None:
+    head, base, tree = now
+    cause = approval.changed(base=base, tree=tree, **_compared(task, policy))
+    if cause is None:
         return None
-    history = book.history(task.id)
-    data = {"why": why, "tree": tree, "approved_tree": approval.tree}
+    why, history = cause.words, book.history(task.id)
+    data = {"why": why, "cause": cause.value, "tree": tree, "approved_tree": approval.tree}
     events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
     events += judge_anew(history, head.sha, head.tree, why, base=base) if head else [judge_again(history, why)]
     book.record(task.id, *events, moved(task, Status.CODE_REVIEW, note=why))
     return why
+
+
+def changed_since(code: Code, task: Task, approval: Approval, policy: Policy) -> VoidCause | None:
+    """What differs now from what was approved; a branch that is gone counts as another tree."""
+    now = _branch_now(code, task, approval)
+    if now is None:
+        return VoidCause.TREE
+    _, base, tree = now
+    return approval.changed(base=base, tree=tree, **_compared(task, policy))
+
+
+def _branch_now(code: Code, task: Task, approval: Approval) -> tuple[Commit | None, str, str] | None:
+    """The branch's commit where it is another one than was approved, its base and its tree; None: it is gone."""
+    workspace = code.workspace(task)
+    # a look at the ref tells for most: the commit that was approved has the tree that was approved
+    if workspace.tip() == approval.commit:
+        return None, task.base or "", approval.tree
+    head = workspace.head()
+    return (head, code.base_now(task, head.sha).commit, head.tree) if head else None
+
+
+def _compared(task: Task, policy: Policy) -> dict[str, Any]:
+    """The settings and the task, as an approval is compared with them."""
+    judges = {"judge": policy.judge, "judge_before": policy.judge_before, "criteria": policy.criteria}
+    return {**judges, "asked": asked_for(task.spec)}
 
 
 def _changed_at_gate(book: Book, code: Code, task: Task) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.approval import asked_for
+from burnish.core.approval_criteria import ApprovalCriteria
 from burnish.core.check import CANNOT_TELL
 from burnish.core.codec import encode
 from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
@@ -22,6 +23,7 @@ from burnish.core.flow import (
 )
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
+from burnish.core.review import PERSON, Verdict
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.stored import by_person, stored_review, uncountable_checks, unseen_in_cycle
 from burnish.core.task import Task, TaskType
@@ -104,11 +106,7 @@ def _unreviewed(history: History, policy: Policy) -> Decision:
 
 def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Decision) -> list[Event]:
     task = history.task
-    reviewed = stored_review(history, cycle)
-    status = review_status(decision, reviewed)
-    mended = history.finished(cycle, REVIEW_FIX)
-    if status is ReviewStatus.PASSED and mended and mended.result.get("changed"):
-        status = ReviewStatus.FIXED
+    status = settled_status(history, cycle, decision)
     data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
     data["review_status"] = status.value if status else None
     if isinstance(decision, Revise | Escalate):
@@ -130,6 +128,14 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
         said = {"why": decision.why, "blockers": data["blockers"]}
         return [*events, Event("review.rejected", said, run=task.run, cycle=cycle)]
     return events + _outcome(deps, site, history, cycle, decision, status)
+
+
+def settled_status(history: History, cycle: int, decision: Decision) -> ReviewStatus | None:
+    """The status of the review, which is `fixed` where its reviewer changed the code."""
+    status = review_status(decision, stored_review(history, cycle))
+    mended = history.finished(cycle, REVIEW_FIX)
+    changed = mended is not None and mended.result.get("changed")
+    return ReviewStatus.FIXED if status is ReviewStatus.PASSED and changed else status
 
 
 def review_status(decision: Decision, reviewed: PhaseRecord | None) -> ReviewStatus | None:
@@ -199,12 +205,21 @@ def _accepted(
     bound = _bound(history, site.policy, cycle)
     events = []
     if isinstance(decision, Accept):
-        events.append(Event("review.approved", {**bound, "why": decision.why}, run=task.run, cycle=cycle))
-    why = decision.why if isinstance(decision, Wait) else _needs_person(history, cycle, site.policy)
+        given = {**bound, "why": decision.why, **_by_person_alone(history, site.policy, cycle)}
+        events.append(Event("review.approved", given, run=task.run, cycle=cycle))
+    why = decision.why if isinstance(decision, Wait) else needs_person(history, cycle, site.policy)
     if why:
         return [*events, *opened(history, cycle, bound, why, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
     return [*events, moved(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
+
+
+def _by_person_alone(history: History, policy: Policy, cycle: int) -> dict[str, str]:
+    """The person whose own review this approval is, with no reviewer of the settings beside it."""
+    review = stored_review(history, cycle)
+    if review is None or policy.pipeline or not by_person(review):
+        return {}
+    return {"by": str(review.result["reviewers"][0]["agent"]).removeprefix(PERSON)}
 
 
 def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
@@ -213,7 +228,22 @@ def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
     assert seen
     bound = {"base": history.task.base, "tree": seen.result["tree"], "commit": seen.result["commit"]}
     bound["judge"] = _bound_to(history, policy, cycle, "judge", policy.judge)
+    if policy.judges_as(bound["judge"]) and policy.criteria:
+        bound["criteria"] = encode(_who_approved(history, policy.criteria, cycle))
     return {**bound, "asked": _bound_to(history, policy, cycle, "asked", asked_for(history.task.spec))}
+
+
+def _who_approved(history: History, criteria: ApprovalCriteria, cycle: int) -> ApprovalCriteria:
+    """Of those who judge, the ones whose own verdict is an approval: without the others it would stand as well."""
+    for step in criteria.steps:
+        review = stored_review(history, cycle, step.name)
+        said = review.result.get("reviewers", ()) if review else ()
+        if review is None or by_person(review) or len(said) != len(step.reviewers):
+            # a review from outside takes the place of all of them
+            said = ()
+        approved = {place for place, one in enumerate(said) if one.get("verdict") == Verdict.APPROVED}
+        criteria = criteria.approved_by(step.name, approved)
+    return criteria
 
 
 def _bound_to(history: History, policy: Policy, cycle: int, what: str, now: str) -> str:
@@ -224,7 +254,8 @@ def _bound_to(history: History, policy: Policy, cycle: int, what: str, now: str)
     return next((one for one in were if one != now and one not in policy.judge_before), now)
 
 
-def _needs_person(history: History, cycle: int, policy: Policy) -> str:
+def needs_person(history: History, cycle: int, policy: Policy) -> str:
+    """Why an approval waits for a person; "": it does not."""
     task, review = history.task, stored_review(history, cycle)
     if review and by_person(review):
         # the review itself is a person's: nobody else needs to be asked

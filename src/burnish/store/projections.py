@@ -233,6 +233,8 @@ def _decision(db: Database, event: Recorded) -> None:
         db.all("p_review_status", {**_here(event), "review_status": said})
     if again := event.data.get("supersede"):
         db.all("p_supersede", {**where, "phases": list(again)})
+    for phase, attempt in event.data.get("reinstate", ()):
+        db.all("p_reinstate", {**where, "phase": phase, "attempt": attempt})
 
 
 def _waits_for(data: Mapping[str, Any]) -> str:

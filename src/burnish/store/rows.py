@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from burnish.core.approval import Approval
+from burnish.core.approval import Approval, optional_fields
 from burnish.core.codec import decode, encode
 from burnish.core.event import Recorded
 from burnish.core.finding import Finding
@@ -171,7 +171,7 @@ def approval_of(row: sqlite3.Row) -> Approval:
         valid=bool(row["valid"]),
         ts=row["ts"],
         event_id=row["event_id"],
-        asked=said.get("asked", ""),
+        **optional_fields(said),
     )
     if row["event_type"] != "review.approved" or row["event_task"] != row["task"]:
         raise ValueError(f"no event gave task {row['task']} its approval")

@@ -23,6 +23,7 @@ from burnish.core.task import Spec, Task
 from burnish.engine import actions, ruling
 from burnish.engine.continuing import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.ports import Gate, Progress
+from burnish.engine.restore_approval import restore_approval
 from burnish.errors import BadInput, NotFound
 from burnish.git.artifacts import read_artifact
 from burnish.git.base import resolve_base
@@ -203,6 +204,8 @@ class App:
         self.book.keep_story(task.id)
         if reworded and task.status in ruling.APPROVED:
             actions.void_stale(self.book, self.code, edited, self.policy(edited))
+        elif reworded and task.status is Status.CODE_REVIEW and self.trust.is_trusted:
+            restore_approval(self.book, self.code, edited, self.policy(edited))
 
     def remove(self, task_id: int) -> Task:
         from burnish.wiring.retelling import keep_removal

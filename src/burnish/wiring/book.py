@@ -70,7 +70,7 @@ class StoreBook:
         clean = [clean_event(self.secrets, event) for event in with_finish(events)]
         recorded = self.store.record(self.project, task_id, clean, runner=self.runner)
         # the rest is written down with each cycle; these would be lost with the database till then
-        if any(event.run == 0 or event.type == "approval.voided" for event in clean):
+        if any(event.run == 0 or event.type == "approval.voided" or "restored" in event.data for event in clean):
             self.keep_story(task_id)
         return recorded
 

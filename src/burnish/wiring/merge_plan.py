@@ -13,6 +13,7 @@ from burnish.core.event import Recorded
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.engine import actions
+from burnish.engine.restore_approval import restore_approval
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.base import is_ancestor
 from burnish.git.landing import target_ref
@@ -75,6 +76,8 @@ class Plan:
 def fit_to_merge(app: App, task_id: int) -> Fit:
     """The task, if it is approved and nothing of what the approval is bound to has changed; else refused."""
     task = app.store.task(app.key, task_id)
+    if task.status is Status.CODE_REVIEW and restore_approval(app.book, app.code, task, app.policy(task)):
+        task = app.store.task(app.key, task_id)
     if task.status is not Status.VERIFIED:
         raise Refused(f"Task {task.id} is {task.status}: only a verified task can be merged.", hint=_instead(task))
     why = actions.void_stale(app.book, app.code, task, app.policy(task))

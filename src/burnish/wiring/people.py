@@ -16,6 +16,7 @@ from burnish.core.task import Task
 from burnish.engine import actions, asking, overriding, people
 from burnish.engine.followups import after_override
 from burnish.engine.ports import Deps, FollowUp
+from burnish.engine.restore_approval import restore_approval
 from burnish.errors import Refused
 from burnish.wiring.confining import confinement_of
 from burnish.wiring.helpers import Stops
@@ -38,12 +39,16 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
     policy, person = app.policy(task), Person(app.person, via)
     judged = app.store.approval(app.key, task_id)
     if answer.choice in ACCEPTING and judged and judged.valid:
-        asked = asked_for(task.spec)
-        why = judged.void_because(
-            base=judged.base, tree=judged.tree, asked=asked, judge=policy.judge, judge_before=policy.judge_before
+        cause = judged.changed(
+            base=judged.base,
+            tree=judged.tree,
+            asked=asked_for(task.spec),
+            judge=policy.judge,
+            judge_before=policy.judge_before,
+            criteria=policy.criteria,
         )
-        if why:
-            raise Refused(f"Task {task_id}: {why}.", hint=f"Have it judged anew: burnish run {task_id}")
+        if cause:
+            raise Refused(f"Task {task_id}: {cause.words}.", hint=f"Have it judged anew: burnish run {task_id}")
     people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
     return _kept(app, task_id)
 
@@ -96,7 +101,9 @@ def done(app: App, task_id: int, grounds: Grounds | None, *, commit: str = "", v
         overriding.check_seen(app.code, app.store.history(app.key, task_id), commit)
     app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
-    actions.void_stale(app.book, app.code, task, app.policy(task))
+    policy = app.policy(task)
+    actions.void_stale(app.book, app.code, task, policy)
+    restore_approval(app.book, app.code, task, policy)
     actions.done(app.book, task_id, person=Person(app.person, via), grounds=grounds, follow_up=follow_up(app))
     return _kept(app, task_id)
 
@@ -105,6 +112,8 @@ def done_overrides(app: App, task_id: int) -> bool:
     """Would `done` go against a review? Refused at once where it is not legal at all."""
     app.book.refuse_if_held(task_id)
     task = app.store.task(app.key, task_id)
+    if task.status is Status.CODE_REVIEW and restore_approval(app.book, app.code, task, app.policy(task)):
+        task = app.store.task(app.key, task_id)
     if task.status is Status.VERIFIED:
         return False
     overriding.road_to_verified(task)

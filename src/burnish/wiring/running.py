@@ -30,6 +30,8 @@ from burnish.engine.continuing import refuse_if_branch_held, refuse_if_branch_st
 from burnish.engine.loop import disk_trouble
 from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
+from burnish.engine.restore_approval import WHY as RESTORED
+from burnish.engine.restore_approval import restore_approval
 from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
@@ -171,6 +173,9 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
         why = actions.void_stale(app.book, app.code, task, app.policy(task))
         if why:
             notes.append(f"Task {task.id} is no longer approved: {why}.")
+    for task in app.store.tasks(app.key, statuses=(Status.CODE_REVIEW,)):
+        if restore_approval(app.book, app.code, task, app.policy(task)):
+            notes.append(f"Task {task.id} is approved again: {RESTORED}.")
     dirty = uncommitted(app.repo)
     if dirty:
         notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")

@@ -76,6 +76,10 @@ WHERE project = :project AND task = :task AND run = :run AND cycle = :cycle
     -- the steps of the pipeline stand and fall with the review
     AND (phase IN (:phases) OR (phase LIKE 'review:%' AND 'review' IN (:phases)));
 
+-- name: p_reinstate
+UPDATE phases SET superseded = 0
+WHERE project = :project AND task = :task AND run = :run AND cycle = :cycle AND phase = :phase AND attempt = :attempt;
+
 -- name: p_approve
 INSERT INTO approvals (project, task, base, tree, judge, commit_sha, valid, ts, event_id)
 VALUES (:project, :task, :base, :tree, :judge, :commit_sha, 1, :ts, :event_id)

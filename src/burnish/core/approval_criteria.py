@@ -1,0 +1,50 @@
+"""What judges a change, in parts: a reviewer that was removed differs from one that was changed or added."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+# The way in which the hashes are made. A stored one is compared in the form it was made with, or not at all.
+FORM = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StepCriteria:
+    """The review itself (no name) or a step of the pipeline."""
+
+    name: str
+    # hash of what all its reviewers are given: quorum and prompt
+    rules: str
+    # one hash for each reviewer
+    reviewers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalCriteria:
+    # hash of the checks, block_on and the prompts that every review uses
+    rules: str
+    steps: tuple[StepCriteria, ...]
+    form: int = FORM
+
+    def cover(self, now: ApprovalCriteria) -> bool:
+        """Whether everyone who judges by `now` has approved by these: the same rules, and nobody new."""
+        if (self.form, self.rules) != (now.form, now.rules) or not now.steps:
+            return False
+        known = {step.name: step for step in self.steps}
+        return all(step.name in known and _covers(known[step.name], step) for step in now.steps)
+
+    def approved_by(self, name: str, approved: Collection[int]) -> ApprovalCriteria:
+        """Without the reviewers of one step that did not approve; `approved` are the places of those who did."""
+
+        def only(step: StepCriteria) -> StepCriteria:
+            reviewers = tuple(one for place, one in enumerate(step.reviewers) if place in approved)
+            return replace(step, reviewers=reviewers) if step.name == name else step
+
+        return replace(self, steps=tuple(map(only, self.steps)))
+
+
+def _covers(before: StepCriteria, now: StepCriteria) -> bool:
+    same = before.rules == now.rules
+    return same and bool(now.reviewers) and Counter(now.reviewers) <= Counter(before.reviewers)

@@ -1,0 +1,96 @@
+"""An approval counts again, without a call, when the settings or the task that it was given by are back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.codec import encode
+from burnish.core.decision import Accept
+from burnish.core.earlier_approvals import JUDGING, EarlierApproval, earlier_approvals
+from burnish.core.event import Event
+from burnish.core.flow import Decide, next_step
+from burnish.core.history import History, PhaseRecord, is_review
+from burnish.core.policy import Policy
+from burnish.core.status import FinalVerdict, ReviewStatus, Status
+from burnish.core.task import Task
+from burnish.engine.actions import changed_since
+from burnish.engine.asking import opened
+from burnish.engine.deciding import judge, needs_person, settled_status
+from burnish.engine.moves import moved
+from burnish.engine.ports import Book
+from burnish.engine.ports_git import Code
+
+WHY = "the settings and the task are again as they were when it was approved"
+
+
+def restore_approval(book: Book, code: Code, task: Task, policy: Policy) -> bool:
+    """Let the newest approval that holds now count again; base, tree, task and every reviewer must be covered by it."""
+    newest = book.approval(task.id)
+    held = task.runner is not None and not book.is_dead(task.runner)
+    if task.status is not Status.CODE_REVIEW or newest is None or newest.valid or held:
+        return False
+    history = book.history(task.id)
+    for earlier in earlier_approvals(book.events(task.id)):
+        if (earlier.run, earlier.cycle) != (task.run, history.cycle):
+            continue
+        if changed_since(code, task, earlier.approval, policy) is not None:
+            continue
+        events = _events(history, earlier, policy)
+        if events:
+            book.record(task.id, *events)
+            return True
+    return False
+
+
+def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[Event]:
+    """The decision, the approval and the new status; none where what is on record is no longer accepted."""
+    before, cycle, approval = _as_approved(history, earlier), earlier.cycle, earlier.approval
+    status: ReviewStatus | None = ReviewStatus.PASSED
+    person = ""
+    if not approval.by:
+        if not isinstance(next_step(before, policy), Decide):
+            return []
+        decision = judge(before, policy, cycle)
+        if not isinstance(decision, Accept):
+            return []
+        status = settled_status(before, cycle, decision)
+        person = needs_person(before, cycle, policy)
+    task, where = history.task, {"run": history.task.run, "cycle": cycle}
+    decided = {
+        "action": "accept",
+        "by": "burnish",
+        "why": WHY,
+        "review_status": status.value if status else None,
+        "supersede": [*JUDGING, "gate"],
+        "reinstate": [list(one) for one in earlier.phases],
+        "restored": approval.event_id,
+    }
+    bound = _bound(earlier)
+    given = Event("review.approved", {**bound, "why": WHY, "restored": approval.event_id}, **where)
+    events = [Event("decision.made", decided, **where), given]
+    if person:
+        return [*events, *opened(history, cycle, bound, person, status)]
+    final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
+    return [*events, moved(task, Status.VERIFIED, cycle=cycle, note=WHY, final_verdict=final, review_status=status)]
+
+
+def _bound(earlier: EarlierApproval) -> dict[str, Any]:
+    """Exactly as it was given: base, tree, commit, who judged, and what was asked for."""
+    approval = earlier.approval
+    bound = {key: getattr(approval, key) for key in ("base", "tree", "commit", "judge")}
+    optional = {"asked": approval.asked, "by": approval.by, "criteria": encode(approval.criteria)}
+    return bound | {key: value for key, value in optional.items() if value}
+
+
+def _as_approved(history: History, earlier: EarlierApproval) -> History:
+    """The record as it was before the approval was decided: with the checks and reviews that it rests on."""
+
+    def counts(record: PhaseRecord) -> PhaseRecord:
+        if record.cycle != earlier.cycle or not (record.phase in JUDGING or is_review(record.phase)):
+            return record
+        return replace(record, superseded=(record.phase, record.attempt) not in earlier.phases)
+
+    places = [place for place, one in enumerate(history.decisions) if one.action == "accept"]
+    decisions = history.decisions[: places[-1]] if places else history.decisions
+    return replace(history, phases=tuple(map(counts, history.phases)), decisions=decisions)
