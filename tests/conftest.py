@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
 from testing.children import ending_children, make_children_interruptible, record_children
@@ -17,7 +17,7 @@ from testing.userrepo import UserRepo
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "attacks(kind, attempts): counted for `make torture`; one success if it fails")
     # the machine may be busy; pytest-timeout ends what hangs
-    settings.register_profile("burnish", deadline=None)
+    settings.register_profile("burnish", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("burnish")
     make_children_interruptible()
     record_children()

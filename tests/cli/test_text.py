@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.cli.text import clean, count, cut, duration, hung, money, one_line, pad, width, wrap
+from burnish.cli.text import clean, count, cut, duration, hung, one_line, pad, width, wrap
 
 ANY = st.text(st.characters(codec=None, exclude_categories=()))  # surrogates too: names that are not UTF-8
 
@@ -84,12 +84,11 @@ def test_how_long_it_took(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
-def test_money_is_shown_where_somebody_said_what_it_cost() -> None:
-    assert [money(x) for x in (None, 0.0, 0.42, 0.0042, 12.0)] == ["", "$0.00", "$0.42", "$0.0042", "$12.00"]
-    assert (count(1, "cycle"), count(3, "cycle")) == ("1 cycle", "3 cycles")
-
-
 def test_a_long_line_goes_on_under_its_words() -> None:
     assert hung("  one two three", 10, 4) == "  one two\n    three"
     assert hung("error: " + "x" * 4, 20, 7) == "error: xxxx"
     assert all(width(line) <= 20 for line in hung("error: " + "word " * 30, 20, 7).splitlines())
+
+
+def test_one_is_counted_in_the_singular() -> None:
+    assert (count(1, "cycle"), count(3, "cycle")) == ("1 cycle", "3 cycles")

@@ -60,7 +60,7 @@ def test_the_branch_is_pushed_and_the_review_is_the_body(lab: Lab) -> None:
     for words in ("**Approved** by burnish", "good", "F1 error, **resolved**: Zero is not handled", "### Cycles"):
         assert words in text, text
     assert "1: changes_requested by judge: one error" in text
-    assert "2 cycles." in text
+    assert "2 cycles, cost unknown." in text
     assert "@everyone" not in text and "#12" not in text, "nobody is called, nothing is closed"
     assert lab.repo.git("status", "--porcelain") == "" and lab.repo.git("rev-parse", "main") == main
     assert lab.task()["status"] == "verified"
