@@ -99,6 +99,23 @@ def test_an_environment_that_imports_something_else_is_refused_before_an_agent_i
     assert "calc is imported from" in lab.show()["note"]
 
 
+def test_a_copy_of_a_namespace_package_is_refused_before_an_agent_is_paid(lab: Lab) -> None:
+    module, toml = "src/acme/calc/__init__.py", PROJECT["pyproject.toml"]
+    test = PROJECT["tests/test_calc.py"].replace("from calc", "from acme.calc")
+    (lab.repo.path / "src/calc/__init__.py").unlink()
+    lab.repo.commit({"pyproject.toml": toml, module: PROJECT["src/calc/__init__.py"], "tests/test_calc.py": test}, "ns")
+    packages = "$(echo .venv/lib/python*/site-packages)"
+    metadata = f"{packages}/calc-1.dist-info"
+    # as `pip install .` does it, without -e
+    copy = f"rm {packages}/__editable__*; cp -r src/acme {packages}/; mkdir {metadata}"
+    record = f"echo acme/calc/__init__.py,, > {metadata}/RECORD; echo Name: calc > {metadata}/METADATA"
+    lab.settle(set_up(lab, f"{{ {copy}; {record}; }}"))
+    lab.agent("robot", BREAK.replace("src/calc/__init__.py", module))
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+    assert "acme is imported from" in lab.show()["note"]
+
+
 def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab: Lab) -> None:
     uses = "from calc._version import V\n\n\ndef test_version():\n    assert V == 1\n"
     lab.repo.commit({"tests/test_version.py": uses}, "a generated module")

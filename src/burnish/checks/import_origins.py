@@ -4,38 +4,54 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from burnish.core.policy import CheckSpec
 
-# Asked of the interpreter that runs the tests. Names come as arguments: nothing of the project is imported by it.
-_QUESTION = """
-import sys
-sys.path[:] = [place for place in sys.path if place]  # first, so that a json.py of the project is not imported
-import importlib.util, json, os
-here = os.getcwd()
-def origin(name):
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        return None
-    if spec is None:
-        return None
-    places = [spec.origin] if spec.origin and spec.has_location else list(spec.submodule_search_locations or ())
-    return os.path.realpath(places[0]) if places else None
-sys.path[:] = [place for place in sys.path if place != here]
-alone = {name: origin(name) for name in sys.argv[1:]}
-sys.path.insert(0, here)
-importlib.invalidate_caches()
-first = {name: origin(name) for name in sys.argv[1:]}
-print(json.dumps({"here": os.path.realpath(here), "alone": alone, "first": first}))
-"""
+_QUESTION = Path(__file__).with_name("import_question.py")
 _SKIPPED = frozenset("test tests testing docs doc examples example scripts benchmarks bench tools build dist".split())
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME_IN_SETUP_PY = re.compile(r"\bname\s*=\s*[\"']([A-Za-z0-9][A-Za-z0-9._-]*)[\"']")
+_NAME_IN_SETUP_CFG = re.compile(r"^name\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*$", re.M)
+# `~/venvs/calc/bin/pytest`, `. venv/bin/activate && pytest`
+_IN_ENVIRONMENT = re.compile(
+    r"([^\s;&|'\"=]+/bin/(?:activate|pytest|py\.test|coverage|tox|nox|(?:python|pypy)[\d.]*))(?=[\s;&|'\"]|$)"
+)
+_PYTHON_PROGRAM = re.compile(r"pytest|py\.test|coverage|(?:python|pypy)[\d.]*")
+_PYTEST = re.compile(r"\b(?:pytest|py\.test)\b")
+# `-P` and `-I` leave sys.path alone; in `pytest -m slow` it is a marker
+_RUNS_MODULE = re.compile(
+    r"(?:python|pypy)[\d.]*(?:\s+-(?![mcPI])\S*(?:\s+[^-\s]\S*)?)*\s+-m\s|\b(?:coverage|uv)\s+run\s(?:\s*-(?!m)\S+)*\s*-m\s"
+)
+# pytest puts the folder of the first of these that is no package on sys.path
+_BESIDE_ROOT = ("conftest.py", "tests/__init__.py", "test/__init__.py")
+# The interpreter of a program: itself, the one of its first line, or the one beside it; else `python` on PATH.
+_INTERPRETER = """
+program=$1; shift
+case $program in "~/"*) program=$HOME/${program#"~/"};; esac
+found=$(command -v "$program" 2>/dev/null || printf %s "$program")
+case ${found##*/} in python*|pypy*) [ -x "$found" ] && exec "$found" "$@";; esac
+if [ -f "$found" ]; then
+    IFS= read -r line < "$found" 2>/dev/null || :
+    own=${line#"#!"}; own=${own%% *}
+    case ${own##*/} in python*|pypy*) [ -x "$own" ] && exec "$own" "$@";; esac
+    for folder in "${found%/*}" "$(dirname "$(readlink -f "$found")")"; do
+        for name in python python3; do [ -x "$folder/$name" ] && exec "$folder/$name" "$@"; done
+    done
+fi
+if command -v python >/dev/null; then exec python "$@"; else exec python3 "$@"; fi
+"""
 _ENVIRONMENTS = re.compile(r"(?:^|/)(?:\.venv|venv|env|site-packages|dist-packages)(?:/|$)")
 MOST_PACKAGES = 20
+# pytest may be told there where to import from; a stored answer holds only for the same settings
+PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+# counts the forms of the question: answers to an earlier one are not used
+QUESTION_FORM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +63,10 @@ class Origins:
 
 
 def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
-    """Names of the packages that the tree itself holds, at its root or below `src`."""
+    """Names of the packages that the tree itself holds, at its root or below `src`.
+
+    Packages that lie elsewhere and modules are found by the name of the project, where they are installed.
+    """
     found: dict[str, None] = {}
     for path in sorted(paths):
         parts = PurePosixPath(path).parts
@@ -58,9 +77,44 @@ def top_level_packages(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)[:MOST_PACKAGES]
 
 
-def question(packages: Sequence[str], python: str = "python") -> tuple[str, ...]:
-    """The command that answers where these packages come from."""
-    return (python, "-c", _QUESTION, *packages)
+def project_names(contents: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    """What the projects of the tree are called when they are installed; `contents` are its dependency files."""
+    found = (_project_name(path, (data or b"").decode("utf-8", "replace")) for path, data in contents.items())
+    return tuple(sorted({re.sub(r"[-_.]+", "-", name).lower() for name in found if name}))
+
+
+def _project_name(path: str, text: str) -> str:
+    file = path.rpartition("/")[2]
+    if file == "pyproject.toml":
+        try:
+            table: dict[str, Any] = tomllib.loads(text)
+        except (ValueError, RecursionError):
+            return ""
+        poetry = _table(_table(table.get("tool")).get("poetry"))
+        name = _table(table.get("project")).get("name") or poetry.get("name")
+        return name if isinstance(name, str) and _DISTRIBUTION.fullmatch(name) else ""
+    pattern = {"setup.py": _NAME_IN_SETUP_PY, "setup.cfg": _NAME_IN_SETUP_CFG}.get(file)
+    match = pattern.search(text) if pattern else None
+    return match[1] if match else ""
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def question(spec: CheckSpec, projects: Sequence[str], packages: Sequence[str]) -> tuple[str, ...]:
+    """The command that asks the interpreter of a test command where these packages come from."""
+    text = _QUESTION.read_text("utf-8")
+    return ("/bin/sh", "-c", _INTERPRETER, "sh", _program(spec), "-c", text, spec.cwd, " ".join(projects), *packages)
+
+
+def _program(spec: CheckSpec) -> str:
+    """A program beside which the interpreter of the tests lies."""
+    words = spec.command if isinstance(spec.command, str) else " ".join(spec.command)
+    if named := _IN_ENVIRONMENT.search(words):
+        return named[1]
+    first = next((word for word in words.split() if "=" not in word), "")
+    return first if _PYTHON_PROGRAM.fullmatch(first) else "python"
 
 
 def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
@@ -70,9 +124,10 @@ def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
         answer = json.loads(line)
     except ValueError:
         return Origins()
-    here, cwd_first = str(answer["here"]), _cwd_first(spec, paths)
+    here, cwd_first = str(answer["here"]), _cwd_first(spec, paths, importlib=bool(answer.get("importlib")))
+    usual = answer.get("pytest") if _PYTEST.search(spec.words) else None
     found: list[tuple[str, str]] = []
-    for name, alone in answer["alone"].items():
+    for name, alone in (usual or answer["alone"]).items():
         first = answer["first"].get(name)
         origin = first if cwd_first or alone is None else alone
         if origin is None:
@@ -80,12 +135,26 @@ def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
         found.append((name, origin))
         if not _is_under(origin, here):
             return Origins(tuple(found), f"{name} is imported from {origin}, not from the tree under test")
-    return Origins(tuple(found))
+    return Origins(tuple(found), _installed_elsewhere(answer.get("installed", {}), here, cwd_first=cwd_first))
 
 
-def _cwd_first(spec: CheckSpec, paths: Iterable[str]) -> bool:
-    """Does pytest put the root of the tree first on sys.path? `python -m` does, and so does a conftest.py there."""
-    return re.search(r"(?:^|\s)-m\s", spec.words) is not None or "conftest.py" in paths
+def _installed_elsewhere(installed: Mapping[str, Mapping[str, Any]], here: str, *, cwd_first: bool) -> str:
+    """What is wrong with an install of the project that is not the tree: its programs, or the modules it provides."""
+    for name, one in sorted(installed.items()):
+        imported_from_tree = cwd_first or bool(one["names"])  # the names were judged before
+        if not _is_under(f"{one['place']}/", here) and (one["scripts"] or not imported_from_tree):
+            return f"{name} is installed from {one['place']}, not from the tree under test"
+    return ""
+
+
+def _cwd_first(spec: CheckSpec, paths: Iterable[str], *, importlib: bool) -> bool:
+    """Does its folder come first on sys.path? `python -m` puts it there, and pytest for what lies directly in it."""
+    if _RUNS_MODULE.search(spec.words):
+        return True
+    if importlib or "import-mode=importlib" in spec.words:
+        return False
+    beside = {f"{spec.cwd}/{name}" if spec.cwd else name for name in _BESIDE_ROOT}
+    return not beside.isdisjoint(paths)
 
 
 def _is_under(origin: str, here: str) -> bool:

@@ -12,21 +12,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.discover import decide, discover
 from burnish.checks.environment import check_environment, index_settings, setup_environment
-from burnish.checks.import_origins import Origins, question, read_origins, top_level_packages
+from burnish.checks.import_origins import (
+    PYTEST_SETTINGS,
+    QUESTION_FORM,
+    Origins,
+    project_names,
+    question,
+    read_origins,
+    top_level_packages,
+)
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.config.settings import Config
 from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec
+from burnish.core.policy import CheckSpec, is_test
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
 from burnish.git.files import write_whole
 from burnish.git.project import Found, Project
-from burnish.git.reading import Contents, list_files
+from burnish.git.reading import Contents, list_files, read_files
 from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
 from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command
@@ -39,8 +48,6 @@ if TYPE_CHECKING:
 
 SETUP_SECONDS = 1200.0
 _ASK_SECONDS = 60.0
-# `python` where there is one, as a test command would find it
-_PYTHON = 'if command -v python >/dev/null; then exec python "$@"; else exec python3 "$@"; fi'
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,21 +195,47 @@ class TreeChecks:
     def _prove(
         self, environment: CheckEnvironment, commit: str, specs: Sequence[CheckSpec], stop: Stop | None
     ) -> Origins:
-        """Ask the interpreter where the project's packages come from; the answer is kept for the environment."""
+        """Ask the interpreter of each test command where the project's packages come from, up to the first problem."""
         tracked = list_files(self.project, commit)
-        packages = top_level_packages(tracked)
-        test = next((spec for spec in specs if spec.name == "test"), None)
-        if not packages or test is None:
+        projects = project_names(read_files(self.project, commit, dependency_paths(tracked)))
+        found: dict[str, str] = {}
+        for spec in specs:
+            if is_test(spec.name):
+                origins = self._ask(environment, commit, spec, (tracked, projects), stop)
+                found |= dict(origins.packages)
+                if origins.problem:
+                    return Origins(tuple(found.items()), origins.problem)
+        return Origins(tuple(found.items()))
+
+    def _ask(
+        self,
+        environment: CheckEnvironment,
+        commit: str,
+        test: CheckSpec,
+        tree: tuple[Sequence[str], Sequence[str]],
+        stop: Stop | None,
+    ) -> Origins:
+        """The answer for one test command; it is kept for the environment. `tree`: its files and its projects."""
+        tracked, projects = tree
+        start = f"{test.cwd.strip('/')}/" if test.cwd.strip("./") else ""
+        packages = top_level_packages(path.removeprefix(start) for path in tracked if path.startswith(start))
+        if not packages and not projects:
             return Origins()
         places = sorted(path for path in tracked if path.endswith("/__init__.py") and path.count("/") <= 2)
-        words = json.dumps([environment.fingerprint, test.words, places, "conftest.py" in tracked])
+        settings = [path for path in tracked if path.rpartition("/")[2] in PYTEST_SETTINGS]
+        texts = [
+            hashlib.sha256(data or b"").hexdigest() for data in read_files(self.project, commit, settings).values()
+        ]
+        facts = [environment.fingerprint, test.words, places, projects, texts, "conftest.py" in tracked, QUESTION_FORM]
+        words = json.dumps(facts)
         kept = self.home / "environments" / self.key / f".proof-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
         if kept.is_file():
             return _stored(kept.read_text("utf-8"))
-        spec = CheckSpec("origins", ("/bin/sh", "-c", _PYTHON, *question(packages)), timeout_seconds=_ASK_SECONDS)
-        with self._tree(commit, f"origins-{commit[:16]}-{os.getpid()}", environment) as tree:
-            env = self._variables(tree, {})
-            (report,) = run_checks([spec], place=tree.placement(env), out_dir=tree.scratch / "out", env=env, stop=stop)
+        command = question(test, projects, packages)
+        spec = CheckSpec("origins", command, timeout_seconds=_ASK_SECONDS, cwd=test.cwd)
+        with self._tree(commit, f"origins-{commit[:16]}-{os.getpid()}", environment) as laid:
+            env = self._variables(laid, {})
+            (report,) = run_checks([spec], place=laid.placement(env), out_dir=laid.scratch / "out", env=env, stop=stop)
             printed = Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
         origins = read_origins(printed, test, tracked)
         if report.status is CheckStatus.PASSED:
