@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -252,3 +253,28 @@ def test_an_agent_can_read_the_certificates_that_the_environment_names_and_no_ot
     for role, read_only in (("implement", False), ("review", True)):
         reply = house.call(AgentSettings("asks", "command", argv=(program,)), role=role, read_only=read_only)
         assert reply.text == "the company's certificate ['ca.pem'] False"
+
+
+def test_variables_of_the_request_decide_neither_what_is_copied_nor_what_runs_outside(house: House) -> None:
+    """A repository sets them (`isolation.env`): another folder as the login, another PATH for the renewal."""
+    attacks.users_home(house.home, "claude")
+    (house.home / ".ssh").mkdir()
+    (house.home / ".ssh" / "id_rsa").write_text("the user's key")
+    stale = {"claudeAiOauth": {"accessToken": "a", "refreshToken": "r", "expiresAt": 1000}}
+    (house.home / ".claude" / ".credentials.json").write_text(json.dumps(stale))
+    evil, mark = house.home / "project" / "bin", house.home / "mark"
+    evil.mkdir()
+    (evil / "node").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (evil / "node").chmod(0o755)
+    path = house.root / "bin" / "claude"
+    path.write_text("#!/usr/bin/env node\n")
+    path.chmod(0o755)
+    reader = house.program("reader", "import os; print(os.listdir(os.path.expanduser('~')))")
+    folder, programs = {"CLAUDE_CONFIG_DIR": str(house.home / ".ssh")}, {"PATH": f"{evil}:{os.environ['PATH']}"}
+
+    with contextlib.suppress(PhaseFailed):
+        house.call(AgentSettings("author", "claude"), env=programs)
+    assert not mark.exists(), "the repository's program ran outside of the sandbox"
+    shutil.copy(reader, path)
+    seen = house.call(AgentSettings("author", "command", argv=(str(path),)), env=folder).text
+    assert ".claude" in seen and ".ssh" not in seen

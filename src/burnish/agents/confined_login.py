@@ -46,7 +46,8 @@ class ConfinedLogins:
         if owner is None:
             return []
         names = (*owner.keys, *self.agents[entry.kind].keys, *entry.env)
-        env = listed_environment({**os.environ, **request.env}, extra=names)
+        # The program runs outside of the sandbox: with nothing that a repository sets.
+        env = listed_environment(os.environ, extra=names)
         check = LoginCheck(entry.name, owner.login, self.home, env)
         try:
             program = located((str(getattr(owner, "program", owner.name)),))

@@ -23,6 +23,7 @@ from burnish.agents.usage import with_failed_attempts
 from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
+from burnish.proc.environment import variables_for_mounts
 from burnish.proc.mounts import Mount
 from burnish.proc.overlay import TreeView, with_overlays
 from burnish.proc.run import (
@@ -261,14 +262,15 @@ class Runner:
                 shown = (*readable, *([Path(entry.script)] if entry.script else []))
                 # what it prints is what it is billed and judged by: it may not be rewritten from inside
                 outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr"))
-                login = stack.enter_context(self._logins.mounted(request, entry, env))
+                for_mounts = variables_for_mounts(env, places=(request.cwd, self._checkout))
+                login = stack.enter_context(self._logins.mounted(request, entry, for_mounts))
                 view = stack.enter_context(self._view(request, folder))
                 for warning in login.warnings:
                     watch.on_setback(Setback(entry.name, warning, "may fail", warning=True))
                 env |= login.env
                 argv = self._sandbox.around(
                     argv,
-                    env=env,
+                    env=for_mounts,
                     writable=writable,
                     readable=shown,
                     mounts=(*login.mounts, *outputs),

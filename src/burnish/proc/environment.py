@@ -59,6 +59,24 @@ def listed_environment(
     return chosen
 
 
+def variables_for_mounts(env: Mapping[str, str], *, places: Iterable[Path] = ()) -> dict[str, str]:
+    """The part of `env` that may decide what a sandbox shows: values of the user's own environment.
+
+    `isolation.env` of a repository sets others. They reach the program, but open nothing: neither by `SSL_CERT_DIR` or
+    `CLAUDE_CONFIG_DIR` nor by a folder on PATH that is neither on the user's nor in `places`.
+    """
+    # an empty folder takes the place of TMPDIR, whatever it is
+    own = {name: value for name, value in env.items() if name == "TMPDIR" or os.environ.get(name) == value}
+    allowed = {*os.environ.get("PATH", "").split(os.pathsep), *os.defpath.split(os.pathsep)}
+    inner = [Path(os.path.realpath(place)) for place in places]
+    entries = [
+        entry
+        for entry in env.get("PATH", "").split(os.pathsep)
+        if entry in allowed or any(Path(os.path.realpath(entry)).is_relative_to(place) for place in inner)
+    ]
+    return {**own, "PATH": os.pathsep.join(entries)}
+
+
 def certificate_files(env: Mapping[str, str]) -> tuple[Path, ...]:
     """Files and folders of certificate authorities that the environment names; a sandbox shows them, read-only."""
     named = (env[name] for name in CA_FILES if env.get(name, "").startswith("/"))

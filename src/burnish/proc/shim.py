@@ -33,6 +33,11 @@ OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 MARKER = b"\n[burnish: %15d bytes left out here]\n"
 SMALLEST_CAP = 1024
 CHUNK = 1 << 18
+# With LD_*: what glibc itself ignores where a program has more rights than its caller.
+LOADER_VARIABLES = (
+    "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "MALLOC_TRACE", "NIS_PATH",
+    "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TZDIR",
+)  # fmt: skip
 
 
 class Log:
@@ -106,10 +111,26 @@ def adopt_orphans() -> bool:
     return prctl(36, 1)
 
 
-def bubblewrap_of(argv: list[str]) -> str | None:
-    """The bubblewrap that is started: first, or behind the `--` of the program that mounts overlays before it."""
-    words = [argv[0], *argv[argv.index("--") + 1 :][:1]] if "--" in argv else argv[:1]
-    return next((word for word in words if os.path.basename(word) == "bwrap"), None)
+def bubblewrap_in(argv: list[str]) -> int | None:
+    """Where bubblewrap stands: first, or behind the `--` of the program that mounts overlays before it."""
+    places = [0, argv.index("--") + 1] if "--" in argv[:-1] else [0]
+    return next((place for place in places if os.path.basename(argv[place]) == "bwrap"), None)
+
+
+def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[str], dict[str, str]]:
+    """Loader variables are set inside of the sandbox alone.
+
+    A repository can set them (`isolation.env`), and bubblewrap itself would load what LD_PRELOAD names.
+    """
+    names = [name for name in env if name.startswith("LD_") or name in LOADER_VARIABLES]
+    options = [word for name in names for word in ("--setenv", name, env[name])]
+    rest = {name: value for name, value in env.items() if name not in names}
+    if "LD_LIBRARY_PATH" in os.environ:
+        # the user's own: our Python may need it
+        rest["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        if "LD_LIBRARY_PATH" not in names:
+            options += ["--unsetenv", "LD_LIBRARY_PATH"]
+    return [*argv[: place + 1], *options, *argv[place + 1 :]], rest
 
 
 def scope_to_sandbox(program: str) -> None:
@@ -385,10 +406,12 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     os.chdir(order["cwd"])
     for number, fd in enumerate((os.open(order["stdin"] or os.devnull, os.O_RDONLY), out, err)):
         os.dup2(fd, number)
-    bubblewrap = bubblewrap_of(order["argv"]) if order["wrapped"] else None
-    if bubblewrap:
-        scope_to_sandbox(bubblewrap)
-    os.execvpe(order["argv"][0], order["argv"], order["env"])
+    argv, env = order["argv"], order["env"]
+    place = bubblewrap_in(argv) if order["wrapped"] else None
+    if place is not None:
+        scope_to_sandbox(argv[place])
+        argv, env = keep_inside(argv, env, place)
+    os.execvpe(argv[0], argv, env)
 
 
 class NotStarted(OSError):

@@ -18,6 +18,7 @@ from burnish.git.checkout import throwaway
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project
 from burnish.proc.capture import capture
+from burnish.proc.environment import variables_for_mounts
 from burnish.proc.mounts import Mount
 from burnish.proc.overlay import Overlay, TreeView, mountable, overlay_works, with_overlays
 from burnish.proc.package_caches import show_package_caches
@@ -68,6 +69,7 @@ class CheckTree:
         assert self.sandbox
         overlays = self._overlays(name) if self.overlays else []
         tree = overlays[0].target if overlays else self.files
+        env = variables_for_mounts(env, places=(self.path,))
         packages = show_package_caches(self.sandbox.home, env, self.scratch)
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
         looked_up = {**env, "PATH": self._path_on_disk(env.get("PATH", ""))}
@@ -131,7 +133,12 @@ def check_tree(
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)
                 scratch.mkdir(mode=0o700)
-            roots = [files, scratch, *([environment.root] if environment.root else [])]
+            installed = (
+                [environment.root, *(environment.root / one.path for one in environment.folders)]
+                if environment.root
+                else []
+            )
+            roots = [files, scratch, *installed]
             overlays = not direct and sandbox is not None and mountable(roots) and overlay_works(place.parent)
             tree = CheckTree(project, files, environment, sandbox, scratch, overlays)
             if not overlays:
@@ -147,19 +154,23 @@ def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspac
     Environment folders of the checkout lie above it, below a layer that is thrown away after the call.
     """
     root = project.root
-    mounts = [Mount(root, "write", workspace), Mount(root / ".git", "write", workspace / ".git")]
+    mounts = [Mount(root, "write", workspace)]
+    # the author of an earlier call may have put a link in its place, which bubblewrap would follow
+    if not (workspace / ".git").is_symlink():
+        mounts.append(Mount(root / ".git", "write", workspace / ".git"))
     overlays: list[Overlay] = []
     for number, folder in enumerate(folders):
         own = workspace / folder.path
         if own.is_symlink() or not own.parent.is_dir() or (own.is_dir() and any(own.iterdir())):
             continue
         lower, place = root / folder.path, scratch / str(number)
-        if mountable([lower, place]) and overlay_works(workspace.parent):
-            overlay = Overlay((lower,), place, place / "merged")
-            overlay.create()
-            overlays.append(overlay)
-            lower = overlay.target
-        mounts.append(Mount(root / folder.path, "write" if overlays else "read", lower))
+        if not (mountable([lower, place]) and overlay_works(workspace.parent)):
+            mounts.append(Mount(lower, "read"))
+            continue
+        overlay = Overlay((lower,), place, place / "merged")
+        overlay.create()
+        overlays.append(overlay)
+        mounts.append(Mount(lower, "write", overlay.target))
     scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
     packages = show_package_caches(Path.home(), os.environ, scratch)
     return TreeView((*mounts, *packages.mounts), (*overlays, *packages.overlays))

@@ -27,6 +27,7 @@ from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
+from burnish.proc.environment import variables_for_mounts
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
 from burnish.wiring.check_environments import CheckEnvironment
@@ -141,7 +142,7 @@ class TaskChecks:
         return CheckGround(
             folder,
             variables,
-            lambda env: Placement.plain(folder, wrapping(self.confinement, folder, env, named_files(env))),
+            lambda env: Placement.plain(folder, wrapping(self.confinement, folder, env)),
         )
 
     def run(
@@ -243,8 +244,7 @@ class TaskChecks:
         A `.venv` of the folder itself is not on its PATH: the set-up writes there when it is run again.
         """
         given = setup_environment(os.environ, places=(self.checkout,), extra=env)
-        readable = (*named_files(given), *index_settings(Path.home()))
-        place = Placement.plain(cwd, wrapping(self.confinement, cwd, given, readable))
+        place = Placement.plain(cwd, wrapping(self.confinement, cwd, given, index_settings(Path.home())))
         spec = CheckSpec("command", command, timeout_seconds=timeout)
         (report,) = self.run([spec], place=CheckGround(cwd, lambda _: given, lambda _: place), out_dir=out_dir, env={})
         return _ended(report)
@@ -260,7 +260,9 @@ def wrapping(confinement: Confinement, cwd: Path, env: Mapping[str, str], readab
     sandbox = confinement.insist()
     if sandbox is None:
         return None
-    return lambda argv, name, report_dir: sandbox.around(argv, env=env, writable=(cwd, report_dir), readable=readable)
+    own = variables_for_mounts(env, places=(cwd, sandbox.checkout))
+    shown = (*named_files(own), *readable)
+    return lambda argv, name, report_dir: sandbox.around(argv, env=own, writable=(cwd, report_dir), readable=shown)
 
 
 def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:
