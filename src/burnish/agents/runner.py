@@ -228,7 +228,7 @@ class Runner:
             raise PhaseFailed(
                 ErrorCode.TIMEOUT,
                 f"{question.entry.name} was still working after {limit}.",
-                hint="Raise timeout_minutes in the settings, or make the task smaller.",
+                hint=f"Raise {question.request.timeout_setting} in the settings, or make the task smaller.",
                 retryable=True,
                 output=last_output(read_text(done.stderr)),
             )

@@ -17,7 +17,9 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.wiring import Reader
 
-_POINTER = re.compile(r"review-cycle://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*)")
+_POINTER = re.compile(r"(?:review-cycle|feedback)://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*)")
+# spec-kitty's own: feature, work package, file
+_LEGACY = re.compile(r"feedback://((?:[A-Za-z0-9][A-Za-z0-9._-]*/){2}[A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 def show(
@@ -63,11 +65,14 @@ def _was_removed(reader: Reader, number: int) -> bool:
 
 
 def _artifact(pointer: str, as_json: bool) -> None:
-    match = _POINTER.fullmatch(pointer)
-    if not match:
+    match, legacy = _POINTER.fullmatch(pointer), _LEGACY.fullmatch(pointer)
+    if legacy:
+        data = open_app().spec_kitty_feedback(legacy[1])
+    elif match:
+        data = open_app().artifact(task_id(match[1]), match[2])
+        _warn_of_damage(match[2], data)
+    else:
         raise BadInput(f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md")
-    data = open_app().artifact(task_id(match[1]), match[2])
-    _warn_of_damage(match[2], data)
     if as_json:
         say_json({"ref": pointer, "text": data.decode(errors="replace")})
     elif sys.stdout.isatty():

@@ -115,10 +115,17 @@ def _other_values(config: Config) -> dict[str, Any]:
 
 
 def _notes(config: Config) -> tuple[str, ...]:
+    notes = []
     if config.review.required and not config.review.enabled:
         where = config.origin("review.enabled")
-        return (f"review.enabled: false ({where}) has no effect while review.required is true.",)
-    return ()
+        notes.append(f"review.enabled: false ({where}) has no effect while review.required is true.")
+    if config.review.trigger == "idle":
+        where = config.origin("review.trigger")
+        notes.append(
+            f"review.trigger: idle ({where}) acts as completion in a run: the review follows the work."
+            " For sessions of your own, `burnish hook install AGENT` reviews when the agent stops."
+        )
+    return tuple(notes)
 
 
 def auto_review(config: Config, spec: Spec) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from burnish.config.other_tools import hint_for
 from burnish.config.settings import Config
 from burnish.config.sources import Layer, Where
 from burnish.config.values import CheckEntry, Section
@@ -60,6 +61,8 @@ def _words(problem: Any, layers: Sequence[Layer], *, more: int) -> BadInput:
 
 def _suggest(loc: Where) -> str:
     names = known_keys(loc[:-1])
+    if hint := hint_for(".".join(map(str, loc)), names):
+        return hint
     parent = ".".join(map(str, loc[:-1]))
     close = difflib.get_close_matches(str(loc[-1]).lower(), names, n=1, cutoff=0.6)
     if close:

@@ -231,7 +231,9 @@ class Workspace(v.Section):
 
 
 class Commit(v.Section):
-    message: v.Text | None = Field(default=None, description="template of the commit message")
+    message: v.Text | None = Field(
+        default=None, description="subject of commits; variables as in prompts, e.g. `{{ title }}`"
+    )
     max_file_mb: v.Amount = Field(default=50, description="larger files are not committed; the task is blocked")
 
 

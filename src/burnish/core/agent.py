@@ -47,6 +47,8 @@ class AgentRequest:
     phase: str
     model: str | None = None
     timeout_seconds: float = 3600.0
+    # the setting that the time comes from, for people
+    timeout_setting: str = "timeout_minutes"
     read_only: bool = False
     # isolation and the like; joins the listed environment
     env: Mapping[str, str] = field(default_factory=dict)

@@ -44,6 +44,8 @@ class Grounds:
     ground: Ground
     explanation: str = ""
     follow_up: bool = False
+    # each question by the name of its flag, in their order
+    answers: tuple[tuple[str, bool], ...] = ()
 
     @property
     def words(self) -> str:
@@ -59,7 +61,8 @@ def grounds_of(yes: Mapping[str, bool], explanation: str) -> Grounds:
             "An override needs a reason.",
             hint=f'Give one of {", ".join(q.flag for q in QUESTIONS if q.ground)}, or say it: --explain "…"',
         )
-    return Grounds(first, words, bool(yes.get("--follow-up")))
+    answers = tuple((q.flag.removeprefix("--").replace("-", "_"), bool(yes.get(q.flag))) for q in QUESTIONS)
+    return Grounds(first, words, bool(yes.get("--follow-up")), answers)
 
 
 def in_words(data: Mapping[str, Any]) -> str:

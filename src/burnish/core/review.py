@@ -85,6 +85,8 @@ class Voice:
     tokens: int = 0
     # what it wrote around its verdict block
     prose: str = ""
+    # of the pipeline, where there is one: `review` or the step's name
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)

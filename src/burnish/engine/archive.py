@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from burnish.core.approval import Approval
 from burnish.core.event import Recorded
-from burnish.core.history import History, PhaseRecord
+from burnish.core.history import History, PhaseRecord, is_review
 from burnish.core.review import Panel, Verdict
 from burnish.core.task import Task
 from burnish.engine.next_action import write_next_action
@@ -17,7 +18,8 @@ from burnish.review.records import Iteration, render_task_json
 
 # Read by machines: cut, they would be worth nothing.
 STORY = "events.jsonl"
-WHOLE = frozenset({"task.json", STORY, "baseline-tests.json"})
+TASK_FILE = "task.json"
+WHOLE = frozenset({TASK_FILE, STORY, "baseline-tests.json"})
 
 
 def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
@@ -25,7 +27,7 @@ def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
     events = deps.book.events(task.id)
     history = deps.book.history(task.id)
     write_next_action(deps, history, cycle)
-    deps.desk.write(task, "task.json", render_task_json(task, iterations(history)).encode())
+    deps.desk.write(task, TASK_FILE, task_file(history, deps.book.approval(task.id)))
     deps.desk.write(task, STORY, story_of(events))
     files = {
         name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
@@ -42,6 +44,12 @@ def story_of(events: Sequence[Recorded]) -> bytes:
     return b"".join(json.dumps(event.envelope(), sort_keys=True).encode() + b"\n" for event in events)
 
 
+def task_file(history: History, approval: Approval | None) -> bytes:
+    """`task.json` of a task as it stands."""
+    void = approval is not None and not approval.valid
+    return render_task_json(history.task, iterations(history), approval_void=void).encode()
+
+
 def iterations(history: History) -> list[Iteration]:
     """Every reviewed cycle of the run, for `task.json`."""
     found = []
@@ -53,7 +61,26 @@ def iterations(history: History) -> list[Iteration]:
                 decision is not None and decision.action in ("accept", "wait") and "proposed" not in decision.data
             )
             found.append(_iteration(history, reviews, accepted=accepted))
+        elif failed := _failed_review(history, cycle):
+            found.append(failed)
     return found
+
+
+def _failed_review(history: History, cycle: int) -> Iteration | None:
+    """A review that crashed or ran out of time, in a cycle that has no other."""
+    tried = [p for p in history.phases if p.cycle == cycle and is_review(p.phase) and not p.superseded]
+    if not tried or tried[-1].state != "failed":
+        return None
+    data = tried[-1].result
+    return Iteration(
+        cycle,
+        str(data.get("commit") or history.task.commit or ""),
+        f"diff-{cycle}.patch",
+        None,
+        failed_at=tried[-1].finished_at or "",
+        failed_agent=str(data.get("agent") or ""),
+        error=str(data.get("what") or data.get("error") or "the review failed"),
+    )
 
 
 def _iteration(history: History, records: tuple[PhaseRecord, ...], *, accepted: bool) -> Iteration:
@@ -70,4 +97,6 @@ def _iteration(history: History, records: tuple[PhaseRecord, ...], *, accepted: 
         rejection_reason=str(data.get("rejection_reason", "")),
     )
     findings = tuple(f for f in history.findings if f.first_cycle <= last.cycle <= f.last_cycle)
-    return Iteration(last.cycle, str(data.get("commit", "")), f"diff-{last.cycle}.patch", panel, findings)
+    decision = history.decision(last.cycle)
+    why = str(decision.data.get("why") or "") if decision else ""
+    return Iteration(last.cycle, str(data.get("commit", "")), f"diff-{last.cycle}.patch", panel, findings, why=why)

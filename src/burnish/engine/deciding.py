@@ -264,11 +264,14 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
         return "a person rejected this very change, so that only a person can accept it"
     if policy.hitl != "off":
         return "a person is to look at it (hitl_review)"
+    if task.spec.skip_tests:
+        # `policy.approval` is `required` because of it
+        return "its tests were skipped (skip_tests), so a person is to approve it"
     if policy.approval == "required":
         return "a person is to approve it (approval: required)"
     if policy.uncountable == "wait" and (reasons := uncountable_checks(history, cycle)):
         return f"{reasons[0]}: {CANNOT_TELL}, so a person is to approve it (checks.uncountable)"
-    return "tests were skipped, so a person is to approve it" if task.spec.skip_tests else ""
+    return ""
 
 
 def _at(task: Task, status: Status) -> Task:

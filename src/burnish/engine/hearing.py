@@ -229,6 +229,7 @@ def _ask(hearing: Hearing, seat: Seat, call: CallDir, prompt: str) -> AgentReply
             phase="review",
             model=seat.spec.model,
             timeout_seconds=seat.spec.timeout_seconds,
+            timeout_setting=f"task_types.{hearing.subject.spec.type}.review_timeout_minutes",
             read_only=hearing.read_only,
             number=call.number(),
             schema=_SCHEMA,
@@ -270,7 +271,13 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
         # what could be read the first time is not lost to a worse second answer
         worse = Unreadable(f"{why}; asked once more: {reading.why}", first.reply.text)
         reading = first.reading if isinstance(first.reading, Review) else worse
-    return _Said(added(first.reply, reply), reading, first.prose)
+    both = added(first.reply, reply)
+    if policy.parse_agent:
+        # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
+        own = first.reply
+        both = replace(both, text=own.text, command=own.command, model=own.model, provider=own.provider)
+        both = replace(both, transcript=own.transcript)
+    return _Said(both, reading, first.prose)
 
 
 def _gap(subject: Subject, reading: Review | Unreadable) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
 from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
 from burnish.engine.actions import judge_anew, rebased, void_stale
+from burnish.engine.archive import archive
 from burnish.engine.asking import asked
 from burnish.engine.checking import check
 from burnish.engine.continuing import alone_on_branch, void_others
@@ -67,9 +68,17 @@ def _steps(deps: Deps, task: Task) -> Task:
                 else:
                     _do(deps, site, history, step)
         except PhaseFailed as error:
-            return _cut(deps, site, step, error)
+            return _archived(deps, site, _cut(deps, site, step, error))
         except BurnishError as error:
-            return _fail(deps, deps.book.task(task.id), error)
+            return _archived(deps, site, _fail(deps, deps.book.task(task.id), error))
+
+
+def _archived(deps: Deps, site: Site, task: Task) -> Task:
+    """What failed is in the artifacts, too. A disk that is full must not hide why."""
+    if task.status in (Status.FAILED, Status.BLOCKED):
+        with suppress(BurnishError, OSError):
+            archive(deps, site.workspace, task, task.cycle)
+    return task
 
 
 @contextmanager

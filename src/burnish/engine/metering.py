@@ -12,6 +12,7 @@ from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.ports import Deps
+from burnish.engine.review_stream import ReviewStream
 from burnish.errors import OverBudget, PhaseFailed
 
 Ask = Callable[[AgentRequest], AgentReply]
@@ -30,10 +31,16 @@ def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
                 warn(deps, fresh, request.cycle, limits)
             return why
 
+        stream = ReviewStream(deps, task, request)
+
+        def heard(line: str) -> None:
+            deps.progress.output(task.id, line)
+            stream.line(line)
+
         try:
             reply = deps.agents(task.id).call(
                 request,
-                on_output=lambda line: deps.progress.output(task.id, line),
+                on_output=heard,
                 beyond=beyond,
                 on_setback=lambda setback: _told(deps, task, request, setback),
             )

@@ -99,6 +99,7 @@ def overridden(history: History, grounds: Grounds, person: Person, follow_up: Fo
         "via": person.via,
         "category": grounds.ground.value,
         "explanation": grounds.explanation,
+        "answers": dict(grounds.answers),
         "from": task.status.value,
         "verdict": task.final_verdict.value if task.final_verdict else None,
         # what it accepts: not to be fixed by a later improve

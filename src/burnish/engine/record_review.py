@@ -102,7 +102,14 @@ def _with_steps(history: History, step: DoReview, panel: Panel) -> Panel:
     said.append((step.step, panel.summary))
     return replace(
         panel,
-        voices=(*(voice_of(v) for r in before for v in r.result.get("reviewers", ())), *panel.voices),
+        voices=(
+            *(
+                replace(voice_of(v), step=str(r.result.get("step") or "review"))
+                for r in before
+                for v in r.result.get("reviewers", ())
+            ),
+            *(replace(voice, step=step.step) for voice in panel.voices),
+        ),
         summary="\n".join(f"{name}: {text}" for name, text in said if text),
         compliance=(
             *(decode(Compliance, c) for r in before for c in r.result.get("compliance", ())),
@@ -157,6 +164,8 @@ def mark_overrides(deps: Deps, task: Task) -> None:
         return
     keys = ("by", "category", "explanation", "follow_up")
     override = {"at": said[-1].ts, **{key: said[-1].data[key] for key in keys if said[-1].data.get(key)}}
+    if answers := said[-1].data.get("answers"):
+        override["answers"] = ", ".join(f"{name}: {'yes' if yes else 'no'}" for name, yes in answers.items())
     try:
         artifact = parse_artifact(text.decode("utf-8", "replace"), name)
     except MalformedArtifact as damaged:

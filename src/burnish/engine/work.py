@@ -21,6 +21,7 @@ from burnish.engine.telling import disputes_in, work_prompt
 from burnish.engine.unfinished_work import brief_author, give_back
 from burnish.errors import NotCommitted, PhaseFailed
 from burnish.plain import escape_controls
+from burnish.review.commit_message import commit_subject, commit_variables
 from burnish.review.prose import last_words
 
 
@@ -140,6 +141,7 @@ def _request(
         phase=step.phase,
         model=model,
         timeout_seconds=site.policy.improve_timeout if improving else site.policy.implement_timeout,
+        timeout_setting=f"task_types.{task.spec.type}.{'improve_' if improving else ''}timeout_minutes",
         env=isolation_env(site.policy, task, agent),
         session=session.id if session else None,
         session_usage=session.usage if session else None,
@@ -204,16 +206,15 @@ def commit_words(deps: Deps, site: Site, task: Task, step: Work) -> tuple[str, s
         subject = f"fix: address review feedback (cycle {step.cycle})"
         body = f"Fixes from review cycle {step.cycle - 1}" + (f"\n\n{', '.join(ids)}" if ids else "")
     if site.policy.commit_message:
-        words = {
-            "title": title,
-            "task": str(task.id),
-            "cycle": str(step.cycle),
-            "phase": step.phase,
-            "subject": subject,
-        }
-        subject = site.policy.commit_message
-        for key, word in words.items():
-            subject = subject.replace("{" + key + "}", word)
+        variables = commit_variables(
+            task.spec,
+            task=task.id,
+            cycle=step.cycle,
+            max_cycles=task.max_cycles,
+            phase=step.phase,
+            subject=subject,
+        )
+        subject = commit_subject(site.policy.commit_message, variables) or subject
     return subject, body
 
 

@@ -49,6 +49,8 @@ class Reviewer:
     blocking: bool = False
     summary: str = ""
     raw_sha256: str = ""
+    # of the pipeline: `review` or the step's name; "" without one
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def render_artifact(artifact: ReviewArtifact, *, link: str = "", limit: int = LI
 
 
 def _facts(artifact: ReviewArtifact) -> dict[str, Any]:
-    reviewers = [{name: getattr(one, name) for name in Reviewer.__slots__} for one in artifact.reviewers]
+    rows = [{name: getattr(one, name) for name in Reviewer.__slots__} for one in artifact.reviewers]
+    # without a pipeline there are no steps to name
+    reviewers = [{name: value for name, value in row.items() if name != "step" or value} for row in rows]
     files = [{"path": quoted(f.path), "start": f.start, "end": f.end} for f in artifact.affected_files]
     return {key: getattr(artifact, key) for key in _KEYS} | {"reviewers": reviewers, "affected_files": files}
 
@@ -167,7 +171,9 @@ def _reviewer(one: dict[str, Any]) -> Reviewer:
         raise ValueError(f"unknown verdict {verdict[:40]!r} of a reviewer")
     model = None if one.get("model") is None else _string(one, "model")
     words = {key: _string(one, key) for key in ("agent", "provider", "command", "reviewed_at", "summary", "raw_sha256")}
-    return Reviewer(model=model, verdict=verdict, blocking=blocking, **words)
+    # artifacts of earlier versions have no steps
+    step = _string(one, "step") if "step" in one else ""
+    return Reviewer(model=model, verdict=verdict, blocking=blocking, step=step, **words)
 
 
 def _affected(one: dict[str, Any]) -> AffectedFile:

@@ -94,6 +94,7 @@ def _reviewer(voice: Voice) -> Reviewer:
         blocking=heard.blocking if heard else False,
         summary=one_line(clean_text(words), longest=500),
         raw_sha256=voice.raw_sha256,
+        step=voice.step,
     )
 
 
@@ -134,12 +135,14 @@ def with_action(body: str, action: str) -> str:
 
 
 def _by(panel: Panel | None) -> str:
-    rows = [
-        f"**Reviewed By**: {line(voice.agent)}{f' ({line(voice.model)})' if voice.model else ''},"
-        f" {line(voice.reviewed_at)}\n"
-        for voice in (panel.voices if panel else ())
-    ]
-    return "\n".join(rows)
+    voices = panel.voices if panel else ()
+    return "\n".join(f"**Reviewed By**: {_named(voice)}, {line(voice.reviewed_at)}\n" for voice in voices)
+
+
+def _named(voice: Voice) -> str:
+    """The agent with its step of the pipeline and its model, as far as there are any."""
+    more = [line(word) for word in (voice.step, voice.model) if word]
+    return line(voice.agent) + (f" ({', '.join(more)})" if more else "")
 
 
 def _summary(panel: Panel | None) -> str:
@@ -161,7 +164,8 @@ def _comments(panel: Panel | None) -> str:
         return ""
     texts = []
     for voice in voices:
-        head = f"{line(voice.agent)}:\n\n" if len(voices) > 1 else ""
+        step = f" ({line(voice.step)})" if voice.step else ""
+        head = f"{line(voice.agent)}{step}:\n\n" if len(voices) > 1 else ""
         quote = "\n".join(f"> {row}".rstrip() for row in prose(voice.prose).split("\n"))
         texts.append(f"{head}{quote}\n")
     return "## Reviewer Comments\n\n" + "\n".join(texts)

@@ -27,9 +27,15 @@ class Iteration:
     findings: tuple[Finding, ...] = ()
     # the verdict after contradictions were weighed; else the panel's own
     verdict: Verdict | None = None
+    # of a review that could not be carried out: when, by which agent, and why
+    failed_at: str = ""
+    failed_agent: str = ""
+    error: str = ""
+    # why it was sent back, where the reviewer gave no reason
+    why: str = ""
 
 
-def render_task_json(task: Task, iterations: Sequence[Iteration] = ()) -> str:
+def render_task_json(task: Task, iterations: Sequence[Iteration] = (), *, approval_void: bool = False) -> str:
     """The task and its reviews, with automaker's field names."""
     spec = task.spec
     facts: dict[str, Any] = {
@@ -50,7 +56,7 @@ def render_task_json(task: Task, iterations: Sequence[Iteration] = ()) -> str:
         "skipTests": spec.skip_tests,
         "createdAt": task.created_at,
         "codeReviewSpec": {
-            "status": _spec_status(task, iterations),
+            "status": _spec_status(task, iterations, approval_void=approval_void),
             "currentIteration": max([task.cycle, *(one.cycle for one in iterations)]),
             "maxIterations": task.max_cycles,
             "iterations": [_iteration(one) for one in iterations],
@@ -59,10 +65,16 @@ def render_task_json(task: Task, iterations: Sequence[Iteration] = ()) -> str:
     return _json(facts)
 
 
-def _spec_status(task: Task, iterations: Sequence[Iteration]) -> str:
-    if task.status == Status.CODE_REVIEW:
+def _spec_status(task: Task, iterations: Sequence[Iteration], *, approval_void: bool) -> str:
+    last = _status(iterations[-1]) if iterations else "pending"
+    if last == "approved" and approval_void:
+        # what was approved is not what is there, or is not judged by these rules any more
+        return "pending"
+    if task.status == Status.CODE_REVIEW and not task.waits_for and last != "failed":
         return "reviewing"
-    return _status(iterations[-1]) if iterations else "pending"
+    if task.status == Status.CODE_REVIEW and task.waits_for != "improve":
+        return "pending"
+    return last
 
 
 def _status(one: Iteration) -> str:
@@ -86,8 +98,11 @@ def _iteration(one: Iteration) -> dict[str, Any]:
         "overallSummary": one.panel.summary if one.panel else "",
         "reviewFile": file_name(one.cycle),
     }
-    if one.panel and one.panel.rejection_reason:
-        facts["rejectionReason"] = one.panel.rejection_reason
+    if _status(one) == "rejected" and one.panel:
+        facts["rejectionReason"] = one.panel.rejection_reason or one.panel.summary or one.why
+    if one.error:
+        facts |= {"error": one.error, "reviewedAt": one.failed_at, "reviewedByModel": one.failed_agent}
+        facts |= {"reviewedByProvider": one.failed_agent, "overallSummary": one.error}
     return facts
 
 

@@ -33,6 +33,13 @@ def render(name: str, variables: Mapping[str, object], override: str | None = No
     return _filled(text, variables, whose, name)
 
 
+def fill(text: str, variables: Mapping[str, object], *, whose: str, name: str) -> str:
+    """A text of the user's own that is no prompt, with the same variables and the same language."""
+    text = _own(text, whose)
+    _refuse_unknown(text, variables, whose, name)
+    return _filled(text, variables, whose, name)
+
+
 def check(text: str, known: Iterable[str], *, whose: str, name: str) -> None:
     """Refuse a text that is no template, that asks for what there is not, or that could not be filled in."""
     text, names = _own(text, whose), set(known)

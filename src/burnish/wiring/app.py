@@ -31,6 +31,7 @@ from burnish.git.large import MEGABYTE
 from burnish.git.project import Project, discover, open_project
 from burnish.git.written import read_written
 from burnish.proc.identity import is_dead
+from burnish.review.commit_message import check_commit_message
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.wiring.book import StoreBook
@@ -125,6 +126,8 @@ class App:
     def policy(self, task: Task) -> Policy:
         """How the task is to be worked on and judged: by the settings of a trusted checkout, or not at all."""
         self.trust.require()
+        if self.config.commit.message:
+            check_commit_message(self.config.commit.message)
         found = self._detected(task)
         policy = policy_for(
             self.config,
@@ -282,6 +285,15 @@ class App:
         if found is None:
             raise NotFound(f"Task {task_id} has no artifact {name!r}.", hint=f"`burnish show {task_id}` lists them.")
         return found
+
+    def spec_kitty_feedback(self, place: str) -> bytes:
+        """What `feedback://feature/WP01/file.md` points at: spec-kitty keeps these files in the git folder."""
+        file = self.repo.common_dir / "spec-kitty" / "feedback" / place
+        if not file.is_file():
+            raise NotFound(
+                f"There is no {file}.", hint="The pointer is spec-kitty's, and its file is not in this clone."
+            )
+        return file.read_bytes()
 
     def logs(self, task_id: int) -> list[LogFile]:
         from burnish.wiring.logs import find_logs

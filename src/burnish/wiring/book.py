@@ -15,7 +15,7 @@ from burnish.core.history import History
 from burnish.core.secrets import Secrets
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
-from burnish.engine.archive import STORY, story_of
+from burnish.engine.archive import STORY, TASK_FILE, story_of, task_file
 from burnish.engine.moves import with_finish
 from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
@@ -78,7 +78,13 @@ class StoreBook:
         """What is on record of the task, in the burnish home."""
         known = self.store.tasks(self.project, ids=[task_id])
         if self.tasks_folder and known:
-            write_story(self.tasks_folder / known[0].name, self.events(task_id))
+            folder = self.tasks_folder / known[0].name
+            write_story(folder, self.events(task_id))
+            if (folder / "artifacts" / TASK_FILE).is_file():
+                # an approval that is void must not stand there as one
+                with suppress(OSError):
+                    text = task_file(self.history(task_id), self.approval(task_id))
+                    write_whole(folder / "artifacts" / TASK_FILE, self.secrets.redact(text.decode()).encode())
 
     def events(self, task_id: int) -> list[Recorded]:
         return self.store.events(self.project, task=task_id)

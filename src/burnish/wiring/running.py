@@ -36,6 +36,7 @@ from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold, is_dead
 from burnish.proc.overlay import TreeView
+from burnish.review.commit_message import check_commit_message
 from burnish.wiring.book import StoreBook
 from burnish.wiring.check_trees import author_view
 from burnish.wiring.confining import checkout_link, confinement_of, missing_paths
@@ -135,6 +136,8 @@ def _at_gate(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunRequ
 def _check_ids(app: App, request: RunRequest) -> None:
     """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
     tasks = [app.store.task(app.key, number) for number in request.ids]
+    if app.config.commit.message:
+        check_commit_message(app.config.commit.message)
     for task in tasks:
         refuse_if_branch_held(app.book, task)
         refuse_if_branch_stuck(app.book, app.code, task)
