@@ -70,3 +70,46 @@ def test_the_branch_of_a_task_can_be_reviewed_once_more_by_a_review_task(tmp_pat
     lab.burnish("run", "2")
     assert lab.task(2)["status"] == "completed"
     assert (lab.calls()[-1]["phase"], "div_1" in lab.calls()[-1]["prompt"]) == ("review", True)
+
+
+PLANNER = """
+print("Plan B: with logging." if "please log" in prompt else "Plan A: first one, then two.")
+"""
+
+
+def test_show_of_a_plan_shows_the_plan(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=PLANNER)
+    lab.add("Think first", "-t", "plan")
+    lab.burnish("run")
+    assert "Plan A: first one, then two." in lab.burnish("show", "1").out
+    assert lab.show(1)["plan_text"].strip() == "Plan A: first one, then two."
+
+
+def test_a_plan_waits_for_approval_and_is_written_again_with_a_note(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=PLANNER, extra="approval: required\n")
+    lab.add("Think first", "-t", "plan")
+    lab.add("Do it", "--depends-on", "1")
+    lab.burnish("run", "1", code=1)
+    assert (lab.task()["status"], lab.show(1)["note"]) == (
+        "waiting_approval",
+        "a person is to approve the plan (approval: required)",
+    )
+    assert "waits for 1" in lab.burnish("status").out
+    lab.burnish("decide", "1", "fix", code=2)
+    lab.burnish("decide", "1", "fix", "-m", "please log")
+    lab.burnish("run", "1", code=1)
+    assert "Plan A" in lab.calls()[-1]["prompt"]
+    assert lab.show(1)["plan_text"].strip() == "Plan B: with logging."
+    lab.burnish("decide", "1", "approve")
+    assert (lab.task()["status"], lab.task()["final_verdict"]) == ("completed", "APPROVED")
+    assert lab.burnish("list", "--ready", "--json").json["tasks"][0]["id"] == "2"
+
+
+def test_a_plan_can_be_rejected(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=PLANNER, extra="approval: required\n")
+    lab.add("Think first", "-t", "plan")
+    lab.burnish("run", code=1)
+    lab.burnish("decide", "1", "reject", "-m", "not now")
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "human_rejected")
+    lab.burnish("retry", "1", code=1)
+    assert lab.task()["status"] == "waiting_approval"

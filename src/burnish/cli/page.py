@@ -24,6 +24,7 @@ def page(story: Story, *, room: int, colour: bool) -> list[str]:
     parts = [
         list(_header(story, room, colour)),
         list(_wanted(story, room)),
+        list(_plan(story, room, colour)),
         list(_cycles(story, room, colour)),
         list(_findings(story, room, colour)),
         _next(story),
@@ -76,6 +77,15 @@ def _wanted(story: Story, room: int) -> Iterator[str]:
     for item in story.get("checklist") or ():
         box, text = ("x", item["text"]) if item.get("done") else (" ", item["text"])
         yield from _wrap(f"[{box}] {text}", room, "  ")
+
+
+def _plan(story: Story, room: int, colour: bool) -> Iterator[str]:
+    """What a plan task came to."""
+    if not story.get("plan_text"):
+        return
+    yield paint("Plan", "bold", on=colour)
+    yield from _wrap(story["plan_text"], room, "  ", lines=200)
+    yield f"  burnish show review-cycle://{story['id']}/plan.md"
 
 
 def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:

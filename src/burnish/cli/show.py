@@ -47,6 +47,9 @@ def show(
     if _was_removed(reader, number):
         raise BadInput(f"Task {number} was removed.", hint=f"Its story is kept: burnish events {number}")
     story = show_json(reader.store, reader.key, number, reader.alive)
+    if story["type"] == "plan":
+        # what the agent planned; "plan" is what the task was given
+        story["plan_text"] = _plan(number)
     if as_json:
         say_json(story)
         return
@@ -56,6 +59,15 @@ def show(
     with paged():
         for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
+
+
+def _plan(number: int) -> str | None:
+    from burnish.errors import NotFound
+
+    try:
+        return open_app().artifact(number, "plan.md").decode(errors="replace")
+    except NotFound:
+        return None
 
 
 def _was_removed(reader: Reader, number: int) -> bool:

@@ -35,7 +35,6 @@ _SAME_MEANING = {
     "budget.session_usd": ("budgetusd", "sessionbudgetusd"),
     "sandbox.mode": ("usedocker", "nodocker", "dockerimage", "skippermissions"),
     "notify.desktop": ("notifications", "soundenabled", "notificationsound"),
-    "merge.auto": ("automerge",),
     "commit.message": ("committemplate", "commitmessage", "commitprefix"),
 }  # fmt: skip
 _MODEL = "A model is set for an agent (agents.NAME.model), a role (roles.review.model) or a task (burnish add --model)."
@@ -54,6 +53,7 @@ _NO_SETTING = {
     "branchmode": "Each task has a branch of its own; there is nothing to set.",
     "createbranch": "Each task has a branch of its own; there is nothing to set.",
     "creategitbranch": "Each task has a branch of its own; there is nothing to set.",
+    "automerge": "Merging is a command of its own: burnish merge --all-verified.",
     "autocommit": "Each phase is committed on the task's branch; there is nothing to set.",
 }
 _HERE = {old: new for new, names in _SAME_MEANING.items() for old in names}

@@ -198,6 +198,9 @@ def _accepted(
 ) -> list[Event]:
     task = history.task
     at_review = _at(task, Status.CODE_REVIEW)
+    if task.spec.type is TaskType.PLAN and site.policy.approval == "required":
+        why = "a person is to approve the plan (approval: required)"
+        return opened(history, cycle, _bound(history, site.policy, cycle), why, None)
     if task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
         return [moved(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:

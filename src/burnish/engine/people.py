@@ -12,9 +12,10 @@ from burnish.core.history import History, PhaseRecord
 from burnish.core.policy import Policy
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.stored import stored_review
-from burnish.core.task import Task
+from burnish.core.task import Task, TaskType
 from burnish.engine.moves import moved
 from burnish.engine.overriding import approved, check_seen, gate_closed, judged_commit, needs_grounds, overridden
+from burnish.engine.plan_decision import decide_plan
 from burnish.engine.ports import Book, FollowUp
 from burnish.engine.ports_git import Code
 from burnish.errors import BadInput, Refused
@@ -35,6 +36,9 @@ def decide(
     task = history.task
     _check_status(task, answer)
     _check_legal(task, answer.choice, policy)
+    if task.spec.type is TaskType.PLAN:
+        book.record(task_id, *gate_closed(history, answer.choice), *decide_plan(history, answer, person))
+        return book.task(task_id)
     seen = check_seen(code, history, answer.commit)
     if answer.choice is Choice.FIX:
         events = send_back(book, history, answer.note, person, commit=seen.result["commit"])

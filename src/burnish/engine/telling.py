@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from burnish.core.codec import encode
@@ -13,7 +13,7 @@ from burnish.core.flow import Work
 from burnish.core.history import History
 from burnish.core.ledger import dispute
 from burnish.core.override import in_words
-from burnish.core.task import Task, TaskType
+from burnish.core.task import Spec, Task, TaskType
 from burnish.engine.checking import remembered
 from burnish.engine.failure_text import previous_error
 from burnish.engine.ports import Deps
@@ -50,7 +50,7 @@ def work_prompt(deps: Deps, site: Site, history: History, step: Work, *, number:
         return build_fix_prompt(_fix_context(deps, site, history, step, number))
     task = history.task
     context = ImplementContext(
-        task=task.spec,
+        task=_with_wishes(deps, history) if task.spec.type is TaskType.PLAN else task.spec,
         plan=plans_of(deps, task),
         project_context=deps.code.context_files(site.workspace, site.base),
         rescued=unfinished_text(site, history, step.cycle, number[:8]),
@@ -63,6 +63,18 @@ def work_prompt(deps: Deps, site: Site, history: History, step: Work, *, number:
         tag=number[:8],
     )
     return build_plan_prompt(context) if task.spec.type is TaskType.PLAN else build_implement_prompt(context)
+
+
+def _with_wishes(deps: Deps, history: History) -> Spec:
+    """A plan that a person sent back is written again, from the earlier one and what the person said about it."""
+    spec = history.task.spec
+    notes = [str(d.data["guidance"]) for d in history.decisions if d.data.get("guidance")]
+    if not notes:
+        return spec
+    before = _text(deps.desk.read(history.task, "plan.md"))
+    wishes = "\n".join(f"- {note}" for note in notes)
+    words = f"A person asked for changes to the plan below:\n{wishes}\n\nThe earlier plan:\n\n{before}"
+    return replace(spec, description=f"{spec.description}\n\n{words}".strip())
 
 
 def _fix_context(deps: Deps, site: Site, history: History, step: Work, number: str) -> FixContext:
