@@ -71,6 +71,57 @@ def test_a_verdict_with_a_condition_a_choice_or_a_contradiction_is_refused(text:
     assert isinstance(read(text), Unreadable)
 
 
+REJECTING = (
+    "I cannot approve this.",
+    "This change must not be merged.",
+    "I withdraw my approval.",
+    "I changed my mind: it leaks credentials.",
+    "## Decision\n\nReject",
+    "## Recommendation\n\nRequest changes: the lock is missing.",
+    "Verdict\n-------\n\nREJECTED",
+    "**Decision**: REJECTED",
+    "Result: FAILED",
+    "My verdict: REJECTED",
+    "The verdict is: reject because the lock is missing",
+    "| Verdict | REJECTED |\n|---|---|",
+    "- Verdict: rejected",
+    "<p>Verdict: REJECTED</p>",
+    "V\u0435rdict: REJECTED",
+    "❌ REJECTED",
+    "NACK",
+    "Blocker: the query joins user input",
+    "## Blocking issues\n\nThe query joins user input.",
+    f"Verdict: REJECTED because {'the query joins user input ' * 60}",
+)
+
+
+@pytest.mark.parametrize("text", REJECTING)
+@pytest.mark.parametrize("verdict", ["Verdict: APPROVED", "**Status**: PASS", "## Verdict\n\n**APPROVED**"])
+def test_an_approving_line_beside_words_that_reject_is_refused(verdict: str, text: str) -> None:
+    assert isinstance(read(f"{verdict}\n\n{text}\n"), Unreadable)
+    assert isinstance(read(f"# Review\n\n{text}\n\n{verdict}\n"), Unreadable)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The earlier verdict was REJECTED; all three findings are fixed.",
+        "No changes requested. There are no blocking issues.",
+        "## Blockers\n\nI found no blockers.",
+        "Critical: none",
+        "Invalid tokens are rejected: see test_auth.py.",
+        "| Case | Status |\n|---|---|\n| wrong password | rejected |",
+        "Decision: use a lock instead of a queue.",
+        "Outcome: 12 passed, 0 failed",
+        "## Conclusion\n\nGood to merge.",
+        "> Verdict: REJECTED\n\nThis objection is settled.",
+    ],
+)
+def test_words_about_rejecting_do_not_stop_an_approval(text: str) -> None:
+    review = read(f"Verdict: APPROVED\n\n{text}\n")
+    assert isinstance(review, Review) and review.verdict is Verdict.APPROVED, review
+
+
 GRAVE = (
     "### Critical: the query joins user input",
     "### Critical: passwords are not verified",

@@ -111,8 +111,7 @@ def prose_around(text: str, word: str) -> tuple[list[str], list[str]]:
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     fences = [t for t in _tokens(text) if t.type == "fence" and t.level == 0 and _words(t.info)[:1] == [word]]
     start, end = (fences[0].map if fences else None) or (0, 0)
-    # HTML stays: its text is shown
-    lines = _blanked(text, ("fence", "code_block", "blockquote_open"))
+    lines = shown_lines(text)
     return lines[:start], lines[end:]
 
 
@@ -136,6 +135,11 @@ def without_blocks(text: str, word: str) -> str:
         if token.type == "fence" and token.map and _words(skeleton(token.info))[:1] == [word]:
             lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
     return "\n".join(lines)
+
+
+def shown_lines(text: str) -> list[str]:
+    """The lines outside quotes and code blocks. HTML stays: its text is shown."""
+    return _blanked(text, ("fence", "code_block", "blockquote_open"))
 
 
 def prose_lines(text: str) -> list[str]:

@@ -24,7 +24,7 @@ def contradicting_text(reply: str, word: str) -> str:
         for line in lines:
             if verdict_of(line) not in (None, Verdict.APPROVED):
                 return line.strip()[:80]
-        for paragraph in _paragraphs(lines):
+        for paragraph in paragraphs(lines):
             if is_rejection(plain_line(paragraph)):
                 return " ".join(paragraph.split())[:80]
     return ""
@@ -42,7 +42,7 @@ def _other_object(content: str) -> str:
     return "" if approves else f"verdict: {json.dumps(value['verdict'], ensure_ascii=False)[:60]}"
 
 
-def _paragraphs(lines: list[str]) -> list[str]:
+def paragraphs(lines: list[str]) -> list[str]:
     found: list[list[str]] = []
     for line in lines:
         if not found or _NEW_SENTENCE.match(line):

@@ -14,6 +14,7 @@ from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreada
 from burnish.review import contract, strict
 from burnish.review.blocks import LONGEST_REPLY, prose_lines
 from burnish.review.frontmatter import load
+from burnish.review.outside_contradiction import rejecting_text
 from burnish.review.outside_findings import listed_findings, unread_grave
 from burnish.review.outside_lines import (
     bullets,
@@ -98,6 +99,8 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     concluded = verdict or conclusion.verdict
     if concluded is None:
         return Unreadable("it has no verdict", text)
+    if concluded is Verdict.APPROVED and (line := rejecting_text(page.body)):
+        return Unreadable(f"it approves, and this text does not: {clean(line)}", text)
     page = replace(page, body=numberless(page.body))
     if concluded is Verdict.APPROVED and (line := unread_alarm(page.body)):
         return Unreadable(f"this line looks like a finding and could not be read: {clean(line)}", text)

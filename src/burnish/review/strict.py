@@ -21,6 +21,7 @@ _WORDS = {
     "NEEDS_REVISION": _V.CHANGES_REQUESTED,
     "NEEDS_DISCUSSION": _V.NEEDS_DISCUSSION,
     "REJECTED": _V.REJECTED,
+    "REJECT": _V.REJECTED,
 }
 # automaker's REJECTED sends the work back; its findings say what to fix
 _BRACKETS = {"APPROVED": _V.APPROVED, "REJECTED": _V.CHANGES_REQUESTED}
