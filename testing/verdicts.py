@@ -262,6 +262,41 @@ NOT_APPROVALS = {
     "refused before": "I do not approve this change.\n\n" + block(),
     "another verdict before": "Verdict: NEEDS_REVISION\n\n" + block(),
     "half width": block().replace("`", "\uff40"),
+    **{
+        f"another verdict {where} the block: {line[:30]!r}": text
+        for line in (
+            "Recommendation: reject",
+            "Conclusion: not approved",
+            "My verdict: REJECTED",
+            "The verdict is: REJECTED",
+            "Final Verdict \u2014 \u274c REJECTED",
+            "Verdict: no",
+            "Verdict: abgelehnt",
+            "**Rechazado**",
+            "Ergebnis: gepr\u00fcft\n\nVerdict: \u62d2\u7edd",
+            "V\u0435rdict: REJECTED",
+            "NACK",
+        )
+        for where, text in (("before", f"{line}\n\n{block()}"), ("after", f"{block()}\n\n{line}\n"))
+    },
+    "a bare object after the block": block() + '\n\n{"verdict": "rejected"}\n',
+    "YAML after the block": block() + "\n\n```yaml\nverdict: rejected\n```\n",
+    "a block with another dash before": block('{"verdict": "rejected"}', word="burnish\u2010verdict")
+    + "\n\n"
+    + block(),
+    "a block with an underscore before": block('{"verdict": "rejected"}', word="burnish_verdict") + "\n\n" + block(),
+    **{
+        f"field {key}: {value!r}": block(with_(**{key: value}))
+        for key, value in (
+            ("approved", "no"),
+            ("approved", 0),
+            ("mergeable", "false"),
+            ("approval", "denied"),
+            ("outcome", "FAILED"),
+            ("ok", False),
+            ("problems", "the query joins user input"),
+        )
+    },
 }
 
 HONEST = {

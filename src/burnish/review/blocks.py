@@ -46,7 +46,7 @@ def only_block(text: str, word: str, number: str) -> str | NoBlock:
     lines = text.split("\n")
     tokens = _tokens(text)
     # another spelling of the name is not a block that counts, but a second block all the same
-    like = re.compile(rf"\s*{re.escape(word)}(?![\w-])")
+    like = re.compile(rf"\s*{word.replace('-', '[-_]?')}(?![\w-])")
     named = [t for t in tokens if t.type == "fence" and like.match(skeleton(t.info))]
     outer = [t for t in named if t.level == 0]
     if not outer:

@@ -17,9 +17,12 @@ _OTHER_VERDICTS = frozenset(
 # names under which models put what belongs into `findings`
 _PROBLEM_LISTS = frozenset(
     "issues|problems|bugs|defects|vulnerabilities|blockers|errors|blocking issues|must fix|required changes"
-    "|security issues|critical issues|blocking findings".split("|")
+    "|security issues|critical issues|blocking findings|critical".split("|")
 )
 _GRAVE = frozenset("error critical high blocker blocking major severe fatal p0 p1".split())
+_VERDICT_NAMES = frozenset("decision status result outcome recommendation conclusion assessment".split())
+_DENIALS = frozenset("no|false|denied|refused|withheld|fail|fails|failed|failure|blocked|not passed|never|0".split("|"))
+_NONE = frozenset("|none|no|nothing|n a|na|null|0|not applicable|none found".split("|"))
 _DEEPEST = 8
 
 
@@ -54,14 +57,18 @@ def _other_verdict(key: str, value: Any, depth: int = 0) -> str:
     shown = f"{key[:40]}: {json.dumps(value, ensure_ascii=False, default=str)[:60]}"
     if name in _PROBLEM_LISTS and isinstance(value, list | dict) and value:
         return shown
+    approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe|^ok$", name)
     if isinstance(value, bool):
-        approves = re.search(r"approv|mergeable|merge|lgtm|pass|accept|safe", name)
         rejects = re.search(r"reject|block|veto|fail|unsafe|malicious", name)
         return shown if (approves and not value) or (rejects and value) else ""
     if isinstance(value, str):
         words = re.sub(r"[\W_]+", " ", visible(value).casefold()).strip()
         grave = name in ("severity", "priority", "level", "risk") and words in _GRAVE
-        return shown if grave or words in _OTHER_VERDICTS else ""
+        denied = words in _DENIALS and (approves or name in _VERDICT_NAMES)
+        listed = name in _PROBLEM_LISTS and words not in _NONE
+        return shown if grave or denied or listed or words in _OTHER_VERDICTS else ""
+    if approves and isinstance(value, int | float) and not value and not name.startswith(("merge c", "pass")):
+        return shown
     if depth >= _DEEPEST:
         return ""
     entries: list[tuple[str, Any]] = []

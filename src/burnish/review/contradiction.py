@@ -8,8 +8,10 @@ import re
 from burnish.core.review import Verdict
 from burnish.review.blocks import code_after, prose_around
 from burnish.review.refusal import plain_line, refuses, takes_back
+from burnish.review.rejecting_lines import is_rejecting_line
 from burnish.review.strict import verdict_of
 
+_VERDICT_FIELD = re.compile(r"""^\W*verdict["']?[ ]*[:=][ ]*["']?(?:reject|changes|needs)\w*""", re.I | re.M)
 # A line that does not go on with the sentence before it
 _NEW_SENTENCE = re.compile(r"\s*(?:$|[-*+|#]|\d+[.)])")
 
@@ -19,10 +21,15 @@ def contradicting_text(reply: str, word: str) -> str:
     for content in code_after(reply, word):
         if other := _other_object(content):
             return other
+        if found := _VERDICT_FIELD.search(content):
+            return found[0].strip()[:80]
     before, after = prose_around(reply, word)
+    for paragraph in paragraphs(after):
+        if other := _other_object(paragraph):
+            return other
     for lines, is_rejection in ((before, refuses), (after, takes_back)):
         for line in lines:
-            if verdict_of(line) not in (None, Verdict.APPROVED):
+            if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
                 return line.strip()[:80]
         for paragraph in paragraphs(lines):
             if is_rejection(plain_line(paragraph)):

@@ -7,6 +7,7 @@ import unicodedata
 
 # Cyrillic and Greek letters that look like Latin ones, in lower case
 _LATIN = str.maketrans("авсԁеһіјӏкмнорԛѕтуѵԝхαεικνορτυχϲ", "abcdehijlkmhopqstyvwxaeikvoptuxc")
+_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"))
 _INVISIBLE = ("Cf", "Mn", "Me", "Cc")
 
 
@@ -19,4 +20,4 @@ def visible(text: str) -> str:
 
 
 def skeleton(text: str) -> str:
-    return visible(unicodedata.normalize("NFKD", text)).casefold().translate(_LATIN)
+    return visible(unicodedata.normalize("NFKD", text)).casefold().translate(_LATIN).translate(_DASHES)

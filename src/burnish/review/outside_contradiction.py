@@ -6,41 +6,17 @@ import re
 
 from burnish.review.blocks import shown_lines
 from burnish.review.contradiction import paragraphs
-from burnish.review.lookalikes import skeleton
 from burnish.review.refusal import plain_line, refuses
+from burnish.review.rejecting_lines import LABEL, REJECTS, is_rejecting_line, plain_text
 
-_REJECTS = (
-    r"(?:reject(?:ed|ion)?|(?:not|un|dis)[ -]?approved?|changes?[ _-](?:are[ ])?(?:requested|required|needed)"
-    r"|requests?(?:ing)?[ _-]changes|needs?[ _-](?:revision|changes|work|fix(?:es)?|rework|discussion)|revise"
-    r"|do[ ]not[ ](?:merge|approve|ship)|don't[ ](?:merge|approve|ship)|no[ -]go|nack|veto)"
-)
-_FAILS = r"(?:fail(?:s|ed)?|blocked|no)"
-_LABEL = (
-    r"(?:verdict|decision|status|result|outcome|recommendation|conclusion|assessment|judge?ment|disposition|overall"
-    r"|review|approval|ruling)"
-)
-_SIGN = r"[:=|>\u2013\u2014\u2192-]|\bis\b"
-# `**Decision**: REJECTED`, `My verdict is: reject`, `| Verdict | REJECTED |`
-_LABELLED = re.compile(
-    rf"(?:[\w ]{{0,30}}\b)?{_LABEL}\b[^:=|\n]{{0,40}}?(?:{_SIGN})[\W_]{{0,8}}"
-    rf"(?:{_REJECTS}(?=$|[ ]?[.,;:!()|\u2013\u2014-]|[ ](?:because|since|due|until|as)\b)|{_FAILS}[\W_]*$)",
-    re.IGNORECASE,
-)
-_SPOKEN = re.compile(
-    rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{_REJECTS}[\W_]*", re.IGNORECASE
-)
-_ALONE = re.compile(rf"[\W_]*{_REJECTS}[\W_]*", re.IGNORECASE)
 _TAKEN_BACK = re.compile(
     r"\b(?:I )?(?:have )?changed my mind\b|\bon second thoughts?\b[^.]{0,80}\b(?:reject|request|not|changes)"
     r"|\b(?:verdict|approval) (?:above|below)? ?is (?:wrong|void|a mistake|invalid)\b",
     re.IGNORECASE,
 )
-_EARLIER = re.compile(
-    r"\b(?:previous|earlier|prior|former|first|last|old|initial|original|cycle|round|before|was)\b", re.IGNORECASE
-)
 _HEADING = re.compile(r"#{1,6}[ \t]+(?P<text>.+?)[ \t#]*")
 _UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
-_DECIDING_HEADING = re.compile(rf"(?:\d+[.)]?[ ]+)?(?:\w+[ ]+){{0,2}}{_LABEL}[\W_]*", re.IGNORECASE)
+_DECIDING_HEADING = re.compile(rf"(?:\d+[.)]?[ ]+)?(?:\w+[ ]+){{0,2}}{LABEL}[\W_]*", re.IGNORECASE)
 _GRAVE = r"(?:critical|blockers?|blocking|must[- ]fix|severe|fatal)"
 _GRAVE_HEADING = re.compile(
     rf"[\W_\d]*{_GRAVE}(?:[ ](?:issues?|findings?|problems?|bugs?|defects?|errors?))?(?:[ ]before[ ]merg\w*)?[\W_]*",
@@ -48,7 +24,8 @@ _GRAVE_HEADING = re.compile(
 )
 # `Blocker: …` at the beginning of a line
 _GRAVE_LINE = re.compile(
-    rf"(?:[-*+][ \t]+|\d{{1,3}}[.)][ \t]+)?{_GRAVE}(?:[ ](?:issue|finding|problem|bug|defect|error)s?)?:[ \t]*(?P<text>.+)",
+    rf"(?:[-*+][ \t]+|\d{{1,3}}[.)][ \t]+)?{_GRAVE}(?:[ ](?:issue|finding|problem|bug|defect|error)s?)?:"
+    r"[ \t]*(?P<text>.+)",
     re.IGNORECASE,
 )
 _NONE = re.compile(
@@ -65,11 +42,11 @@ def rejecting_text(body: str) -> str:
             return " ".join(paragraph.split())[:80]
     deciding = grave = False
     for number, raw in enumerate(lines):
-        line = _plain(raw)
+        line = plain_text(raw)
         if not line or _UNDERLINE.fullmatch(line):
             continue
         heading = _heading(lines, number)
-        if not _EARLIER.search(line) and (_is_rejection(line) or (deciding and _ALONE.match(line) and _ends(line))):
+        if is_rejecting_line(raw) or (deciding and _begins_with_rejection(line)):
             return raw.strip()[:80]
         found = _GRAVE_LINE.fullmatch(line)
         if (grave and not heading and not _NONE.match(line)) or (found and not _NONE.match(found["text"])):
@@ -79,26 +56,14 @@ def rejecting_text(body: str) -> str:
     return ""
 
 
-def _is_rejection(line: str) -> bool:
-    return bool(
-        _ALONE.fullmatch(line) or _SPOKEN.fullmatch(line) or _LABELLED.match(line.lstrip("-*+|#0123456789.) \t"))
-    )
-
-
-def _ends(line: str) -> bool:
-    match = re.match(rf"[\W_]*{_REJECTS}", line, re.IGNORECASE)
+def _begins_with_rejection(line: str) -> bool:
+    match = re.match(rf"[\W_]*{REJECTS}", line, re.IGNORECASE)
     return bool(match and re.match(r"[\W_]*$|[ ]?[.,;:!()\u2013\u2014-]", line[match.end() :]))
 
 
 def _heading(lines: list[str], number: int) -> str:
-    text = _plain(lines[number])
+    text = plain_text(lines[number])
     if match := _HEADING.fullmatch(text):
         return match["text"]
     following = lines[number + 1].strip() if number + 1 < len(lines) else ""
     return text if _UNDERLINE.fullmatch(following) else ""
-
-
-def _plain(line: str) -> str:
-    """The text that a reader sees, without markup; letters of other alphabets as the Latin ones that they look like."""
-    shown = re.sub(r"</?[a-z][^<>]{0,200}>|[*`]+|(?<!\w)_+|_+(?!\w)", "", line[:4000], flags=re.IGNORECASE)
-    return skeleton(shown).strip()

@@ -1,0 +1,65 @@
+"""Lines that are a verdict of their own and reject: `Decision: REJECTED`, `**Abgelehnt**`, `| Verdict | reject |`."""
+
+from __future__ import annotations
+
+import re
+
+from burnish.review.lookalikes import skeleton
+
+# the same word in other languages, as a whole line or behind a label
+_FOREIGN = (
+    "abgelehnt|zurückgewiesen|nicht genehmigt|nicht freigegeben|rechazado|rechazada|no aprobado|rejeté|rejetée|refusé"
+    "|non approuvé|rejeitado|reprovado|respinto|rifiutato|afgekeurd|odrzucone|отклонено|отклонён|отказано"
+    "|拒绝|拒絕|驳回|不批准|却下|否決|不承認|거부|반려|거절"
+)
+REJECTS = (
+    r"(?:reject(?:ed|ion)?|(?:not|un|dis)[ -]?approved?|changes?[ _-](?:are[ ])?(?:requested|required|needed)"
+    r"|requests?(?:ing)?[ _-]changes|needs?[ _-](?:revision|changes|work|fix(?:es)?|rework|discussion)|revise"
+    r"|do[ ]not[ ](?:merge|approve|ship)|don't[ ](?:merge|approve|ship)|no[ -]go|nack|veto|" + skeleton(_FOREIGN) + ")"
+)
+_FAILS = r"(?:fail(?:s|ed)?|blocked|no)"
+LABEL = (
+    r"(?:verdict|decision|status|result|outcome|recommendation|conclusion|assessment|judge?ment|disposition|overall"
+    r"|review|approval|ruling)"
+)
+_SIGN = r"[:=|>\u2013\u2014\u2192-]|\bis\b"
+# `**Decision**: REJECTED`, `My verdict is: reject`, `| Verdict | REJECTED |`
+_LABELLED = re.compile(
+    rf"(?:[\w ]{{0,30}}\b)?{LABEL}\b[^:=|\n]{{0,40}}?(?:{_SIGN})[\W_]{{0,8}}"
+    rf"(?:{REJECTS}(?=$|[ ]?[.,;:!()|\u2013\u2014-]|[ ](?:because|since|due|until|as)\b)|{_FAILS}[\W_]*$)",
+    re.IGNORECASE,
+)
+_SPOKEN = re.compile(
+    rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{REJECTS}[\W_]*", re.IGNORECASE
+)
+_ALONE = re.compile(rf"[\W_]*{REJECTS}[\W_]*", re.IGNORECASE)
+_EARLIER = re.compile(
+    r"\b(?:previous|earlier|prior|former|first|last|old|initial|original|cycle|round|before|was)\b", re.IGNORECASE
+)
+_LIST_MARKS = "-*+|#0123456789.) \t"
+# a label with a word or sign that does not approve
+_SHORT_VERDICT = re.compile(
+    r"(?:(?:final|overall|my|the|review) )?verdict[ ]?[:=][ ]?(?P<word>\S+(?:[ ]\S+)?)", re.IGNORECASE
+)
+_APPROVES = re.compile(
+    r"\W*(?:approv|pass|lgtm|accept|ok\b|yes|good|fine|merge|ship|positive|see\b|below|in the|as in|burnish|the block)"
+    r"|[\s:]*[\u2705\u2713\u2714\U0001f44d\U0001f7e2]",
+    re.IGNORECASE,
+)
+
+
+def is_rejecting_line(line: str) -> bool:
+    """Is the line another verdict than an approval? One about an earlier round is not."""
+    text = plain_text(line)
+    if not text or _EARLIER.search(text):
+        return False
+    short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
+    if short and not _APPROVES.match(short["word"]):
+        return True
+    return bool(_ALONE.fullmatch(text) or _SPOKEN.fullmatch(text) or _LABELLED.match(text.lstrip(_LIST_MARKS)))
+
+
+def plain_text(line: str) -> str:
+    """The text that a reader sees, without markup; letters of other alphabets as the Latin ones that they look like."""
+    shown = re.sub(r"</?[a-z][^<>]{0,200}>|[*`]+|(?<!\w)_+|_+(?!\w)", "", line[:4000], flags=re.IGNORECASE)
+    return skeleton(shown).strip()
