@@ -229,3 +229,51 @@ def test_a_rebuilt_database_has_the_approval_that_came_back(two: Lab) -> None:
     assert two.events(task=1) == events
     assert before["status"] == "verified" and two.show() == before
     two.burnish("merge", "1")
+
+
+VOIDS = "voids 2 approvals (tasks 1, 2)"
+
+
+def two_verified(lab: Lab) -> None:
+    lab.add("One")
+    lab.add("Another")
+    lab.burnish("run", "--all")
+    assert [lab.task(number)["status"] for number in (1, 2)] == ["verified", "verified"]
+
+
+def test_prompts_say_how_many_approvals_a_change_costs_before_it_is_made(two: Lab) -> None:
+    two_verified(two)
+    assert VOIDS in two.burnish("prompts", "edit", "review.system").err
+    assert [two.task(number)["status"] for number in (1, 2)] == ["verified", "verified"]
+    own = two.repo.path / ".burnish" / "prompts" / "review.system.md"
+    own.write_text("Be strict.\n")
+    two.trust()
+    noticed = two.burnish("status").err
+    assert "The change of settings or prompts" in noticed and VOIDS in noticed
+    assert VOIDS not in two.burnish("prompts", "off", "review.system").err, "nothing holds under the new text"
+    assert two.burnish("status").err == ""
+    assert VOIDS in two.burnish("prompts", "on", "review.system").err
+    notice(two)
+    assert two.burnish("prompts", "reset", "review.system", "--json").json["restores"] == ["1", "2"]
+    two.burnish("run", "1")
+    assert two.task(2)["status"] == "verified"
+
+
+def test_a_hand_edit_of_the_settings_is_noticed_by_every_screen_that_reads_them(two: Lab) -> None:
+    two_verified(two)
+    (two.repo.path / "burnish.yaml").write_text(two.settings(STRICTER))
+    assert VOIDS in two.burnish("trust").err
+    assert VOIDS in two.burnish("config", "show").err
+    assert VOIDS in two.burnish("status").err
+    said = notice(two)
+    assert "Task 1 is no longer approved" in said and "Task 2 is no longer approved" in said
+    (two.repo.path / "burnish.yaml").write_text(two.settings(ONE))
+    assert "brings back 2 approvals (tasks 1, 2), without a review" in two.burnish("trust").err
+    assert "Task 2 is approved again" in two.burnish("run", "1").err
+
+
+def test_a_persons_own_approval_is_not_among_the_costs(two: Lab) -> None:
+    two.settle(ONE + "approval: required\n")
+    verified(two)
+    two.burnish("decide", "1", "approve")
+    assert "void" not in two.burnish("prompts", "edit", "review.system").err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testing.at_hand import AtHand, at_hand
-from testing.lab import Lab
+from testing.lab import APPROVE, Lab
 
 HOSTILE = "</textarea><script>window.hurt=1</script>{{ title }}"
 
@@ -97,3 +97,15 @@ def test_a_cookie_without_the_key_writes_nothing(fresh: AtHand) -> None:
     address = f"/api/v1/projects/{fresh.project}/prompts/review.system"
     assert fresh.client.put(address, headers=headers, json={"text": "x"}).status_code == 403
     assert not (fresh.lab.repo.path / ".burnish").exists()
+
+
+def test_the_page_says_how_many_approvals_another_text_costs(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", judge=APPROVE)
+    lab.env["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
+    lab.add()
+    lab.burnish("run")
+    with at_hand(lab) as server:
+        assert "Another text voids 1 approval (task 1)" in html(server, "/prompts")
+        assert "Another text voids 1 approval (task 1)" in html(server, "/prompts/part/review.system")
+        server.of_project("PUT", "/prompts/review.system", {"text": "Be strict.", "where": "project"})
+        assert "voids" not in html(server, "/prompts"), "it no longer holds"

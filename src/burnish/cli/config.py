@@ -11,7 +11,7 @@ import typer
 
 from burnish.cli.pager import paged
 from burnish.cli.paint import coloured, columns, paint, say, say_json
-from burnish.cli.session import AsJson, start_dir
+from burnish.cli.session import AsJson, start_dir, tell_approval_cost
 from burnish.cli.text import clean, cut, one_line, pad, visible, width
 from burnish.errors import BadInput
 
@@ -68,6 +68,7 @@ def _show(values: list[Value], ignored: list[IgnoredKey], as_json: bool) -> None
             say("Not used from this repository:")
         for one in ignored:
             say(visible(f"  {one.key}: {written(one.value)}  ({one.place}; {one.reason})"))
+    tell_approval_cost()
 
 
 def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from burnish.cli.paint import coloured, columns, say, say_json
-from burnish.cli.session import AsJson, open_reader
+from burnish.cli.session import AsJson, open_reader, tell_approval_cost
 from burnish.cli.text import width
 
 if TYPE_CHECKING:
@@ -38,6 +38,15 @@ def status(as_json: AsJson = False) -> None:
         # the command stays whole
         words = words.replace(" Next: ", "\nNext: ")
     say(words)
+    _tell_changed_settings(reader, tasks)
+
+
+def _tell_changed_settings(reader: Reader, tasks: list[Task]) -> None:
+    """A reading command loads no settings, unless they were written after something was approved."""
+    from burnish.wiring.settings_age import settings_are_newer
+
+    if settings_are_newer(reader.store, reader.key, reader.found.root, tasks):
+        tell_approval_cost()
 
 
 def list_tasks(

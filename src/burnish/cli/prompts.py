@@ -16,6 +16,7 @@ from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.wiring import App
+    from burnish.wiring.approval_cost import ApprovalCost
     from burnish.wiring.prompts import Prompt
 
 ACTIONS = ("list", "show", "edit", "reset", "on", "off", "render")
@@ -99,6 +100,7 @@ def _show(name: str, as_json: bool) -> None:
 
 def _edit(name: str, everywhere: bool, as_json: bool) -> None:
     from burnish.wiring import refuse_inside_phase
+    from burnish.wiring.approval_cost import cost_of_edit
     from burnish.wiring.prompt_desk import recording_trust
     from burnish.wiring.prompts import refuse_unknown
 
@@ -106,6 +108,8 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
     app = open_app()
     file = _file(app, name, everywhere)
     new = not file.exists()
+    cost = cost_of_edit(app, name)
+    _say_cost(cost, f"Another text of {name}")
     with recording_trust(app, file, "prompts edit"):
         changed = _edited(file, name, new=new)
     if not changed:
@@ -133,13 +137,17 @@ def _edited(file: Path, name: str, *, new: bool) -> bool:
 
 
 def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
+    from burnish.wiring.approval_cost import cost_of_reset
     from burnish.wiring.prompt_desk import Where, reset
     from burnish.wiring.prompts import NAMES
 
     app = open_app()
-    removed = reset(app, [name] if name else NAMES, Where.GLOBAL if everywhere else Where.PROJECT)
+    names, where = [name] if name else NAMES, Where.GLOBAL if everywhere else Where.PROJECT
+    cost = cost_of_reset(app, names, where)
+    _say_cost(cost, "This reset")
+    removed = reset(app, names, where)
     if as_json:
-        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed]})
+        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed], **_cost_json(cost)})
         return
     for one, file in removed:
         now = _in_force(app, one)
@@ -151,15 +159,29 @@ def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
 
 
 def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
+    from burnish.wiring.approval_cost import cost_of_switch
     from burnish.wiring.prompt_desk import Where, switch
 
-    file = switch(open_app(), name, on, Where.GLOBAL if everywhere else Where.PROJECT)
+    app = open_app()
+    cost = cost_of_switch(app, name, on=on)
+    _say_cost(cost, f"Switching {name} {'on' if on else 'off'}")
+    file = switch(app, name, on, Where.GLOBAL if everywhere else Where.PROJECT)
     now = _in_force(open_app(), name)
     if as_json:
-        say_json({**_plain(now), "settings": str(file)})
+        say_json({**_plain(now), "settings": str(file), **_cost_json(cost)})
         return
     say(f"{name}: prompts.{name}.enabled is {str(on).lower()} in {clean(str(file))}")
     say(f"In force now: {clean(str(now.path or 'as it came with burnish'))}")
+
+
+def _say_cost(cost: ApprovalCost, change: str) -> None:
+    """Before anything is written."""
+    for line in cost.words(change):
+        tell(line)
+
+
+def _cost_json(cost: ApprovalCost) -> dict[str, Any]:
+    return {"voids": [str(one) for one in cost.lost], "restores": [str(one) for one in cost.regained]}
 
 
 def _render(task: str | None, name: str | None, as_json: bool) -> None:

@@ -135,3 +135,18 @@ def open_app() -> App:
     from burnish import wiring
 
     return wiring.open_app(start_dir())
+
+
+def tell_approval_cost() -> None:
+    """Say which approvals a change of settings that was already made costs; on stderr, nothing where it is none."""
+    from burnish.cli.paint import tell
+    from burnish.errors import BurnishError
+    from burnish.wiring.approval_cost import NOTICED, cost_so_far
+
+    try:
+        found = cost_so_far(open_app())
+    except BurnishError:
+        # no repository, or settings that do not load: the command itself says what matters of that
+        return
+    for line in found.words(NOTICED):
+        tell(line)

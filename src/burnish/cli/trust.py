@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
-from burnish.cli.session import AsJson, start_dir
+from burnish.cli.session import AsJson, start_dir, tell_approval_cost
 from burnish.cli.text import pad, visible, width
 from burnish.errors import Untrusted
 
@@ -45,6 +45,8 @@ def trust(
         else:
             say(f"Trusted: {visible(str(found.root))}. Its checks may run, and its settings apply.")
             say("`burnish trust --show` lists what they name; `burnish untrust` takes it back.")
+        if not as_json:
+            tell_approval_cost()
         return 0
     report = report_of(trusting.examine(found))
     if as_json:

@@ -12,6 +12,7 @@ from burnish.errors import BadInput
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.parts import AppDep, ProjectDep
 from burnish.wiring.app import App
+from burnish.wiring.approval_cost import cost_of_edit
 from burnish.wiring.prompt_desk import Kept, Own, Where, all_kept, fits, kept
 from burnish.wiring.prompts import Prompt, known, reviewers_own
 
@@ -34,6 +35,8 @@ class Card:
     prompt: Kept
     where: Where
     tasks: tuple[Task, ...]
+    # which approvals another text costs
+    cost: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -70,7 +73,7 @@ class Card:
 @router.get("")
 def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Where.PROJECT) -> Response:
     tasks = app.store.tasks(app.key, brief=True)
-    cards = [_card(one, where, tasks) for one in all_kept(app)]
+    cards = [_card(app, one, where, tasks) for one in all_kept(app)]
     others, trouble = _reviewers(app)
     return page(
         request,
@@ -87,14 +90,15 @@ def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Wher
 
 @router.get("/part/{name}")
 def part(app: AppDep, project: ProjectDep, name: str, where: Where = Where.PROJECT) -> Response:
-    card = _card(kept(app, known(name)), where, app.store.tasks(app.key, brief=True))
+    card = _card(app, kept(app, known(name)), where, app.store.tasks(app.key, brief=True))
     return fragment("prompts_part.html.j2", card=card, project=project)
 
 
-def _card(prompt: Kept, where: Where, tasks: Sequence[Task]) -> Card:
+def _card(app: App, prompt: Kept, where: Where, tasks: Sequence[Task]) -> Card:
     """With the tasks that it can be tried on, the newest first."""
     fitting = [task for task in reversed(tasks) if fits(prompt.name, task)]
-    return Card(prompt, where, tuple(fitting[:MOST_TASKS]))
+    cost = cost_of_edit(app, prompt.name).words("Another text")
+    return Card(prompt, where, tuple(fitting[:MOST_TASKS]), tuple(cost))
 
 
 def _reviewers(app: App) -> tuple[list[Prompt], str]:
