@@ -11,6 +11,7 @@ from pathlib import Path
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, ReportsUsage, Spoken
 from burnish.agents.jsonlines import LEFT_OUT
 from burnish.agents.meter import Meter
+from burnish.agents.other_verdicts import conflicting_verdict
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.ending import done_of, read_outcome
@@ -120,6 +121,8 @@ class Question:
         spoken = self._spoken(folder, done)
         stdout = spoken.stdout
         answer = self.agent.read(spoken)
+        if isinstance(answer, AgentReply):
+            answer = conflicting_verdict(self.entry.name, spoken, answer.text) or answer
         if isinstance(answer, AgentFailure):
             return replace(answer, output=answer.output or last_output(spoken.stderr, stdout))
         if not spoken.model and answer.session and isinstance(self.agent, KnowsModel):
