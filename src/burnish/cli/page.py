@@ -192,9 +192,11 @@ def _next(story: Story) -> list[str]:
         case Status.FAILED:
             steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
-            steps = [f"burnish retry {number}", *_waive(story), f"{accept}"]
+            changed = story.get("commit") not in (None, story.get("base"))
+            # without a change there is nothing to accept
+            steps = [f"burnish retry {number}", *_waive(story), *([accept] if changed else [])]
         case Status.WAITING_APPROVAL:
-            steps = [f"burnish diff {number}", f"burnish decide {number} approve|reject|fix"]
+            steps = [f"burnish diff {number}", f"burnish decide {number} approve   (or reject, fix)"]
         case Status.VERIFIED:
             steps = [f"burnish diff {number}", f"burnish merge {number}", f"burnish done {number}   (merged otherwise)"]
         case Status.CANCELLED:

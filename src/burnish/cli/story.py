@@ -153,7 +153,7 @@ def advice(task: Task) -> str | None:
     if task.status is Status.FAILED:
         return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
     if task.status is Status.WAITING_APPROVAL:
-        return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve|reject|fix"
+        return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve (or reject, fix)"
     if task.status is Status.CODE_REVIEW and task.waits_for:
         return f"Next: {WAITING.get(task.waits_for, WAITING['review']).format(task.id)}"
     if task.status is Status.BLOCKED:

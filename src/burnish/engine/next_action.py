@@ -22,7 +22,7 @@ def action_required(history: History, cycle: int) -> str:
     if decision.action == "revise":
         return _next_cycle(decision, cycle, task.max_cycles)
     if waits or decision.action == "ask":
-        return f"A person decides: `burnish decide {task.id} approve|reject|fix`. {task.note or why}".strip()
+        return f"A person decides: `burnish decide {task.id} approve` (or `reject`, `fix`). {task.note or why}".strip()
     if decision.action == "wait" and decision.data.get("proposed") == "revise":
         return f"`burnish improve {task.id}` has the findings fixed. The next step is started by hand. {why}".strip()
     if decision.action == "escalate":

@@ -74,7 +74,8 @@ def hand_over(
     """The events that make a task wait for a review from outside; none if it does so already."""
     task, cycle = history.task, cycle_for(history, policy, head)
     decision = history.decision(cycle)
-    waits = decision is not None and decision.action == "wait" and history.finished(cycle, "review") is None
+    handed = decision is not None and decision.action == "wait" and bool(decision.data.get("outside"))
+    waits = handed and history.finished(cycle, "review") is None
     if task.status is Status.CODE_REVIEW and waits and cycle == history.cycle:
         return []
     events = [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)] if approved else []

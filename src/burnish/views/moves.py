@@ -130,6 +130,8 @@ def _why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
         return f"Task {task.id} is being worked on."
     if act in _NEEDS_WORK and not task.base:
         return f"Task {task.id} has not been worked on: there is nothing to judge."
+    if act in _NEEDS_WORK and task.status is Status.BLOCKED and task.commit in (None, task.base):
+        return f"Task {task.id} has no change yet: there is nothing to judge."
     return ""
 
 
