@@ -8,6 +8,7 @@ import pytest
 
 from testing.byhand import ADDS_A_LINE
 from testing.lab import APPROVE, CRITIC, REJECT, Lab
+from testing.terminal import terminal
 
 
 def test_a_plan_is_text_that_its_dependents_receive(tmp_path: Path) -> None:
@@ -113,3 +114,12 @@ def test_a_plan_can_be_rejected(tmp_path: Path) -> None:
     assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "human_rejected")
     lab.burnish("retry", "1", code=1)
     assert lab.task()["status"] == "waiting_approval"
+
+
+def test_a_plan_is_approved_on_a_terminal_without_questions_about_a_review(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=PLANNER, extra="approval: required\n")
+    lab.add("Think first", "-t", "plan")
+    lab.burnish("run", code=1)
+    with terminal(lab, "decide", "1", "approve") as screen:
+        assert screen.ended() == 0, screen.plain
+    assert lab.task()["status"] == "completed"

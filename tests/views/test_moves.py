@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.core.status import Status
+from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
+from burnish.views.inbox import ANSWERS
 from burnish.views.moves import ACTS, others
+from burnish.views.status import AT_REST, WAITING
 from burnish.views.task_page import _buttons
 
 WAITS = Task("p", 1, Spec("x"), Status.CODE_REVIEW, base="b", commit="c")
@@ -30,3 +32,14 @@ def test_a_task_that_waits_for_its_review_offers_it_instead_of_going_on(
 
 def test_a_task_between_two_phases_goes_on() -> None:
     assert "goon" in others(WAITS, standing="")
+
+
+def test_every_reason_to_stop_has_an_answer_and_every_wait_a_command() -> None:
+    assert set(ANSWERS) == set(Reason)
+    assert set(WAITING) == set(AT_REST) == {"review", "improve", "outside"}
+
+
+def test_what_changed_nothing_offers_neither_a_review_nor_an_override() -> None:
+    idle = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.NO_CHANGES, base="b", commit="b")
+    names = {button.name for button in _buttons(idle, "", ())}
+    assert "retry" in names and not names & {"override", "review", "improve"}

@@ -39,7 +39,7 @@ def decide_plan(history: History, answer: Answer, person: Person) -> list[Event]
 
 def _reject(history: History, why: str, signed: dict[str, str], where: dict[str, Any]) -> list[Event]:
     reason = Reason.HUMAN_REJECTED
-    data = {"action": "escalate", "why": why, "reason": reason.value, "blockers": [], **signed}
+    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "blockers": [], **signed}
     stop = moved(
         history.task,
         Status.BLOCKED,

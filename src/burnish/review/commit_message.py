@@ -27,7 +27,7 @@ def commit_variables(
         "featureSpec": spec.plan or spec.description,
     }
     numbers = {"task": task, "cycle": cycle, "max_cycles": max_cycles}
-    return {key: one_line(text) for key, text in words.items()} | numbers | {"phase": phase, "subject": subject}
+    return {**{key: one_line(text) for key, text in words.items()}, **numbers, "phase": phase, "subject": subject}
 
 
 def commit_subject(template: str, variables: Mapping[str, object]) -> str:

@@ -122,7 +122,7 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
     running = standing in RUNNING
     possible = set(moves(task, unmet=unmet, standing=standing).values())
     possible.update(others(task, standing=standing))
-    if not running and task.status is Status.BLOCKED and task.commit:
+    if not running and task.status is Status.BLOCKED and task.commit not in (None, task.base):
         possible.add("improve")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     wanted = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
