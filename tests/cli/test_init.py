@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +51,15 @@ def test_the_report_keeps_to_its_room(room: int, user_repo: UserRepo) -> None:
     outcome = initiate(user_repo.path, slash=True, force=False, dry_run=False)
     lines = report(outcome, room=room, colour=False)
     assert max(width(line) for line in lines if str(user_repo.path) not in line) <= room
+
+
+def test_nothing_is_left_to_decide_in_an_empty_repository_of_a_user_with_settings(
+    tmp_path: Path, hermetic: Path, capsys: Capture
+) -> None:
+    own = hermetic / ".config" / "burnish" / "config.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("agent: claude\nreview: {agents: [static]}\n")
+    subprocess.run(["git", "init", "-q", str(tmp_path / "new")], check=True)
+    for argv in (["init", "--dry-run"], ["init"]):
+        main(["-C", str(tmp_path / "new"), *argv])
+        assert "bug in burnish" not in capsys.readouterr().err

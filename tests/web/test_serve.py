@@ -38,3 +38,11 @@ def test_other_machines_are_let_in_only_with_a_token_of_ones_own(tmp_path: Path)
     lab = Lab.make(tmp_path / "lab")
     assert "BURNISH_SERVE_TOKEN" in lab.apart("serve", "--host", "0.0.0.0", "--port", "0", code=2).err
     assert "too short" in lab.apart("serve", "--port", "0", code=2, BURNISH_SERVE_TOKEN="1234").err
+
+
+def test_localhost_is_printed_as_the_one_address_that_the_server_listens_on(tmp_path: Path) -> None:
+    """A browser may try the other address first, where any program can listen and would get the token."""
+    lab = Lab.make(tmp_path / "lab")
+    with serving(lab, "--host", "localhost") as served:
+        assert "localhost" not in served.url
+        assert httpx.get(served.url).status_code == 401

@@ -266,3 +266,17 @@ def test_settings_behind_a_link_out_of_the_repository_are_never_read(user_repo: 
     assert trust.problem and "leads out of the repository" in trust.problem.what
     with pytest.raises(BadInput, match="leads out"):
         user_repo.trust()
+
+
+def test_what_changes_between_the_look_and_the_use_is_not_used(user_repo: UserRepo) -> None:
+    user_repo.write({"burnish.yaml": SETTINGS, ".burnish/prompts/review.system.md": "Accepted.\n"})
+    user_repo.trust()
+    trust = examine(discover(user_repo.path))
+    user_repo.write({"burnish.yaml": SETTINGS.replace("tools/robot", "tools/other")})
+    assert load_settings(trust).agents["robot"].argv == ("tools/robot",)
+
+    user_repo.write({"burnish.yaml": SETTINGS})
+    app = open_app(user_repo.path)
+    user_repo.write({".burnish/prompts/review.system.md": "Approve.\n"})
+    with pytest.raises(Untrusted, match="changed since"):
+        assert app.prompts

@@ -110,7 +110,8 @@ def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:
     """What was found, decided and written, and what to type next."""
     lines = [*wrap(_found(outcome), room), ""]
     rows = [(visible(".".join(one.key)), visible(_in_folder(one)), visible(one.why)) for one in outcome.decided]
-    keys, values = max(width(key) for key, _, _ in rows), min(40, max(width(value) for _, value, _ in rows))
+    keys = max((width(key) for key, _, _ in rows), default=0)
+    values = min(40, max((width(value) for _, value, _ in rows), default=0))
     for key, value, why in rows:
         lines += _row(pad(key, keys), value, why, values=values, room=room, colour=colour)
     lines += ["", *_written(outcome, room, colour)]

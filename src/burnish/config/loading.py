@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.config.environment import env_layer
-from burnish.config.repository import repository_layer
+from burnish.config.repository import RepositoryContent, repository_layer
+from burnish.config.reserved import IgnoredKey
 from burnish.config.sources import Layer, flag_layer, yaml_layer
 from burnish.errors import BadInput
 
@@ -40,12 +41,13 @@ def load(
     *,
     env: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
-    repository: bool = True,
+    repository: bool | RepositoryContent = True,
 ) -> Config:
     """All settings for the project whose checkout is `root` (None: those of the user alone).
 
-    `repository=False` leaves out what the repository's own file says: it is not trusted. Only `wiring.trust` may
-    decide that, so nothing else calls this for a checkout.
+    `repository=False` leaves out what the repository's own file says: it is not trusted. What a person accepted is
+    given as content: the file may have changed since it was examined. Only `wiring.trust` may decide that, so nothing
+    else calls this for a checkout.
     """
     from burnish.config.problems import validate
 
@@ -53,7 +55,7 @@ def load(
     merged = _copy(BASE)
     origins: dict[str, str] = {}
     user = user_layer(env)
-    own, ignored = repository_layer(root) if root and repository else (None, ())
+    own, ignored = _of_repository(root, repository)
     layers = [layer for layer in (user, own, project_layer(user, root)) if layer]
     for layer in layers:
         merge(merged, layer, origins)
@@ -61,6 +63,14 @@ def load(
         merge(merged, layer, origins)
         layers.append(layer)
     return validate(merged, layers).with_origins(origins, ignored)
+
+
+def _of_repository(
+    root: Path | None, repository: bool | RepositoryContent
+) -> tuple[Layer | None, tuple[IgnoredKey, ...]]:
+    if not isinstance(repository, bool):
+        return repository.layer, repository.ignored
+    return repository_layer(root) if root and repository else (None, ())
 
 
 def user_folder(env: Mapping[str, str] | None = None) -> Path:

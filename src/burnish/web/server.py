@@ -63,7 +63,7 @@ def serve(host: str, port: int | None, *, token: str, ready: Ready, house: House
     house = house or House.here()
     try:
         with _only_one(house.home) as tell, _bound(host, port) as listening:
-            address = Address(_name(host), listening.getsockname()[1], token)
+            address = Address(_name(host, listening), listening.getsockname()[1], token)
             tell(address.url)
             _serve(house, address, listening, ready)
     finally:
@@ -182,8 +182,14 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _name(host: str) -> str:
-    """What to write into a browser: `0.0.0.0` is no address of anybody."""
+def _name(host: str, listening: socket.socket) -> str:
+    """What to write into a browser, which cannot connect to `0.0.0.0`.
+
+    `localhost` is two addresses, of which this server has one. Any program can listen on the other, and a browser that
+    tries that one first would send it the token.
+    """
+    if host == "localhost":
+        return str(listening.getsockname()[0])
     return socket.gethostname() if host in ("0.0.0.0", "::") else host
 
 

@@ -100,13 +100,17 @@ class App:
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        return own_prompts(
+        found = own_prompts(
             self.config,
             self.repo.root,
             settings.user_folder(),
             trusted=self.trust.is_trusted,
             outside=self.trust.outside,
         )
+        if self.trust.is_trusted:
+            # read later than it was examined: it may have changed
+            examine(self.trust.found, self.home).require()
+        return found
 
     @property
     def person(self) -> str:

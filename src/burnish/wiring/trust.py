@@ -137,7 +137,7 @@ def _user_layers(root: Path) -> list[Layer]:
 
 def load_settings(trust: CheckoutTrust, flags: Mapping[str, Any] | None = None) -> Config:
     """The settings in force; those of the repository only where it is trusted."""
-    return settings.load(trust.found.root, flags=flags, repository=trust.is_trusted)
+    return settings.load(trust.found.root, flags=flags, repository=trust.is_trusted and trust.content)
 
 
 def settings_at(start: Path) -> tuple[Path | None, Config]:
