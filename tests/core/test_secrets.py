@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.secrets import NO_SECRETS, Leak, LineFilter, Secrets
+from burnish.plain import clean_text
 from testing.known_secrets import ALNUM, DICE, KEY, KNOWN, STRICT, some
 
 
@@ -176,6 +177,24 @@ def test_secrets_that_colour_codes_cut_into_pieces_are_taken_out(name: str, on: 
         assert secret not in plain and plain.startswith("a = '") and plain.endswith("' # end")
         assert Secrets().redact(redacted) == redacted
         assert Secrets().find(text)
+
+
+# every character that is taken out of what is shown, and strings that a terminal keeps for itself
+CUT_BY = [
+    *(chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(0x7F, 0xA0), 0x61C, *range(0x2028, 0x202F))),
+    *(chr(code) for code in range(0x2060, 0x206A)),
+    *("\x1bP1$r\x1b\\", "\x1b_x\x1b\\", "\x1b^x\x07", "\x90q\x9c", "\\u007f", "\\u0001"),
+]
+
+
+@pytest.mark.parametrize("cut", CUT_BY)
+def test_a_secret_that_a_control_character_cuts_into_pieces_is_redacted(cut: str) -> None:
+    value = "Zk8Jx2mQ9vR4tB7nWq3L"
+    secrets = Secrets.of({"DB_PASSWORD": value})
+    for at in (1, 4, len(value) - 1):
+        shown = clean_text(secrets.redact(f"password is {value[:at]}{cut}{value[at:]} end"))
+        assert value[4:] not in shown and value[: len(value) - 1] not in shown, shown
+        assert shown.startswith("password is ") and shown.endswith(" end")
 
 
 def test_what_grep_marks_in_colour_is_redacted(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 # As the terminal gets it, and as JSON, Python, C and shells write it down.
@@ -12,12 +12,16 @@ _ESC = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e(?=\[)))"
 _CODES = re.compile(
     rf"(?:{_ESC}\[|\x9b)[0-?]*[ -/]*[@-~]"
     rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
+    # strings for the terminal itself: DCS, SOS, PM, APC
+    rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
     r"|\x1b[ -/]*[0-Z\\^-~]"
-    "|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]"
+    "|[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
 # What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
 # backspace, either alone or with the letters that it takes back.
-_JOINED = re.compile(rf"{_CODES.pattern}|[\x00\x08]|\\+u000[08dD]|\r(?!\n)")
+# The other control characters: `clean_text` takes them out of what is shown, so nothing may be hidden behind them.
+_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+_JOINED = re.compile(rf"{_CODES.pattern}|{_CONTROLS}|\\+u00(?:0[0-8bBcCdDeEfF]|1[0-9a-fA-F]|7[fF])|\r(?!\n)")
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
 # The short escapes of JSON strings. `C:\\new` has one too, so only what is unmistakable is looked for across them.
 _SHORT = re.compile(rf"{_JOINED.pattern}|\\+[bfnrt]")
@@ -25,6 +29,9 @@ _HAS_SHORT = re.compile(r"\\[bfnrt]")
 _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
+
+_BARE = re.compile(_CONTROLS)
+_RARE = re.compile(rf"{_CONTROLS}|[\u061c\u2028-\u202e\u2065-\u2069]|u00[017][0-9a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +58,9 @@ class PlainText:
 
 def plain_texts(text: str) -> Iterator[PlainText]:
     """Each way in which a text may be shown without codes; nothing where it has none, which is the rule."""
-    if (plain := without_codes(text)) is not None:
-        yield plain
-    if "\x08" in text and (plain := without_codes(text, erase=True)) is not None:
-        yield plain
+    for reading in READINGS:
+        if (plain := reading(text)) is not None:
+            yield plain
 
 
 def without_short_escapes(text: str) -> PlainText | None:
@@ -64,7 +70,7 @@ def without_short_escapes(text: str) -> PlainText | None:
 
 def without_codes(text: str, *, erase: bool = False) -> PlainText | None:
     """None where there are none. `erase`: a backspace takes the letter before it away."""
-    if not any(hint in text for hint in _HINTS):
+    if not any(hint in text for hint in _HINTS) and not _RARE.search(text):
         return None
     return _without(text, _ERASED if erase else _JOINED)
 
@@ -85,3 +91,16 @@ def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
     origins.append(at)
     pieces.append(text[at:])
     return PlainText(text, "".join(pieces), tuple(starts), tuple(origins))
+
+
+def _with_letters_erased(text: str) -> PlainText | None:
+    return without_codes(text, erase=True) if "\x08" in text else None
+
+
+def _without_controls(text: str) -> PlainText | None:
+    """An escape character alone takes the letter behind it along, which may be one of a secret."""
+    return _without(text, _BARE) if "\x1b" in text or "\x9b" in text else None
+
+
+# The ways in which a text may be shown; a caller that changes the text between two of them reads it again.
+READINGS: tuple[Callable[[str], PlainText | None], ...] = (without_codes, _with_letters_erased, _without_controls)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from burnish.core.escape_codes import plain_texts, without_codes, without_short_escapes
+from burnish.core.escape_codes import READINGS, plain_texts, without_codes, without_short_escapes
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
 
 # A person's word on a line that it holds no secret.
@@ -69,8 +69,8 @@ class Secrets:
 
     def _redact_split(self, text: str) -> str:
         """Secrets that colour codes cut into pieces, as `grep --color` does. The codes stay, for what follows."""
-        for erase in (False, True) if "\x08" in text else (False,):
-            plain = without_codes(text, erase=erase)
+        for reading in READINGS:
+            plain = reading(text)
             if plain is None:
                 continue
             for start, end, kind in sorted(self._hits(plain.text), reverse=True):
