@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.checks.dependency_files import dependency_paths, fingerprint
-from burnish.checks.generated_files import leaves_files, native_sources
+from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths
+from burnish.checks.generated_files import has_build_output, has_copied_packages, leaves_files, native_sources
 from burnish.checks.import_origins import read_origins, top_level_packages
 from burnish.checks.installed import difference, environment_folders
 from burnish.core.policy import CheckSpec
@@ -161,3 +161,53 @@ def test_install_scripts_leave_files_unless_they_only_install_git_hooks(script: 
 def test_a_generated_version_file_is_left_beside_the_sources() -> None:
     vcs = b'[tool.hatch.build.hooks.vcs]\nversion-file = "src/a/_version.py"\n'
     assert leaves_files({"pyproject.toml": vcs}) and not leaves_files({"pyproject.toml": b"[project]\nname = 'a'"})
+
+
+def test_requirements_count_by_any_usual_name_with_what_they_include() -> None:
+    paths = ["dev-requirements.txt", "test_requirements.in", "deps/base.txt", "deps/more.txt", "notes.txt"]
+    assert dependency_paths(paths) == ("dev-requirements.txt", "test_requirements.in")
+    contents = {"deps/base.txt": b"-r more.txt  # and more\nattrs\n"}
+    assert included_paths(contents, paths) == ("deps/more.txt",)
+
+
+def test_files_that_a_set_up_command_names_are_found() -> None:
+    paths = ["Makefile", "web/tools/boot.sh", "deps.txt", "other.txt"]
+    assert named_paths("make deps && pip install -r deps.txt", paths) == ("Makefile", "deps.txt")
+    assert named_paths("cd web && sh ./tools/boot.sh", paths) == ("web/tools/boot.sh",)
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("dist/a.js", True),
+        ("src/calc/parser.py", True),
+        ("bin/calc", True),
+        ("src/calc/_version.py", False),
+        ("package-lock.json", False),
+        (".env", False),
+        ("calc.egg-info/PKG-INFO", False),
+        ("vendor/bundle/a.rb", False),
+        ("my-environment/lib/a.py", False),
+    ],
+)
+def test_files_that_set_up_leaves_count_unless_they_are_installed_packages(
+    tmp_path: Path, file: str, counts: bool
+) -> None:
+    (tmp_path / "my-environment").mkdir()
+    (tmp_path / "my-environment" / "pyvenv.cfg").touch()
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).touch()
+    assert has_build_output(tmp_path, {}) is counts
+
+
+@pytest.mark.parametrize(("linked", "copied"), [(True, False), (False, True)])
+def test_a_package_of_the_repository_is_a_copy_unless_it_is_linked(tmp_path: Path, linked: bool, copied: bool) -> None:
+    packages = {"app/package.json": b'{"name": "app", "dependencies": {"lib": "file:../lib"}}'}
+    packages["lib/package.json"] = b'{"name": "lib"}'
+    for folder in ("app/node_modules", "lib"):
+        (tmp_path / folder).mkdir(parents=True)
+    if linked:
+        (tmp_path / "app/node_modules/lib").symlink_to("../../lib")
+    else:
+        (tmp_path / "app/node_modules/lib").mkdir()
+    assert has_copied_packages(tmp_path, packages) is copied

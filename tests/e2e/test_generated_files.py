@@ -32,6 +32,16 @@ COMPILES = {
 }
 
 
+# What set-up makes of the file that the author breaks: a module, a program, a test that is built as well.
+GENERATED = {
+    "module": ("grammar.in", "cp grammar.in src/calc/parser.py", "src/calc/parser.py"),
+    "program": ("main.c", "mkdir -p bin && cp main.c bin/calc", "bin/calc"),
+    "text": ("words/all.txt", "mkdir -p dist && cp words/all.txt dist/words.json", "dist/words.json"),
+    "test": ("test/cases.ts", "mkdir -p dist && cp test/cases.ts dist/cases.js", "dist/cases.js"),
+    "guide": ("content/guide.md", "mkdir -p dist && cp content/guide.md dist/guide.html", "dist/guide.html"),
+}
+
+
 def break_file(name: str) -> str:
     return f'src = pathlib.Path("{name}"); src.write_text(src.read_text().replace("a + b", "a - b"))\n'
 
@@ -60,6 +70,42 @@ def test_a_bug_in_a_source_that_set_up_compiles_is_found(
     assert run(lab) == "blocked"
     (check,) = lab.show()["cycles"][0]["checks"]
     assert check["new"] == ["tests/test_built.py::test_built"]
+
+
+@pytest.mark.parametrize("kind", GENERATED)
+def test_a_change_is_tested_with_what_set_up_makes_of_it(tmp_path: Path, kind: str) -> None:
+    source, command, output = GENERATED[kind]
+    ignored = {".gitignore": f"{IGNORES['.gitignore']}parser.py\nbin\n"}
+    files = {**ignored, source: "a + b\n", "tests/test_built.py": READS.format(output)}
+    lab = make(tmp_path, confined=False, files=files, compile_words=command)
+    lab.agent("robot", break_file(source))
+    assert run(lab) == "blocked"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert check["new"] == ["tests/test_built.py::test_built"]
+
+
+def test_a_package_that_was_copied_into_node_modules_is_that_of_the_change(tmp_path: Path, confined: bool) -> None:
+    files = {
+        ".gitignore": f"{IGNORES['.gitignore']}node_modules\n",
+        "app/package.json": '{"name": "app", "dependencies": {"lib": "file:../lib"}}',
+        "lib/package.json": '{"name": "lib"}',
+        "lib/index.js": "exports.add = (a, b) => a + b\n",
+        "tests/test_built.py": READS.format("app/node_modules/lib/index.js"),
+    }
+    # as yarn 1 does it, and npm with install-links
+    words = "mkdir -p app/node_modules && cp -r lib app/node_modules/"
+    lab = make(tmp_path, confined=confined, files=files, compile_words=words)
+    lab.agent("robot", break_file("lib/index.js"))
+    assert run(lab) == "blocked"
+
+
+def test_a_file_that_set_up_names_is_an_input_of_the_environment(tmp_path: Path) -> None:
+    test = "from pathlib import Path\n\n\ndef test_installed():\n    assert Path('.venv/some').exists()\n"
+    script = "while read name; do touch .venv/$name; done < tools/deps.txt\n"
+    files = {**IGNORES, "tools/install.sh": script, "tools/deps.txt": "some\n", "tests/test_installed.py": test}
+    lab = make(tmp_path, confined=False, files=files, compile_words="sh tools/install.sh tools/deps.txt")
+    lab.agent("robot", 'pathlib.Path("tools/deps.txt").write_text("other\\n")\n')
+    assert run(lab) == "blocked"
 
 
 def test_a_change_to_other_files_of_a_compiled_package_installs_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -19,11 +20,22 @@ _WHOLE = frozenset(
     " pnpm-lock.yaml pnpm-workspace.yaml yarn.lock .yarnrc.yml bun.lock bun.lockb .npmrc go.mod go.sum Cargo.toml"
     " Cargo.lock rust-toolchain rust-toolchain.toml Gemfile Gemfile.lock pom.xml build.gradle build.gradle.kts"
     " settings.gradle settings.gradle.kts gradle.lockfile composer.json composer.lock environment.yml .python-version"
-    " .nvmrc .node-version .tool-versions mise.toml".split()
+    " .nvmrc .node-version .tool-versions mise.toml environment.yaml conda-lock.yml pixi.toml pixi.lock pylock.toml"
+    " .ruby-version mix.exs mix.lock deno.json deno.jsonc deno.lock .yarnrc".split()
 )
 _REQUIREMENTS = re.compile(
-    r"(?:^|/)(?:requirements|constraints)[^/]*\.(?:txt|in)$|(?:^|/)requirements/[^/]+\.(?:txt|in)$"
+    r"(?:^|/)[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)$|(?:^|/)requirements/[^/]+\.(?:txt|in)$"
 )
+# Programs of a set-up command that read a file of this name.
+_READ_BY = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "just": ("justfile", "Justfile"),
+    "invoke": ("tasks.py",),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+}
+_INCLUDED = re.compile(r"^\s*(?:-[rc]|--requirement|--constraint)[\s=]*([^\s#]+)", re.M)
 _PYPROJECT_TOOLS = ("uv", "poetry", "pdm", "hatch", "setuptools", "flit", "setuptools_scm", "rye")
 _PROJECT_KEYS = (
     "name",
@@ -44,6 +56,31 @@ _PACKAGE_SCRIPTS = frozenset("preinstall install postinstall prepare prepublish 
 def dependency_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """The files that decide what is installed, sorted."""
     return tuple(sorted(path for path in paths if _decides(path) and not _FOREIGN.search(path)))
+
+
+def named_paths(command: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """The files that a set-up command names: what they say decides what is installed, too."""
+    read = re.sub(r">+\s*\S+", " ", command)  # what it writes is no input
+    words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<'\"=]+", read) if word}
+    words |= {name for program, names in _READ_BY.items() if program in words for name in names}
+    folders = {f"{word.rstrip('/')}/" for word in re.findall(r"\bcd\s+([^\s;&|]+)", command)}
+    wanted = words | {f"{folder}{word}" for folder in folders for word in words}
+    return tuple(sorted(path for path in paths if path in wanted))
+
+
+def included_paths(contents: Mapping[str, bytes | None], paths: Iterable[str]) -> tuple[str, ...]:
+    """Files that requirements files name by `-r` and `-c`, except those that are known."""
+    wanted = set()
+    for path, data in contents.items():
+        if path.endswith((".txt", ".in")):
+            for name in _INCLUDED.findall((data or b"").decode("utf-8", "replace")):
+                wanted.add(posixpath.normpath(posixpath.join(posixpath.dirname(path), name)))
+    return tuple(sorted(path for path in paths if path in wanted and path not in contents))
+
+
+def is_whole_input(name: str) -> bool:
+    """Is a file of this name one that decides as a whole what is installed, such as a lock file?"""
+    return name in _WHOLE
 
 
 def _decides(path: str) -> bool:

@@ -1,4 +1,6 @@
-"""What set-up makes out of the sources of a tree: compiled extensions, build output. Pure but for `has_build_output`.
+"""What set-up makes out of the sources of a tree: compiled extensions, build output, copies of packages.
+
+Pure but for `has_build_output` and `has_copied_packages`.
 
 An environment is shared by all trees with the same dependencies. What was compiled from the sources of one tree says
 nothing about another whose sources differ: a broken change would pass with the program built before it.
@@ -6,6 +8,7 @@ nothing about another whose sources differ: a broken change would pass with the 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -13,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from burnish.checks.dependency_files import install_scripts
+from burnish.checks.dependency_files import install_scripts, is_whole_input
 
 # Sources that a Python project compiles when it is installed.
 _NATIVE = re.compile(
@@ -40,14 +43,20 @@ _HOOK_INSTALLERS = frozenset(
     "husky simple-git-hooks lefthook is-ci only-allow patch-package pinst playwright true exit echo".split()
 )
 _NATIVE_OUTPUT = (".so", ".pyd", ".dylib", ".a", ".o")
-_OTHER_OUTPUT = (".js", ".mjs", ".cjs", ".node", ".wasm", ".jar", ".class")
 # Extensions that are compiled from Python files.
 _COMPILES_PYTHON = re.compile(r"mypyc|cythonize\([^)]*\.py[\"']")
+# Folders of packages that others wrote, and caches.
 _INSTALLED = frozenset(
-    (".venv", "venv", "env", "node_modules", ".git", "__pycache__", ".yarn", ".pnpm-store", ".husky")
+    ".venv venv env node_modules .git __pycache__ .yarn .pnpm-store .husky .tox .nox .eggs .bundle .cache .gradle"
+    " .direnv vendor bower_components".split()
 )
-_DOCUMENT = re.compile(r"\.(?:md|rst|txt|adoc)$|(?:^|/)(?:LICENSE|CHANGELOG|AUTHORS)[^/]*$", re.I)
-_TEST = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]+\.py$|[._](?:test|spec)\.\w+$")
+# Files that set-up leaves and that hold nothing of the sources.
+_HARMLESS = re.compile(r"^\.|(?:^|_)version[^/]*\.(?:py|pyi|txt)$|\.(?:log|pth|lock)$", re.I)
+# A change to these changes nothing that is built; others may be content or templates.
+_DOCUMENT = re.compile(r"^(?:docs?/.*|[^/]+)\.(?:md|rst|adoc)$|^(?:LICEN[CS]E|CHANGELOG|AUTHORS|README)[^/]*$", re.I)
+# Dependencies on another folder of the repository; some package managers copy them.
+_LOCAL = ("file:", ".", "/", "workspace:")
+_DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 
 
 def native_sources(paths: Iterable[str], contents: Mapping[str, bytes | None]) -> tuple[str, ...]:
@@ -63,23 +72,48 @@ def leaves_files(contents: Mapping[str, bytes | None]) -> bool:
 
 
 def has_build_output(layer: Path, contents: Mapping[str, bytes | None]) -> bool:
-    """Did set-up leave programs outside of the folders for installed packages?
+    """Did set-up leave files outside of the folders for installed packages that may be made of the sources?
 
     Not those that are made of native sources, where `contents` has these: a change to them is another environment.
     """
     texts = [(data or b"").decode("utf-8", "replace") for path, data in contents.items() if not _NATIVE.search(path)]
     known = any(map(_NATIVE.search, contents)) and not any(map(_COMPILES_PYTHON.search, texts))
-    suffixes = _OTHER_OUTPUT if known else (*_OTHER_OUTPUT, *_NATIVE_OUTPUT)
-    for _, folders, files in os.walk(layer):
-        folders[:] = [name for name in folders if name not in _INSTALLED and not name.endswith(".egg-info")]
-        if any(name.endswith(suffixes) for name in files):
-            return True
+    for place, folders, files in os.walk(layer):
+        folders[:] = [name for name in folders if not _is_installed(Path(place, name))]
+        for name in files:
+            native = name.endswith(_NATIVE_OUTPUT) or _NATIVE.search(name)
+            if not _HARMLESS.search(name) and not is_whole_input(name) and not (known and native):
+                return True
     return False
 
 
+def _is_installed(folder: Path) -> bool:
+    if folder.name in _INSTALLED or folder.name.endswith(".egg-info"):
+        return True
+    return (folder / "pyvenv.cfg").is_file() or (folder / "conda-meta").is_dir()
+
+
+def has_copied_packages(root: Path, contents: Mapping[str, bytes | None]) -> bool:
+    """Is a package of this repository in a node_modules folder as a copy, instead of as a link to its sources?"""
+    packages = {path: _json(data) for path, data in contents.items() if path.rpartition("/")[2] == "package.json"}
+    names = {name for package in packages.values() if isinstance(name := package.get("name"), str)}
+    for path, package in packages.items():
+        for name in names.intersection(_local_dependencies(package)):
+            place = root / path.rpartition("/")[0] / "node_modules" / name
+            if place.is_dir() and "node_modules" in place.resolve().relative_to(place.anchor).parts:
+                return True
+    return False
+
+
+def _local_dependencies(package: Mapping[str, Any]) -> set[str]:
+    tables = (package.get(key) for key in _DEPENDENCIES)
+    entries = (entry for table in tables if isinstance(table, dict) for entry in table.items())
+    return {name for name, wanted in entries if isinstance(wanted, str) and wanted.startswith(_LOCAL)}
+
+
 def may_change_output(paths: Iterable[str]) -> bool:
-    """May a change to these files change what is built? Tests and documents do not."""
-    return any(not _DOCUMENT.search(path) and not _TEST.search(path) for path in paths)
+    """May a change to these files change what is built? Documents do not; tests are often built as well."""
+    return any(not _DOCUMENT.search(path) for path in paths)
 
 
 def _compiles(path: str, data: bytes) -> bool:
@@ -114,6 +148,14 @@ def _only_hooks(script: str) -> bool:
         re.sub(r"^\s*(?:npx\s+(?:--\S+\s+)*|node_modules/\.bin/)?", "", command).split() for command in commands
     )
     return all(not words or words[0] in _HOOK_INSTALLERS or words[0] in ("true", "exit", "echo") for words in programs)
+
+
+def _json(data: bytes | None) -> dict[str, Any]:
+    try:
+        table = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return {}
+    return table if isinstance(table, dict) else {}
 
 
 def _toml(data: bytes) -> dict[str, Any]:

@@ -14,8 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from burnish.checks.dependency_files import dependency_paths, fingerprint, relevant
-from burnish.checks.generated_files import has_build_output, leaves_files, may_change_output, native_sources
+from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths, relevant
+from burnish.checks.generated_files import (
+    has_build_output,
+    has_copied_packages,
+    leaves_files,
+    may_change_output,
+    native_sources,
+)
 from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
 from burnish.checks.installed_yarn import CLASSIC_RECORD, RECORD
 from burnish.git.files import disk_errors, remove_tree
@@ -94,11 +100,11 @@ class CheckEnvironments:
         `own`: made by set-up if there is a command for it, whatever the checkout holds.
         """
         tracked = list_files(self.project, commit)
-        contents = self._inputs(commit, tracked)
+        contents = self._inputs(commit, tracked, base)
         folders = environment_folders(self.project.root, tracked)
         current = not own and bool(folders) and self._same_as_checkout(contents)
         # what installing leaves beside the sources is not in a clean tree
-        complete = current and not leaves_files(contents)
+        complete = current and not leaves_files(contents) and not has_copied_packages(self.project.root, contents)
         if self.confined and complete and not any(difference(self.project.root, one, contents) for one in folders):
             return self._of_checkout(folders, contents)
         if command := self.setup or self._unasked_setup(commit, bool(folders), complete):
@@ -108,9 +114,13 @@ class CheckEnvironments:
         warning = "" if current else "The change declares other dependencies than your checkout has installed."
         return self._of_checkout(folders, contents, warning)
 
-    def _inputs(self, commit: str, tracked: Sequence[str]) -> dict[str, bytes | None]:
-        """What decides about the environment: the dependency files, and the sources that installing compiles."""
-        contents = read_files(self.project, commit, dependency_paths(tracked))
+    def _inputs(self, commit: str, tracked: Sequence[str], base: str) -> dict[str, bytes | None]:
+        """What decides about the environment: the dependency files, what set-up names, and what installing compiles."""
+        # those of the base: what it names and is not there is what it makes
+        named = named_paths(_in_words(self.setup or ""), list_files(self.project, base))
+        contents = read_files(self.project, commit, sorted({*dependency_paths(tracked), *named}))
+        while more := included_paths(contents, tracked):
+            contents |= read_files(self.project, commit, more)
         return contents | read_files(self.project, commit, native_sources(tracked, contents))
 
     def _unasked_setup(self, commit: str, folders: bool, complete: bool) -> Command | None:
@@ -136,13 +146,19 @@ class CheckEnvironments:
         return CheckEnvironment(key, root, tuple(folders), warnings=(warning,) if warning else ())
 
     def _made(self, command: Command, commit: str, base: str, contents: dict[str, bytes | None]) -> CheckEnvironment:
-        words = command if isinstance(command, str) else shlex.join(command)
-        facts = (words, str(self.project.root), str(self.confined), *_tool_versions(os.environ.get("PATH", "")))
+        facts = (
+            _in_words(command),
+            str(self.project.root),
+            str(self.confined),
+            *_tool_versions(os.environ.get("PATH", "")),
+        )
         key = fingerprint(contents, *facts)
-        if key == fingerprint(self._inputs(base, list_files(self.project, base)), *facts):
+        if key == fingerprint(self._inputs(base, list_files(self.project, base), base), *facts):
             # the same dependencies: made from the base, so that no author has a hand in what others share
             layer = self._layer(key, command, base)
-            stale = not self.builds and has_build_output(layer, contents) and self._sources_differ(base, commit)
+            copied = has_copied_packages(layer, contents)
+            built = not self.builds and has_build_output(layer, contents)
+            stale = (copied or built) and self._sources_differ(base, commit)
         else:
             stale = True
         if stale:
@@ -200,6 +216,10 @@ def collect_untracked(files: Path, tracked: Iterable[str], into: Path) -> None:
             Path(entry.path).rename(target)
 
     collect("")
+
+
+def _in_words(command: Command) -> str:
+    return command if isinstance(command, str) else shlex.join(command)
 
 
 def _parents(path: str) -> Iterable[str]:
