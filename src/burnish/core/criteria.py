@@ -30,7 +30,7 @@ def criterion_key(item: str) -> str:
         text = text[match.end() :]
     text = text.rstrip(" .;,:")
     for wrapper in _WRAPPERS:
-        first, last = (wrapper, wrapper) if wrapper.isascii() else wrapper
+        first, last = (wrapper, wrapper) if wrapper.isascii() else (wrapper[0], wrapper[1])
         if text.startswith(first) and text.endswith(last) and len(text) > len(first + last):
             text = text[len(first) : -len(last)].strip().rstrip(" .;,:")
     return text
