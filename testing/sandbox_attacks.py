@@ -92,6 +92,11 @@ os.path.exists(T["checkout"] + "/attack") and got()
 sh("unshare -Urpfm --mount-proc sh -c 'exec 3>>/proc/sys/kernel/core_pattern && touch leaked'")
 os.path.exists("leaked") and got()
 """,
+    "control groups in a namespace": """
+sh("unshare -UrmC sh -c 'mkdir /tmp/g; mount -t cgroup2 none /tmp/g && touch leaked'")
+sh("unshare -UrmC sh -c 'mkdir /tmp/g; mount -t cgroup -o freezer none /tmp/g && touch leaked'")
+os.path.exists("leaked") and got()
+""",
     "old root": "sh('unshare -Urm pivot_root . . ; ls /oldroot'); os.path.exists('/oldroot') and got()",
     # markers
     "remove the marker": """

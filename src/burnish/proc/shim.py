@@ -154,6 +154,51 @@ def scope_to_sandbox(program: str) -> None:
         os.close(ruleset)
 
 
+# machine → for each of its system call tables: the number of the table, of clone and of unshare
+SYSTEM_CALLS = {
+    "x86_64": ((0xC000003E, 56, 272), (0x40000003, 120, 310)),
+    "aarch64": ((0xC00000B7, 220, 97), (0x40000028, 120, 337)),
+}
+
+
+def forbid_cgroup_namespaces(program: str) -> None:
+    """No namespace of control groups inside: with one, a program could mount the group that burnish itself is in.
+
+    Root, and a user to whom a group is delegated, could then freeze or end all that is in it, and leave frozen
+    processes behind that cannot be killed. clone3 has its flags in memory, which a filter cannot read: programs that
+    are told that it does not exist use clone.
+    """
+    tables = SYSTEM_CALLS.get(os.uname().machine, ())
+    if not tables or os.stat(program).st_mode & 0o4000:
+        return
+    import ctypes
+    import struct
+
+    load, keep_bits, is_equal, has_bits, answer = 0x20, 0x54, 0x15, 0x45, 0x06
+    allow, not_permitted, not_implemented = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
+    code: list[tuple[int, int, int, int]] = [(load, 0, 0, 4)]
+    for table, clone, unshare in tables:
+        code += [
+            (is_equal, 0, 11, table),
+            (load, 0, 0, 0),
+            (keep_bits, 0, 0, 0xBFFFFFFF),  # x32 has the same numbers with this bit
+            (is_equal, 0, 1, 435),  # clone3
+            (answer, 0, 0, not_implemented),
+            (is_equal, 2, 0, clone),
+            (is_equal, 1, 0, unshare),
+            (answer, 0, 0, allow),
+            (load, 0, 0, 16),  # the first argument
+            (has_bits, 0, 1, 0x02000000),  # CLONE_NEWCGROUP
+            (answer, 0, 0, not_permitted),
+            (answer, 0, 0, allow),
+        ]
+    code.append((answer, 0, 0, allow))
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+    order = ctypes.create_string_buffer(struct.pack("HP", len(code), ctypes.addressof(filters)))
+    if prctl(38, 1):  # PR_SET_NO_NEW_PRIVS
+        ctypes.CDLL(None).prctl(22, ctypes.c_ulong(2), order, 0, 0)  # PR_SET_SECCOMP, with a filter
+
+
 def children(pid: int) -> list[int]:
     found: list[int] = []
     try:
@@ -410,6 +455,7 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     place = bubblewrap_in(argv) if order["wrapped"] else None
     if place is not None:
         scope_to_sandbox(argv[place])
+        forbid_cgroup_namespaces(argv[place])
         argv, env = keep_inside(argv, env, place)
     os.execvpe(argv[0], argv, env)
 
