@@ -101,6 +101,21 @@ def test_documentation_alone_runs_no_tests_and_says_so(
     assert "Check test: passed 1" in review(user_repo, capsys, "--tests")
 
 
+def test_a_text_among_the_sources_is_tested_and_tests_that_are_all_skipped_are_none(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = (
+        "from pathlib import Path\n\n\ndef test_it():\n    assert Path('app/prompt.md').read_text() == 'Review.\\n'\n"
+    )
+    user_repo.commit({"test_app.py": reads, "conftest.py": "", "app/prompt.md": "Review.\n"})
+    user_repo.write({"app/prompt.md": "Broken.\n"})
+    assert "Check test: 1 new failure" in review(user_repo, capsys, code=1)
+    user_repo.commit({"test_app.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_it():\n    pass\n"})
+    user_repo.write({"app.py": GOOD})
+    out = review(user_repo, capsys)
+    assert "Check test: not run: it found no tests, or skipped all of them" in out
+
+
 def test_what_is_left_out_says_why(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     user_repo.commit({"test_app.py": TESTS, "conftest.py": "", "burnish.yaml": "checks: {lint: 'false'}\n"})
     user_repo.write({"app.py": GOOD})

@@ -71,6 +71,14 @@ def test_an_approval_where_no_test_passes_before_or_after_waits_for_a_person(tmp
     assert lab.task()["status"] == "waiting_approval"
 
 
+def test_an_approval_without_any_test_that_ran_waits_for_a_person(tmp_path: Path) -> None:
+    # written for pytest, so unittest finds nothing, and succeeds
+    files = {"test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"}
+    lab = laboratory(tmp_path, f"{{test: ['{sys.executable}', -m, unittest, discover], lint: null}}", files)
+    assert "test ran no tests" in lab.burnish("run", code=1).err
+    assert lab.task()["status"] == "waiting_approval"
+
+
 def test_settings_may_accept_it_and_it_is_still_told(tmp_path: Path) -> None:
     checks = "{test: sh run-tests.sh, lint: null}"
     lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from burnish.core.finding import Remark
+from burnish.core.policy import is_test
 
 
 def count_of(check: Mapping[str, Any], what: str) -> int:
@@ -86,6 +87,12 @@ class CheckReport:
         return self.counts is not None and self.counts.failed > 1 and not self.counts.passed
 
     @property
+    def ran_no_tests(self) -> bool:
+        """A test command that found no tests, or skipped all of them: its result is the same for every change."""
+        counts = self.counts
+        return is_test(self.name) and counts is not None and not (counts.passed or counts.failed or self.failures)
+
+    @property
     def unknown(self) -> bool:
         """Nothing is known about the tests: it could not be run, or it crashed before it reported any."""
         if self.status is CheckStatus.ERROR:
@@ -116,6 +123,8 @@ class Comparison:
         base, now = self.baseline, self.report
         if now.status is CheckStatus.ERROR and not self.broken:
             return f"{now.name} could not be run, neither before the change nor after it"
+        if now.status is CheckStatus.PASSED and now.ran_no_tests:
+            return f"{now.name} ran no tests"
         if base is None or not (base.status is now.status is CheckStatus.FAILED):
             return ""
         if not (base.has_cases and now.has_cases):

@@ -82,7 +82,9 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
     """The entry of a check that ran on the reviewed tree and, if it failed there, on the one before."""
     report, base = comparison.report, comparison.baseline
     state, why = CheckState.FAILED_BEFORE, ""
-    if report.status is CheckStatus.PASSED:
+    if report.status is CheckStatus.PASSED and report.ran_no_tests:
+        state, why = CheckState.NOT_RUN, "it found no tests, or skipped all of them"
+    elif report.status is CheckStatus.PASSED:
         state = CheckState.PASSED
     elif report.status is CheckStatus.ERROR or (report.unknown and (base is None or base.unknown)):
         state, why = CheckState.COULD_NOT_START, report.error or "no reason given"
@@ -109,7 +111,7 @@ def stored_check(data: Mapping[str, Any]) -> ReviewedCheck:
     state, why = CheckState.FAILED_BEFORE, ""
     if status == "not_run":
         state, why = CheckState.NOT_RUN, str(data.get("why") or "")
-    elif status == CheckStatus.PASSED:
+    elif status == CheckStatus.PASSED and not uncountable:
         state = CheckState.PASSED
     elif status == CheckStatus.ERROR:
         state, why = CheckState.COULD_NOT_START, error or "no reason given"
@@ -138,8 +140,12 @@ def _is_document(path: PurePosixPath) -> bool:
     if any(part in ("test", "tests", "testdata", "fixtures", "samples", "spec", "__tests__") for part in path.parts):
         return False
     suffix = path.suffix.lower()
-    in_docs = path.parts[0] in ("docs", "doc")
-    return suffix in _TEXTS or bool(_NAMES.fullmatch(path.name)) or (in_docs and suffix in _PICTURES)
+    if _NAMES.fullmatch(path.name) or (_NAMES.fullmatch(path.stem) and suffix in _TEXTS):
+        return True
+    # elsewhere a text may be part of the program: a template, a prompt, a page
+    in_docs = any(part in ("docs", "doc", ".github") for part in path.parts[:-1])
+    at_root = len(path.parts) == 1
+    return (suffix in _TEXTS and (in_docs or at_root)) or (suffix in _PICTURES and in_docs)
 
 
 def _count(number: int, noun: str) -> str:
