@@ -72,6 +72,16 @@ def test_a_test_that_fails_only_after_others_is_not_taken_for_flaky(tmp_path: Pa
     assert [f["title"] for f in lab.show()["findings"]] == ["Test fails: test_b.py::test_second"]
 
 
+def test_what_the_first_run_left_in_the_tree_does_not_help_the_second(tmp_path: Path) -> None:
+    keeps = "import os\nimport calc\n\ndef test_add():\n    known = os.path.exists('data/state')\n"
+    keeps += "    os.makedirs('data', exist_ok=True)\n    open('data/state', 'w').close()\n"
+    keeps += "    assert known or calc.add(1, 2) == 3\n"
+    lab = laboratory(tmp_path, {"test_net.py": keeps}, author=EDIT.replace('+ "# more\\n"', '.replace("+", "-")'))
+    lab.settle(f"checks: {PYTEST}\nreview: {{max_cycles: 1}}\n")
+    lab.burnish("run", code=1)
+    assert [f["title"] for f in lab.show()["findings"]] == ["Test fails: test_net.py::test_add"]
+
+
 def test_a_change_to_the_test_itself_is_not_excused(tmp_path: Path) -> None:
     test = chance(tmp_path / "marks", "net", fails="run == 2")
     touch = 'net = pathlib.Path("test_net.py")\nnet.write_text(net.read_text() + "# more\\n")'

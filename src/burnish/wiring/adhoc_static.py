@@ -239,6 +239,7 @@ def _run(ground: Ground, place: CheckGround, spec: CheckSpec, name: str) -> Chec
 
 
 def _run_again(ground: Ground, place: CheckGround, spec: CheckSpec, label: str) -> CheckReport:
+    place.reset()
     return _run(ground, place, spec, f"tests-{label}")
 
 

@@ -201,6 +201,7 @@ class TaskChecks:
         """One more run of a check, its output beside that of the first."""
 
         def run(spec: CheckSpec, label: str) -> CheckReport:
+            place.reset()
             (report,) = self.run([spec], place=place, out_dir=out_dir.with_name(f"{out_dir.name}-{label}"), env=env)
             return report
 

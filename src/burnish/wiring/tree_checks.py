@@ -42,6 +42,7 @@ from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironment
 from burnish.wiring.check_trees import CheckTree, check_tree
 from burnish.wiring.stored_environments import environment_in_use
 from burnish.wiring.surroundings import surroundings_of
+from burnish.wiring.tree_reset import remember_tree
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -61,6 +62,8 @@ class CheckGround:
     warnings: tuple[str, ...] = ()
     # why no check can be run here
     failure: str = ""
+    # before a check runs again: what its first run left in the tree is removed
+    reset: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +124,16 @@ class TreeChecks:
             unusable = f"{failed.what}\n{failed.output}"
             environment, origins = self.environment(tree.base, tree.base, specs, stop, out_dir / "environment")
         with self._tree(tree.commit, tree.label, environment) as laid:
+            failure = unusable or self._build(laid, self._variables(laid, {}), stop, out_dir)
             yield CheckGround(
                 laid.files,
                 partial(self._variables, laid),
                 laid.placement,
                 origins.packages,
                 environment.warnings,
-                unusable or self._build(laid, self._variables(laid, {}), stop, out_dir),
+                failure,
+                # with overlays each run has a layer of its own
+                (lambda: None) if laid.overlays else remember_tree(laid.files),
             )
 
     def _environments(self, stop: Stop | None, out_dir: Path) -> CheckEnvironments:

@@ -1,0 +1,35 @@
+"""A tree as it was before a check ran in it, where no layer is thrown away after each run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from burnish.git.files import remove_tree
+
+# Large, and not where tests leave their data.
+_SKIPPED = frozenset((".git", ".venv", "venv", "node_modules"))
+
+
+def remember_tree(root: Path) -> Callable[[], None]:
+    """Returns what removes every file that was added since: a database of the first run must not help the second."""
+    before = _paths(root)
+
+    def reset() -> None:
+        for path in sorted(_paths(root) - before):
+            place = root / path
+            if place.is_dir() and not place.is_symlink():
+                remove_tree(place)
+            else:
+                place.unlink(missing_ok=True)
+
+    return reset
+
+
+def _paths(root: Path) -> set[str]:
+    found = set()
+    for place, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in _SKIPPED]
+        found |= {os.path.relpath(Path(place, name), root) for name in (*folders, *files)}
+    return found
