@@ -35,7 +35,7 @@ def test_following_the_events_as_a_background_job_ends_on_every_signal(lab: Lab,
     with start(lab, "events", "-f") as following:
         assert following.stdout and following.stdout.readline()
         following.send_signal(number)
-        _, err = following.communicate(timeout=10)
+        _, err = following.communicate(timeout=60)
     assert (following.returncode, err) == (130, b"Interrupted.\n")
 
 
@@ -46,10 +46,10 @@ def test_a_run_and_its_log_as_background_jobs_end_on_every_signal(lab: Lab, numb
         with start(lab, "log", "1", "-f") as following:
             assert following.stdout and following.stdout.readline()
             following.send_signal(number)
-            following.communicate(timeout=10)
+            following.communicate(timeout=60)
         assert following.returncode == 130
         running.send_signal(number)
-        _, err = running.communicate(timeout=20)
+        _, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
     assert lab.processes() == []
     assert lab.task()["error"] == "INTERRUPTED"
@@ -60,7 +60,7 @@ def test_a_server_as_a_background_job_stops_in_order_on_every_signal(lab: Lab, n
     with start(lab, "serve", "--port", "0") as serving:
         assert serving.stdout and serving.stdout.readline().startswith(b"http://")
         serving.send_signal(number)
-        _, err = serving.communicate(timeout=20)
+        _, err = serving.communicate(timeout=60)
     assert (serving.returncode, b"Stopped." in err) == (0, True), err
 
 
@@ -75,7 +75,7 @@ def test_what_nohup_started_outlives_the_terminal_and_ends_on_sigterm(lab: Lab, 
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.7)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert process.returncode == (0 if argv[0] == "serve" else 130)
 
 
@@ -90,7 +90,7 @@ def test_a_pager_that_waits_for_its_reader_ends_on_sigterm(lab: Lab, tmp_path: P
         pid = tmp_path / "pager.pid"
         lab.until(lambda: pid.exists() and bool(pid.read_text().strip()))
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
     os.close(master)
     assert process.returncode == 130
     with pytest.raises(ProcessLookupError):

@@ -75,7 +75,7 @@ def test_while_one_is_run_the_other_is_refused(lab: Lab) -> None:
             said = lab.burnish(*argv, code=4)
             assert "Task 2 is being run by" in said.err and f"pid {running.pid}" in said.err, argv
         running.terminate()
-        running.communicate(timeout=20)
+        running.communicate(timeout=60)
     assert lab.task(1)["status"] == "verified"
 
 

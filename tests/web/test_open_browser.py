@@ -46,7 +46,7 @@ def opened(lab: Lab, out: Path, *argv: str, **env: str) -> Iterator[tuple[subpro
         lab.until((out / "url").exists)
         yield process, (out / "url").read_text()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def test_the_token_is_in_no_command_line_and_no_environment_and_the_code_works_once(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_output_to_a_file_is_there_while_the_server_runs(tmp_path: Path, argv: t
     with (tmp_path / "out").open("w") as out, subprocess.Popen(words, stdout=out, stderr=subprocess.PIPE) as process:
         lab.until(lambda: "/login?token=" in (tmp_path / "out").read_text())
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert process.returncode == 0
 
 
