@@ -276,3 +276,10 @@ def test_many_threads_may_read_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         _parser.cache_clear()
         assert all(pool.map(approves, [block()] * 64))
+
+
+@pytest.mark.parametrize("words", ["Verdict: REJECTED", "I cannot approve this.", "Do not merge."])
+def test_colours_do_not_hide_words_that_reject(words: str) -> None:
+    coloured = f"\x1b[31m{words}\x1b[0m"
+    for text in (f"{block(GOOD)}\n\n{coloured}\n", f"{coloured}\n\n{block(GOOD)}\n"):
+        assert isinstance(read(text, N, expect=NOTHING), Unreadable)

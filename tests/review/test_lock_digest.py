@@ -314,10 +314,10 @@ def test_true_and_one_are_told_apart() -> None:
     assert told("package-lock.json", '{"requires": true}', '{"requires": 1}') == "~ file requires: true -> 1"
 
 
-def _locked(name: str, old: str, new: str) -> Change:
+def _locked(name: str, old: str, new: str, new_mode: str = "100644") -> Change:
     file = modified(f"web/{name}")
     blobs = {"1" * 40: old.encode(), "2" * 40: new.encode()}
-    made = change(type(file)(**{**_fields(file), "old_blob": "1" * 40, "new_blob": "2" * 40}))
+    made = change(type(file)(**{**_fields(file), "old_blob": "1" * 40, "new_blob": "2" * 40, "new_mode": new_mode}))
     return with_lock_digests(made, lambda wanted: {blob: blobs[blob] for blob in wanted})
 
 
@@ -330,6 +330,11 @@ def test_the_reviewer_gets_the_digest_in_place_of_the_text() -> None:
     assert packed.shown == ("web/Cargo.lock",)
     assert "- removed anyhow 1.0.80" in packed.text and "+ new version anyhow 1.0.81" in packed.text
     assert "y = 2" not in packed.text
+
+
+def test_a_lock_file_that_becomes_a_program_is_shown_as_text() -> None:
+    packed = pack(_locked("Cargo.lock", CARGO, CARGO.replace("1.0.80", "1.0.81"), new_mode="100755"), 10_000)
+    assert "+y = 2" in packed.text and "new version anyhow" not in packed.text
 
 
 def test_what_a_digest_cannot_explain_is_shown_as_text() -> None:

@@ -286,3 +286,9 @@ def test_a_ruling_on_a_finding_that_nobody_knows_is_noted() -> None:
     review = read_markdown("Verdict: approved\n\nF1: resolved\nF7: resolved\n", verdict=None, number="", expect=ADA)
     assert isinstance(review, Review)
     assert [ruling.id for ruling in review.rulings] == ["F1"] and "F7" in review.notes[0]
+
+
+@pytest.mark.parametrize("field", ["Verdict: rejected", "blocking: true", "decision: rejected", "verdict: Rejected."])
+def test_an_approval_whose_front_matter_says_otherwise_is_unreadable(field: str) -> None:
+    assert isinstance(read(f"---\n{field}\n---\n\nVerdict: approved\n"), Unreadable)
+    assert isinstance(read("---\nreviewer: ada\n---\n\nVerdict: approved\n"), Review)

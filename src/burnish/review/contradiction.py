@@ -6,6 +6,7 @@ import json
 import re
 
 from burnish.core.review import Verdict
+from burnish.plain import without_escapes
 from burnish.review.blocks import code_after, prose_around
 from burnish.review.refusal import plain_line, refuses, takes_back
 from burnish.review.rejecting_lines import is_rejecting_line
@@ -17,7 +18,8 @@ _NEW_SENTENCE = re.compile(r"\s*(?:$|[-*+|#]|\d+[.)])")
 
 
 def contradicting_text(reply: str, word: str) -> str:
-    """The text around an approving block that rejects; else empty."""
+    """The text around an approving block that rejects; else empty. Colours are not part of the words."""
+    reply = without_escapes(reply)
     for content in code_after(reply, word):
         if other := _other_object(content):
             return other

@@ -62,7 +62,8 @@ def with_lock_digests(change: Change, read: ReadBlobs) -> Change:
 
 def _is_lock(file: ChangedFile) -> bool:
     plain = file.status in ("A", "M", "R") and not file.binary and not file.is_symlink and not file.hidden
-    return plain and bool(file.hunks) and PurePosixPath(file.path).name in READERS
+    # a program is not a lock file, whatever its name
+    return plain and not file.is_executable and bool(file.hunks) and PurePosixPath(file.path).name in READERS
 
 
 def _digest_of(file: ChangedFile, blobs: Mapping[str, bytes | None]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from burnish.core.ledger_checks import is_check
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.review import contract, strict
 from burnish.review.blocks import LONGEST_REPLY, prose_lines
+from burnish.review.contradicting_fields import contradicting_field
 from burnish.review.frontmatter import load
 from burnish.review.outside_contradiction import rejecting_text
 from burnish.review.outside_findings import listed_findings, unread_grave
@@ -99,6 +100,8 @@ def read_markdown(text: str, *, verdict: Verdict | None, number: str, expect: Ex
     concluded = verdict or conclusion.verdict
     if concluded is None:
         return Unreadable("it has no verdict", text)
+    if concluded is Verdict.APPROVED and (field := contradicting_field(page.facts, frozenset())):
+        return Unreadable(f"it approves, and its front matter does not: {clean(field)}", text)
     if concluded is Verdict.APPROVED and (line := rejecting_text(page.body)):
         return Unreadable(f"it approves, and this text does not: {clean(line)}", text)
     page = replace(page, body=numberless(page.body))
