@@ -168,7 +168,8 @@ def lab(tmp_path: Path) -> Lab:
 
 
 def test_environments_of_checks_are_listed_and_removed_unless_a_run_uses_them(tmp_path: Path) -> None:
-    settings = "checks: {test: 'test -f made/here'}\nworkspace: {setup: 'mkdir made; touch made/here'}\n"
+    setup = "mkdir node_modules; touch node_modules/here"
+    settings = f"checks: {{test: 'test -f node_modules/here'}}\nworkspace: {{setup: '{setup}'}}\n"
     lab = Lab.make(tmp_path, extra=settings)
     done(lab)
     (one,) = lab.burnish("clean", "--json").json["environments"]

@@ -79,3 +79,23 @@ def test_loader_variables_of_the_repository_act_inside_of_the_sandbox_alone(tmp_
     (author,) = [call for call in lab.calls("end") if call["phase"] == "implement"]
     (check,) = lab.show()["cycles"][0]["checks"]
     assert (author["variable"], check["status"]) == ("statistics", "passed")
+
+
+def test_a_program_that_only_the_path_of_the_repository_finds_is_not_started_outside(tmp_path: Path) -> None:
+    needs_bubblewrap()
+    started = tmp_path / "started"
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("evilcheck", "bwrap"):
+        (tools / name).write_text(f"#!/bin/sh\necho {name} >> {started}\n")
+        (tools / name).chmod(0o755)
+    lab = Lab.make(
+        tmp_path / "lab",
+        judge=JUDGE,
+        extra=f"isolation: {{env: {{PATH: '{tools}:/usr/bin:/bin'}}}}\nchecks: {{test: [evilcheck], lint: null}}\n",
+        confined=True,
+    )
+    lab.add()
+    said = lab.burnish("run", code=None)
+    assert not started.exists(), said
+    assert said.code == 3 and "evilcheck" in said.out

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from burnish.proc.mounts import Mount
 from burnish.proc.overlay import Overlay, TreeView, mountable, overlay_works
+from burnish.proc.program_files import shows_secrets
 
 # (variable that names the folder, where it is without the variable, the parts that hold packages)
 _CACHES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -33,7 +34,9 @@ def package_caches(home: Path, env: Mapping[str, str]) -> list[Path]:
         folder = Path(root) if root.startswith("/") else home / default
         for part in parts:
             real = Path(os.path.realpath(folder / part))
-            if real != home and real.is_relative_to(home) and os.path.isdir(real):  # noqa: PTH112  (may not be reachable)
+            if real == home or not real.is_relative_to(home) or shows_secrets(real, home):
+                continue  # a link may lead anywhere
+            if os.path.isdir(real):  # noqa: PTH112  (may not be reachable)
                 found[real] = None
     return list(found)
 

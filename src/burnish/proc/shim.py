@@ -5,10 +5,11 @@ Started as `python -I -S shim.py`. The order comes on stdin, then single letters
 there means that burnish is gone. Words for burnish go to stdout. One file and only cheap imports (no pathlib,
 contextlib, json, typing): this is paid on every call.
 """
-# ruff: noqa: PTH104, PTH116, PTH118, PTH119, PTH123, PTH208, SIM105
+# ruff: noqa: PTH104, PTH116, PTH118, PTH123, PTH208, SIM105
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import select
@@ -114,7 +115,7 @@ def adopt_orphans() -> bool:
 def bubblewrap_in(argv: list[str]) -> int | None:
     """Where bubblewrap stands: first, or behind the `--` of the program that mounts overlays before it."""
     places = [0, argv.index("--") + 1] if "--" in argv[:-1] else [0]
-    return next((place for place in places if os.path.basename(argv[place]) == "bwrap"), None)
+    return next((place for place in places if argv[place].startswith("/") and argv[place].endswith("/bwrap")), None)
 
 
 def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[str], dict[str, str]]:
@@ -453,6 +454,9 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
         os.dup2(fd, number)
     argv, env = order["argv"], order["env"]
     place = bubblewrap_in(argv) if order["wrapped"] else None
+    if order["wrapped"] and place is None:
+        # not found where burnish looked: a PATH that the repository sets must not find it outside of the sandbox
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     if place is not None:
         scope_to_sandbox(argv[place])
         forbid_cgroup_namespaces(argv[place])

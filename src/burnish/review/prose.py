@@ -31,6 +31,8 @@ def prose_of(reply: str) -> str:
 def last_words(reply: str) -> str:
     """The end of what an author wrote when it stopped: often why it changed nothing, or what is left to do."""
     text = re.sub(r"\n{3,}", "\n\n", clean(without_blocks(reply.strip(), DISPUTES))).strip()
+    if text == "(no output)":
+        return ""  # written by an adapter, not by the agent
     return cut_text(text, LAST_WORDS, keep="tail")
 
 

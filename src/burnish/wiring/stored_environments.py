@@ -75,7 +75,7 @@ def _describe(layer: Path) -> StoredEnvironment | None:
 
 @contextmanager
 def _open_lock(layer: Path) -> Iterator[int]:
-    fd = os.open(layer.with_name(f".{layer.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = os.open(layer.with_name(f".{layer.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         yield fd
     finally:
