@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from burnish.proc.text import read_regular
+from burnish.regular_files import read_regular
 
 Command = str | tuple[str, ...]
 

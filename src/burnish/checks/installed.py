@@ -12,7 +12,7 @@ from typing import Any
 
 from burnish.checks.installed_bun import bun_difference
 from burnish.checks.installed_yarn import yarn_difference
-from burnish.proc.text import read_regular
+from burnish.regular_files import read_regular
 
 _VENVS = (".venv", "venv", "env")
 _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from burnish.proc.text import read_regular
+from burnish.regular_files import read_regular
 
 # bun.lock is JSON with trailing commas
 _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])')

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from burnish.proc.text import read_regular
+from burnish.regular_files import read_regular
 
 # of yarn 1 and of yarn 2 and later
 CLASSIC_RECORD, RECORD = ".yarn-integrity", ".yarn-state.yml"

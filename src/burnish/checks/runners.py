@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.checks.command_line import Command, CommandLine, parse_command, positionals
-from burnish.proc.text import read_regular
+from burnish.regular_files import read_regular
 
 JUNIT_FILE = "burnish-junit.xml"
 JSON_FILE = "burnish-tests.json"

@@ -18,6 +18,7 @@ from burnish.config.named_files import named_files
 from burnish.config.reserved import IgnoredKey, without_reserved
 from burnish.config.sources import Layer, pyproject_layer, yaml_layer
 from burnish.errors import BadInput
+from burnish.regular_files import read_regular
 
 FOLDERS = (".burnish/prompts", ".burnish/context", ".burnish/templates")
 # A person has to look through this list.
@@ -65,15 +66,7 @@ def is_inside(root: Path, path: Path) -> bool:
 
 def read_inside(root: Path, path: Path, *, longest: int) -> bytes | None:
     """The first bytes of a regular file that lies in the checkout; None for anything else."""
-    if not is_inside(root, path):
-        return None
-    try:
-        # O_NONBLOCK: opening a pipe must not wait for a writer
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(longest) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+    return read_regular(path, longest=longest) if is_inside(root, path) else None
 
 
 def name_in(root: Path, name: str) -> str:

@@ -2,14 +2,13 @@
 burnish itself ends, the whole tree of processes below ends too.
 
 Started as `python -I -S shim.py`. The order comes on stdin, then single letters (see `OBEY`); end of file
-there means that burnish is gone. Words for burnish go to stdout. One file and only cheap imports (no pathlib,
-contextlib, json, typing): this is paid on every call.
+there means that burnish is gone. Words for burnish go to stdout. Only cheap imports (no pathlib, contextlib, json,
+typing), and one file but for `sandbox_entry.py`: this is paid on every call.
 """
-# ruff: noqa: PTH104, PTH116, PTH118, PTH123, PTH208, SIM105
+# ruff: noqa: PTH100, PTH104, PTH118, PTH120, PTH123, PTH208, SIM105
 
 from __future__ import annotations
 
-import errno
 import marshal
 import os
 import select
@@ -34,11 +33,6 @@ OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 MARKER = b"\n[burnish: %15d bytes left out here]\n"
 SMALLEST_CAP = 1024
 CHUNK = 1 << 18
-# With LD_*: what glibc itself ignores where a program has more rights than its caller.
-LOADER_VARIABLES = (
-    "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "MALLOC_TRACE", "NIS_PATH",
-    "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TZDIR",
-)  # fmt: skip
 
 
 class Log:
@@ -110,94 +104,6 @@ def prctl(option: int, value: int) -> bool:
 def adopt_orphans() -> bool:
     """PR_SET_CHILD_SUBREAPER: whoever is orphaned below becomes our child, double fork and setsid or not."""
     return prctl(36, 1)
-
-
-def bubblewrap_in(argv: list[str]) -> int | None:
-    """Where bubblewrap stands: first, or behind the `--` of the program that mounts overlays before it."""
-    places = [0, argv.index("--") + 1] if "--" in argv[:-1] else [0]
-    return next((place for place in places if argv[place].startswith("/") and argv[place].endswith("/bwrap")), None)
-
-
-def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[str], dict[str, str]]:
-    """Loader variables are set inside of the sandbox alone.
-
-    A repository can set them (`isolation.env`), and bubblewrap itself would load what LD_PRELOAD names.
-    """
-    names = [name for name in env if name.startswith("LD_") or name in LOADER_VARIABLES]
-    options = [word for name in names for word in ("--setenv", name, env[name])]
-    rest = {name: value for name, value in env.items() if name not in names}
-    if "LD_LIBRARY_PATH" in os.environ:
-        # the user's own: our Python may need it
-        rest["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-        if "LD_LIBRARY_PATH" not in names:
-            options += ["--unsetenv", "LD_LIBRARY_PATH"]
-    return [*argv[: place + 1], *options, *argv[place + 1 :]], rest
-
-
-def scope_to_sandbox(program: str) -> None:
-    """Landlock scope (Linux 6.12): neither abstract sockets nor signals reach what is outside of the sandbox.
-
-    Network namespaces separate abstract sockets too, but then there is no network. Older kernels: nothing is done.
-    """
-    if os.stat(program).st_mode & 0o4000:
-        return  # a setuid bubblewrap does not start without new privileges
-    import ctypes
-
-    syscall = ctypes.CDLL(None).syscall
-    create_ruleset, restrict_self, ask_version = 444, 446, 1
-    if syscall(create_ruleset, None, ctypes.c_size_t(0), ask_version) < 6:
-        return
-    no_rules_for_files_or_ports, abstract_sockets, signals = (0, 0), 1, 2
-    attributes = (ctypes.c_uint64 * 3)(*no_rules_for_files_or_ports, abstract_sockets | signals)
-    ruleset = syscall(create_ruleset, attributes, ctypes.c_size_t(ctypes.sizeof(attributes)), 0)
-    if ruleset >= 0 and prctl(38, 1):  # PR_SET_NO_NEW_PRIVS, as bubblewrap itself does
-        syscall(restrict_self, ruleset, 0)
-        os.close(ruleset)
-
-
-# machine → for each of its system call tables: the number of the table, of clone and of unshare
-SYSTEM_CALLS = {
-    "x86_64": ((0xC000003E, 56, 272), (0x40000003, 120, 310)),
-    "aarch64": ((0xC00000B7, 220, 97), (0x40000028, 120, 337)),
-}
-
-
-def forbid_cgroup_namespaces(program: str) -> None:
-    """No namespace of control groups inside: with one, a program could mount the group that burnish itself is in.
-
-    Root, and a user to whom a group is delegated, could then freeze or end all that is in it, and leave frozen
-    processes behind that cannot be killed. clone3 has its flags in memory, which a filter cannot read: programs that
-    are told that it does not exist use clone.
-    """
-    tables = SYSTEM_CALLS.get(os.uname().machine, ())
-    if not tables or os.stat(program).st_mode & 0o4000:
-        return
-    import ctypes
-    import struct
-
-    load, keep_bits, is_equal, has_bits, answer = 0x20, 0x54, 0x15, 0x45, 0x06
-    allow, not_permitted, not_implemented = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
-    code: list[tuple[int, int, int, int]] = [(load, 0, 0, 4)]
-    for table, clone, unshare in tables:
-        code += [
-            (is_equal, 0, 11, table),
-            (load, 0, 0, 0),
-            (keep_bits, 0, 0, 0xBFFFFFFF),  # x32 has the same numbers with this bit
-            (is_equal, 0, 1, 435),  # clone3
-            (answer, 0, 0, not_implemented),
-            (is_equal, 2, 0, clone),
-            (is_equal, 1, 0, unshare),
-            (answer, 0, 0, allow),
-            (load, 0, 0, 16),  # the first argument
-            (has_bits, 0, 1, 0x02000000),  # CLONE_NEWCGROUP
-            (answer, 0, 0, not_permitted),
-            (answer, 0, 0, allow),
-        ]
-    code.append((answer, 0, 0, allow))
-    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
-    order = ctypes.create_string_buffer(struct.pack("HP", len(code), ctypes.addressof(filters)))
-    if prctl(38, 1):  # PR_SET_NO_NEW_PRIVS
-        ctypes.CDLL(None).prctl(22, ctypes.c_ulong(2), order, 0, 0)  # PR_SET_SECCOMP, with a filter
 
 
 def children(pid: int) -> list[int]:
@@ -453,15 +359,18 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     for number, fd in enumerate((os.open(order["stdin"] or os.devnull, os.O_RDONLY), out, err)):
         os.dup2(fd, number)
     argv, env = order["argv"], order["env"]
-    place = bubblewrap_in(argv) if order["wrapped"] else None
-    if order["wrapped"] and place is None:
-        # not found where burnish looked: a PATH that the repository sets must not find it outside of the sandbox
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
-    if place is not None:
-        scope_to_sandbox(argv[place])
-        forbid_cgroup_namespaces(argv[place])
-        argv, env = keep_inside(argv, env, place)
+    if order["wrapped"]:
+        argv, env = sandbox_entry().prepare(argv, env)
     os.execvpe(argv[0], argv, env)
+
+
+def sandbox_entry() -> Any:
+    """The module beside this file. With `-I` its folder is not searched, and it stays so for all other imports."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    try:
+        return __import__("sandbox_entry")
+    finally:
+        del sys.path[0]
 
 
 class NotStarted(OSError):

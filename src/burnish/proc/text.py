@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from burnish.plain import clean_text
 
-__all__ = ["clean_text", "read_regular", "read_text"]
-
-
-def read_regular(path: Path, *, longest: int = 64 * 1024 * 1024) -> bytes | None:
-    """The first bytes of a regular file; None for anything else, above all a pipe that would wait for a writer."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(longest) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+__all__ = ["clean_text", "read_text"]
 
 
 def read_text(path: Path, *, limit: int = 8 * 1024 * 1024) -> str:

@@ -29,7 +29,7 @@ from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.proc.folders import private_folder
-from burnish.proc.text import read_regular
+from burnish.regular_files import read_regular
 from burnish.wiring.stored_environments import delete_unused
 
 Command = str | tuple[str, ...]

@@ -1,0 +1,120 @@
+"""What the shim does to itself before it becomes bubblewrap: rules of the kernel, and variables for the inside alone.
+
+Loaded by `shim.py` from this folder, without the package: only cheap imports.
+"""
+# ruff: noqa: PTH116
+
+from __future__ import annotations
+
+import errno
+import os
+
+# With LD_*: what glibc itself ignores where a program has more rights than its caller.
+LOADER_VARIABLES = (
+    "GCONV_PATH", "GETCONF_DIR", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "LOCPATH", "MALLOC_TRACE", "NIS_PATH",
+    "NLSPATH", "RESOLV_HOST_CONF", "RES_OPTIONS", "TZDIR",
+)  # fmt: skip
+# machine → for each of its system call tables: the number of the table, of clone and of unshare
+SYSTEM_CALLS = {
+    "x86_64": ((0xC000003E, 56, 272), (0x40000003, 120, 310)),
+    "aarch64": ((0xC00000B7, 220, 97), (0x40000028, 120, 337)),
+}
+
+
+def prepare(argv: list[str], env: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Confine this process, and return what to execute in it."""
+    place = bubblewrap_in(argv)
+    if place is None:
+        # not found where burnish looked: a PATH that the repository sets must not find it outside of the sandbox
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    scope_to_sandbox(argv[place])
+    forbid_cgroup_namespaces(argv[place])
+    return keep_inside(argv, env, place)
+
+
+def bubblewrap_in(argv: list[str]) -> int | None:
+    """Where bubblewrap stands: first, or behind the `--` of the program that mounts overlays before it."""
+    places = [0, argv.index("--") + 1] if "--" in argv[:-1] else [0]
+    return next((place for place in places if argv[place].startswith("/") and argv[place].endswith("/bwrap")), None)
+
+
+def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[str], dict[str, str]]:
+    """Loader variables are set inside of the sandbox alone.
+
+    A repository can set them (`isolation.env`), and bubblewrap itself would load what LD_PRELOAD names.
+    """
+    names = [name for name in env if name.startswith("LD_") or name in LOADER_VARIABLES]
+    options = [word for name in names for word in ("--setenv", name, env[name])]
+    rest = {name: value for name, value in env.items() if name not in names}
+    if "LD_LIBRARY_PATH" in os.environ:
+        # the user's own: our Python may need it
+        rest["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+        if "LD_LIBRARY_PATH" not in names:
+            options += ["--unsetenv", "LD_LIBRARY_PATH"]
+    return [*argv[: place + 1], *options, *argv[place + 1 :]], rest
+
+
+def scope_to_sandbox(program: str) -> None:
+    """Landlock scope (Linux 6.12): neither abstract sockets nor signals reach what is outside of the sandbox.
+
+    Network namespaces separate abstract sockets too, but then there is no network. Older kernels: nothing is done.
+    """
+    if os.stat(program).st_mode & 0o4000:
+        return  # a setuid bubblewrap does not start without new privileges
+    import ctypes
+
+    syscall = ctypes.CDLL(None).syscall
+    create_ruleset, restrict_self, ask_version = 444, 446, 1
+    if syscall(create_ruleset, None, ctypes.c_size_t(0), ask_version) < 6:
+        return
+    no_rules_for_files_or_ports, abstract_sockets, signals = (0, 0), 1, 2
+    attributes = (ctypes.c_uint64 * 3)(*no_rules_for_files_or_ports, abstract_sockets | signals)
+    ruleset = syscall(create_ruleset, attributes, ctypes.c_size_t(ctypes.sizeof(attributes)), 0)
+    if ruleset >= 0 and _set_no_new_privileges():
+        syscall(restrict_self, ruleset, 0)
+        os.close(ruleset)
+
+
+def forbid_cgroup_namespaces(program: str) -> None:
+    """No namespace of control groups inside: with one, a program could mount the group that burnish itself is in.
+
+    Root, and a user to whom a group is delegated, could then freeze or end all that is in it, and leave frozen
+    processes behind that cannot be killed. clone3 has its flags in memory, which a filter cannot read: programs that
+    are told that it does not exist use clone.
+    """
+    tables = SYSTEM_CALLS.get(os.uname().machine, ())
+    if not tables or os.stat(program).st_mode & 0o4000:
+        return
+    import ctypes
+    import struct
+
+    load, keep_bits, is_equal, has_bits, answer = 0x20, 0x54, 0x15, 0x45, 0x06
+    allow, not_permitted, not_implemented = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
+    code: list[tuple[int, int, int, int]] = [(load, 0, 0, 4)]
+    for table, clone, unshare in tables:
+        code += [
+            (is_equal, 0, 11, table),
+            (load, 0, 0, 0),
+            (keep_bits, 0, 0, 0xBFFFFFFF),  # x32 has the same numbers with this bit
+            (is_equal, 0, 1, 435),  # clone3
+            (answer, 0, 0, not_implemented),
+            (is_equal, 2, 0, clone),
+            (is_equal, 1, 0, unshare),
+            (answer, 0, 0, allow),
+            (load, 0, 0, 16),  # the first argument
+            (has_bits, 0, 1, 0x02000000),  # CLONE_NEWCGROUP
+            (answer, 0, 0, not_permitted),
+            (answer, 0, 0, allow),
+        ]
+    code.append((answer, 0, 0, allow))
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+    order = ctypes.create_string_buffer(struct.pack("HP", len(code), ctypes.addressof(filters)))
+    if _set_no_new_privileges():
+        ctypes.CDLL(None).prctl(22, ctypes.c_ulong(2), order, 0, 0)  # PR_SET_SECCOMP, with a filter
+
+
+def _set_no_new_privileges() -> bool:
+    """As bubblewrap itself does."""
+    import ctypes
+
+    return bool(ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) == 0)
