@@ -214,7 +214,10 @@ def test_checks_see_no_keys(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_sandbox_can_be_put_around_each_check(cwd: Path) -> None:
-    place = Placement.plain(cwd, lambda argv, name, where: ("/bin/echo", *argv[:2], name, where.name[:7]))
+    bubblewrap = cwd.parent / "bwrap"
+    bubblewrap.write_text('#!/bin/sh\necho "$@"\n')
+    bubblewrap.chmod(0o755)
+    place = Placement.plain(cwd, lambda argv, name, where: (str(bubblewrap), *argv[:2], name, where.name[:7]))
     report = run_one(CheckSpec("test", "exit 1"), cwd, place=place)
     assert (report.status, report.tail) == (CheckStatus.PASSED, "/bin/sh -c test report-")
 

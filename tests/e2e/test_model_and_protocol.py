@@ -18,6 +18,7 @@ from testing.model_turns import Answer, Turn
 ROOT = Path(__file__).parents[2]
 # The orders that `testing/acp_agent.py` takes from its prompt are lines of the task, and of the finding.
 ORDERS = "Do as the lines say.\n\nappend app.py ONE = 1\nsay It is written.\n"
+FIX_ORDERS = "Do as the lines say.\n\nappend app.py TWO = 2\nsay It is fixed.\n"
 
 
 class Judge:
@@ -29,7 +30,7 @@ class Judge:
     def __call__(self, turn: Turn) -> Answer:
         self.asked += 1
         number = re.findall(r'"number": "([0-9a-f]+)"', turn.prompt)[-1]
-        flaw = {"category": "code", "severity": "error", "title": "No docstring", "description": ORDERS}
+        flaw = {"category": "code", "severity": "error", "title": "No second line", "description": FIX_ORDERS}
         prior = [{"id": id_, "state": "resolved", "note": None} for id_ in set(re.findall(r"\bF1\b", turn.prompt))]
         said: dict[str, Any] = {"number": number, "summary": "Looked at.", "inspected": ["app.py"], "prior": prior}
         said |= {"compliance": [], "blocking": None, "rejection_reason": None}
@@ -57,7 +58,7 @@ def test_rejected_improved_and_approved(tmp_path: Path, monkeypatch: pytest.Monk
 
     assert lab.task()["status"] == "verified", lab.show(1)
     assert judge.asked == 2
-    assert lab.repo.git("show", "burnish/1-write-it:app.py").count("ONE = 1") == 2
+    assert lab.repo.git("show", "burnish/1-write-it:app.py").count("TWO = 2") == 1
     assert [finding["state"] for finding in lab.show(1)["findings"]] == ["resolved"]
 
 

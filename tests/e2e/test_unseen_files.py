@@ -24,7 +24,9 @@ def test_the_files_are_listed_wherever_the_task_waits(tmp_path: Path) -> None:
     task = lab.task()
     assert (task["status"], task["review_status"]) == ("waiting_approval", "passed")
     entry = lab.burnish("inbox", "--json").json["inbox"][0]
-    assert entry["why"] == "2 files have content that no reviewer could be shown: assets/logo.png, tool"
+    assert entry["why"] == (
+        "2 files have content that no reviewer could be shown: assets/logo.png, tool (approve, reject or fix)"
+    )
     described = {file["path"]: file["description"] for file in entry["unseen_files"]}
     assert described["tool"].startswith("ELF program or library, 104 bytes, EXECUTABLE, sha256:")
     assert "assets/logo.png: PNG image" in lab.burnish("inbox").out

@@ -265,6 +265,9 @@ def test_a_cycle_takes_fewer_than_twelve_git_processes(world: GitWorld) -> None:
     workspace = world.workspace()
     (workspace.path / "one.py").write_text("1\n")
     first = commit(workspace)
+    options = {"base": world.base, "path": world.home / "snap" / "1", "from_base": PROJECT_FILES}
+    with snapshot(workspace, first.sha, **options):
+        pass
     (workspace.path / "two.py").write_text("2\n")
     run.calls.reset()
 
@@ -272,9 +275,7 @@ def test_a_cycle_takes_fewer_than_twelve_git_processes(world: GitWorld) -> None:
     second = commit(workspace)
     workspace.changes(world.base.commit, second.sha)
     workspace.changes(first.sha, second.sha)
-    with snapshot(
-        workspace, second.sha, base=world.base, path=world.home / "snap" / "1", from_base=PROJECT_FILES
-    ) as files:
+    with snapshot(workspace, second.sha, **options) as files:
         assert files.breaches() == []
     for number in (1, 2):
         artifact = {f"1-task/review-cycle-{number}.md": b"text"}

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from burnish.core.project_files import is_named
 from burnish.git.objects import read_objects
@@ -85,6 +86,11 @@ class _Tree:
 
 def imported_paths(project: Project, commit: str, names: Sequence[str]) -> Imported:
     """Follow imports and links from every file of the commit that one of the patterns names."""
+    return _imported_paths(project, commit, tuple(names))
+
+
+@lru_cache(maxsize=64)  # the base is the same in every cycle
+def _imported_paths(project: Project, commit: str, names: tuple[str, ...]) -> Imported:
     tree = _Tree(_entries(project, commit), project)
     files: set[str] = set()
     folders: set[str] = set()
