@@ -109,7 +109,7 @@ def test_an_answer_that_a_damaged_line_made_unreadable_is_still_paid_for(
 
     assert reply.text == "Done."
     assert reply.cost_usd == pytest.approx(usd)
-    # nobody knows whether the last report of the failed attempt was its last word
+    # it is not known whether the last report of the failed attempt was complete
     assert reply.cost_source == "partial"
     assert [one.agent for one in reply.failed_attempts] == [name]
     assert reply.tokens > reply.failed_attempts[0].use.tokens > 0

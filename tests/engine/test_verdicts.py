@@ -301,7 +301,7 @@ print(block(reply))
     lab.burnish("run")
     task = lab.task()
     assert (task["status"], task["cycle"]) == ("verified", 3)
-    assert [c["phase"] for c in lab.calls()].count("review") == 3, "nobody was asked once more"
+    assert [c["phase"] for c in lab.calls()].count("review") == 3, "no reviewer was asked again"
 
 
 def test_an_approval_that_rules_on_nothing_is_still_unreadable(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def dependency_paths(paths: Iterable[str]) -> tuple[str, ...]:
 
 def named_paths(command: str, paths: Iterable[str]) -> tuple[str, ...]:
     """The files that a set-up command names: what they say decides what is installed, too."""
-    read = re.sub(r">+\s*\S+", " ", command)  # what it writes is no input
+    read = re.sub(r">+\s*\S+", " ", command)  # what it writes is not an input
     words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<'\"=]+", read) if word}
     words |= {name for program, names in _READ_BY.items() if program in words for name in names}
     folders = {f"{word.rstrip('/')}/" for word in re.findall(r"\bcd\s+([^\s;&|]+)", command)}

@@ -28,7 +28,7 @@ _PYTEST = re.compile(r"\b(?:pytest|py\.test)\b")
 _RUNS_MODULE = re.compile(
     r"(?:python|pypy)[\d.]*(?:\s+-(?![mcPI])\S*(?:\s+[^-\s]\S*)?)*\s+-m\s|\b(?:coverage|uv)\s+run\s(?:\s*-(?!m)\S+)*\s*-m\s"
 )
-# pytest puts the folder of the first of these that is no package on sys.path
+# pytest puts the folder of the first of these that is not a package on sys.path
 _BESIDE_ROOT = ("conftest.py", "tests/__init__.py", "test/__init__.py")
 # The interpreter of a program: itself, the one of its first line, or the one beside it; else `python` on PATH.
 _INTERPRETER = """

@@ -29,7 +29,7 @@ class ApprovalCriteria:
     form: int = FORM
 
     def cover(self, now: ApprovalCriteria) -> bool:
-        """Whether everyone who judges by `now` has approved by these: the same rules, and nobody new."""
+        """Whether everyone who judges by `now` has approved by these: the same rules, and no further reviewer."""
         if (self.form, self.rules) != (now.form, now.rules) or not now.steps:
             return False
         known = {step.name: step for step in self.steps}

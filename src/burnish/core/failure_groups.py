@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from burnish.core.finding import Category, Finding, Remark, State
 
-# More new remarks than this of one check are grouped by less and less, until they are no more.
+# More new remarks than this of one check are grouped more and more coarsely, down to this number.
 MOST_REMARKS = 50
 # Members that a group shows by name.
 MOST_EXAMPLES = 20

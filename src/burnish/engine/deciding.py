@@ -133,8 +133,8 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
 def settled_status(history: History, cycle: int, decision: Decision) -> ReviewStatus | None:
     """The status of the review, which is `fixed` where its reviewer changed the code."""
     status = review_status(decision, stored_review(history, cycle))
-    mended = history.finished(cycle, REVIEW_FIX)
-    changed = mended is not None and mended.result.get("changed")
+    fix = history.finished(cycle, REVIEW_FIX)
+    changed = fix is not None and fix.result.get("changed")
     return ReviewStatus.FIXED if status is ReviewStatus.PASSED and changed else status
 
 

@@ -93,7 +93,7 @@ def _check_legal(task: Task, choice: Choice, policy: Policy) -> None:
 def is_against(history: History, policy: Policy) -> bool:
     """Would accepting it go against a review, findings that block, a person's no, or no review at all?"""
     if history.task.spec.type is TaskType.PLAN:
-        # nobody reviews a plan but the person who decides on it
+        # a plan is reviewed only by the person who decides on it
         return False
     last = history.decision(history.cycle)
     accepted = last is not None and last.action in ("accept", "wait") and last.data.get("review_status") != "failed"

@@ -156,7 +156,7 @@ def _data(text: str, tag: str) -> str:
 
 
 def _criteria(context: FixContext) -> str:
-    """Each criterion; one whose finding a person settled says so, because the list asks for it."""
+    """Each criterion; one whose finding a person settled is marked, because the list asks for it."""
     settled = {
         f.remark.rule: f
         for f in context.findings

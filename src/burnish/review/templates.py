@@ -34,7 +34,7 @@ def render(name: str, variables: Mapping[str, object], override: str | None = No
 
 
 def fill(text: str, variables: Mapping[str, object], *, whose: str, name: str) -> str:
-    """A text of the user's own that is no prompt, with the same variables and the same language."""
+    """A text of the user's own that is not a prompt, with the same variables and the same language."""
     text = _own(text, whose)
     _refuse_unknown(text, variables, whose, name)
     return _filled(text, variables, whose, name)

@@ -176,7 +176,7 @@ def summary(tasks: Iterable[Task], *, alive: Alive = None) -> Summary:
 
 
 def needs_a_person(task: Task) -> bool:
-    """What a person rejected is settled: it waits for nobody."""
+    """What a person rejected is settled: it waits for no decision."""
     return task.status in NEEDS_A_PERSON and task.reason is not Reason.HUMAN_REJECTED
 
 

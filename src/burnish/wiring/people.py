@@ -48,7 +48,7 @@ def decide(app: App, task_id: int, answer: Answer, *, via: str = "cli") -> Task:
             criteria=policy.criteria,
         )
         if cause:
-            raise Refused(f"Task {task_id}: {cause.words}.", hint=f"Have it judged anew: burnish run {task_id}")
+            raise Refused(f"Task {task_id}: {cause.words}.", hint=f"Have it reviewed again: burnish run {task_id}")
     people.decide(app.book, app.code, task_id, answer, policy, person, follow_up=follow_up(app))
     return _kept(app, task_id)
 

@@ -126,7 +126,7 @@ def examine(found: Found, home: Path | None = None) -> CheckoutTrust:
 
 
 def _user_layers(root: Path) -> list[Layer]:
-    """The user's settings may name files of the checkout. Where they are wrong, loading them says so."""
+    """The user's settings may name files of the checkout. Where they are wrong, loading them reports it."""
     try:
         user = user_layer(os.environ)
         layers = (user, project_layer(user, root), env_layer(os.environ, {}))

@@ -56,7 +56,7 @@ class Scanner(Protocol):
 
     @property
     def executes(self) -> str:
-        """Whose code it runs: "" nobody's, `checkout` (plug-ins and settings there), `change` (build scripts)."""
+        """Whose code it runs: "" for none, `checkout` (plug-ins and settings there), `change` (build scripts)."""
 
     def wants(self, path: str) -> bool: ...
 
