@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import installed_modules
+from burnish.checks.guard_shadowing import ask_shadows
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
 from burnish.core.finding import Category, Remark, Severity
 from testing.edits import change_between
@@ -49,6 +48,7 @@ def judged(
         levels=levels,
         agent_files=PROJECT_FILES,
         own_paths=own,
+        shadow_question=ask_shadows(dict.fromkeys(old, ""), dict.fromkeys(new, "")),
     )
 
 
@@ -244,67 +244,6 @@ def test_an_unknown_count_is_not_reported_where_it_was_unknown_or_the_check_fail
     failed = CheckReport("test", "pytest", CheckStatus.ERROR)
     before = CheckReport("test", "pytest", CheckStatus.PASSED, counts=SIX)
     assert judged({}, {"a.py": "x\n"}, comparisons=(Comparison(failed, before, broken=True),)) == ()
-
-
-SHADOWS = [
-    "pytest.py",
-    "pytest/__init__.py",
-    "_pytest/__init__.py",
-    "os.py",
-    "src/json.py",
-    "tests/random.py",
-    "os.cpython-311-x86_64-linux-gnu.so",
-    "pytest.pyc",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "coverage/__init__.py",
-    "attr/__init__.py",
-    "helper.egg-info/entry_points.txt",
-    "helper-1.dist-info/entry_points.txt",
-    "node_modules/.bin/jest",
-    ".venv/bin/pytest",
-]
-
-
-@pytest.mark.parametrize("path", SHADOWS)
-def test_a_new_file_that_shadows_what_a_test_run_loads_is_an_error(path: str) -> None:
-    change = change_between({}, {path: "x = 1\n"})
-    found = guard(
-        change,
-        comparisons=(),
-        old_text={}.get,
-        new_text={path: "x = 1\n"}.get,
-        levels={"judge": "error"},
-        agent_files=PROJECT_FILES,
-        installed={"attr"},
-    )
-    assert [(one.rule, one.severity, one.file) for one in found] == [("guard/shadowing", Severity.ERROR, path)]
-    assert judged({}, {path: "x = 1\n"}, levels={"judge": "off"}) == ()
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({"types.py": "a\n"}, {"types.py": "b\n"}),
-        ({"queue.py": "a\n"}, {"queue/__init__.py": "a\n"}),
-        ({}, {"app/os.py": "a\n"}),
-        ({"tests/__init__.py": ""}, {"tests/__init__.py": "", "tests/random.py": "a\n"}),
-        ({}, {"test/__init__.py": ""}),
-        ({}, {"email/readme.txt": "a\n"}),
-        ({}, {"os.ts": "a\n", "json.md": "a\n"}),
-        ({"os.py": "a\n"}, {}),
-    ],
-)
-def test_files_that_shadow_nothing_new_are_left_alone(old: dict[str, str], new: dict[str, str]) -> None:
-    assert [one for one in judged(old, new) if one.rule == "guard/shadowing"] == []
-
-
-def test_the_installed_packages_are_those_of_the_virtual_environment(tmp_path: Path) -> None:
-    place = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages"
-    (place / "attr").mkdir(parents=True)
-    for name in ("six.py", "_cffi.abi3.so", "x-1.0.dist-info", "__editable__app.pth", "__pycache__"):
-        (place / name).touch()
-    assert installed_modules((tmp_path,)) == {"attr", "six", "_cffi"}
 
 
 def test_tests_that_could_not_be_collected_are_failures_not_losses() -> None:

@@ -86,6 +86,22 @@ def test_a_new_file_that_shadows_the_test_runner_blocks(tmp_path: Path) -> None:
     assert (finding["rule"], finding["severity"], finding["file"]) == ("guard/shadowing", "error", "pytest.py")
 
 
+def test_a_new_link_that_shadows_the_test_runner_blocks(tmp_path: Path) -> None:
+    shadow = """
+folder = pathlib.Path("fake")
+folder.mkdir()
+(folder / "__init__.py").write_text("raise SystemExit(0)\\n")
+pathlib.Path("pytest").symlink_to("fake")
+app.write_text(app.read_text() + "y = 1\\n")
+"""
+    lab = Lab.make(tmp_path, author=shadow, judge=APPROVE)
+    lab.add()
+    lab.burnish("run", code=1)
+    assert (lab.task()["status"], lab.task()["reason"]) == ("blocked", "guard")
+    (finding,) = lab.show()["findings"]
+    assert (finding["rule"], finding["severity"], finding["file"]) == ("guard/shadowing", "error", "pytest")
+
+
 def test_a_suite_whose_number_of_tests_becomes_unknown_blocks(tmp_path: Path) -> None:
     """The author's change keeps the exit code and loses the report."""
     quiet = 'pathlib.Path("suite.sh").write_text("exit 0\\n")'

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from burnish.checks.guard_places import Parts, is_judge, is_shared, is_tooling, judge_parts, substance, tooling_parts
 from burnish.checks.guard_shadowing import REASON as SHADOWING
-from burnish.checks.guard_shadowing import shadowing
+from burnish.checks.guard_shadowing import ShadowQuestion, shadows
 from burnish.checks.guard_tests import is_test_path
 from burnish.checks.guard_thinning import thinning
 from burnish.core.change import Change, ChangedFile
@@ -33,8 +33,8 @@ def guard(
     new_text: Text,
     levels: Mapping[str, str],
     agent_files: Collection[str],
+    shadow_question: ShadowQuestion,
     own_paths: Collection[str] = (),
-    installed: Collection[str] = (),
 ) -> tuple[Remark, ...]:
     """What of this change makes it easier to pass rather than better. `agent_files`: patterns, see `is_named`."""
     severities = {name: Severity(level) for name, level in levels.items() if level != "off"}
@@ -43,18 +43,30 @@ def guard(
         for loss in thinning(change, comparisons, old_text, new_text):
             found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
             remarks.append(_at(found, loss.file, loss.line, loss.quote))
-    shadows = dict(shadowing(change.files, old_text, new_text, installed)) if "judge" in severities else {}
-    for file, title in shadows.items():
-        found = replace(_remark("judge", severities["judge"], title, SHADOWING), rule="guard/shadowing")
-        remarks.append(_at(found, file.path, *_place(file)))
+    shadowing = _shadowing(change, shadow_question, severities, old_text, new_text)
+    remarks += shadowing
+    left_out = {remark.file for remark in shadowing}
     for file in change.files:
-        if file in shadows or (file.path in own_paths and (file.old_path is None or file.old_path in own_paths)):
+        if file.path in left_out or (file.path in own_paths and (file.old_path is None or file.old_path in own_paths)):
             continue
         for kind, title, line, quote in _touched(file, old_text, new_text, agent_files):
             if kind in severities:
                 found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
                 remarks.append(_at(found, file.path, line, quote))
     return tuple(remarks)
+
+
+def _shadowing(
+    change: Change, question: ShadowQuestion, severities: Mapping[str, Severity], old_text: Text, new_text: Text
+) -> list[Remark]:
+    if "judge" not in severities:
+        return []
+    remarks = []
+    for shadow in shadows(change.files, question, old_text, new_text):
+        remark = replace(_remark("judge", severities["judge"], shadow.title, SHADOWING), rule="guard/shadowing")
+        file = change.file(shadow.path)
+        remarks.append(_at(remark, shadow.path, *(_place(file) if file else (None, ""))))
+    return remarks
 
 
 def reads(file: ChangedFile) -> bool:

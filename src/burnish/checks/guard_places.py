@@ -73,6 +73,11 @@ def tooling_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
     return (reader(old), reader(new)) if reader else ({}, {})
 
 
+def has_section(path: str, text: str, section: str) -> bool:
+    """Does a file of sections (`pyproject.toml`, `tox.ini`) have this one?"""
+    return section in (_toml(text) if path.endswith(".toml") else _ini(text))
+
+
 def _only(parts: Parts, wanted: Callable[[str], bool]) -> Parts:
     return {name: part for name, part in parts.items() if wanted(name)}
 

@@ -1,88 +1,124 @@
-"""New files that a test run would load instead of its runner, the standard library or an installed package."""
+"""Files that a check would load instead of its runner, the standard library, an installed package or an older file."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
+from burnish.checks.guard_precedence import module_of, outranked_modules, outranked_settings
+from burnish.checks.tree_paths import TreeFiles, TreePaths, follow_links
 from burnish.core.change import ChangedFile
 
 Text = Callable[[str], str | None]
 
 REASON = (
-    "A test run finds this file before the module that it means to load, so the checks could run this code instead of "
-    "the tests, or pass whatever the tests say. Give it another name."
+    "A check finds this file before the one that it means to load, so it could run this code instead of the tests, or "
+    "pass whatever the tests say. Give it another name, or replace the other file."
 )
-# Directories that a test run puts first on the import path: its own, `src` by settings, that of a test file.
-_ROOTS = ("", "src/", "tests/", "test/")
-_MODULE = re.compile(r"^(?P<name>[A-Za-z_]\w*)(?:\.py|\.pyc|(?:\.[\w-]+)?\.(?:so|pyd)|/__init__\.pyc?)$")
+# Directories that a test run puts on the import path whatever lies in them, unless they are packages.
+_ROOTS = ("src/", "tests/", "test/")
+_TEST_FILE = re.compile(r"^(?:test_.*|.*_tests?|conftest)\.py$")
 _RUNNERS = frozenset(
     "pytest _pytest pluggy iniconfig py xdist execnet coverage pytest_cov pytest_timeout pytest_asyncio hypothesis "
-    "nose nose2 tox nox pip setuptools pkg_resources ruff mypy flake8 pylint".split()
+    "nose nose2 tox nox pip setuptools pkg_resources ruff mypy flake8 pylint packaging pygments exceptiongroup tomli "
+    "typing_extensions colorama attr attrs sortedcontainers anyio pytest_mock mypy_extensions pycodestyle pyflakes "
+    "mccabe virtualenv filelock platformdirs distlib unittest2 trio twisted behave robot".split()
 )
 _START = frozenset(("sitecustomize", "usercustomize"))
 # `test` is a package of the standard library, and an ordinary name for one's own tests
 _STANDARD = frozenset(sys.stdlib_module_names) - {"test"}
+# Names that several directories on the import path have as a rule.
+_REPEATED = re.compile(r"^(?:conftest|setup|tests?|test_.*|.*_tests?|__\w+__|noxfile|manage)$")
 # A directory with entry points is a plugin of pytest as soon as it lies on the import path.
-_DISTRIBUTION = re.compile(r"^(?:src/)?[^/]+\.(?:dist-info|egg-info)/")
-_ENVIRONMENT = re.compile(r"^(?:\.venv|venv|node_modules)/")
+_DISTRIBUTION = re.compile(r"^(.*/|)[^/]+\.(?:dist-info|egg-info)/")
+_ENVIRONMENT = re.compile(
+    r"^(?:\.venv|venv|\.tox|\.nox|__pypackages__)/|(?:^|/)(?:site-packages/|node_modules/|pyvenv\.cfg$)"
+)
+_FIXTURES = re.compile(r"(?:^|/)_*(?:fixtures?|testdata|test-data)_*/")
+# Python may load compiled files without a look at their sources.
+_COMPILED = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc$")
 
 
-def shadowing(
-    files: Iterable[ChangedFile], old_text: Text, new_text: Text, installed: Collection[str]
-) -> Iterator[tuple[ChangedFile, str]]:
-    """Each new file that shadows something, with the title of the finding."""
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A file of the change, and what it is loaded instead of."""
+
+    path: str
+    what: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.path} shadows {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowQuestion:
+    """Both trees of a change, what is installed where its checks run, and their commands."""
+
+    old: TreePaths
+    new: TreePaths
+    installed: Collection[str] = ()
+    commands: tuple[str, ...] = ()
+
+
+def ask_shadows(
+    old: TreeFiles, new: TreeFiles, *, installed: Collection[str] = (), commands: Iterable[str] = ()
+) -> ShadowQuestion:
+    return ShadowQuestion(follow_links(old), follow_links(new), installed, tuple(commands))
+
+
+def shadows(
+    files: Iterable[ChangedFile], question: ShadowQuestion, old_text: Text, new_text: Text
+) -> tuple[Shadow, ...]:
+    """What the change shadows, one for each file."""
+    changed = list(files)
+    found: dict[str, str] = {}
+    for path, what in _all_shadows(changed, question, old_text, new_text):
+        found.setdefault(question.new.source(path), what)
+    return tuple(Shadow(path, what) for path, what in found.items())
+
+
+def _all_shadows(
+    files: list[ChangedFile], question: ShadowQuestion, old_text: Text, new_text: Text
+) -> Iterator[tuple[str, str]]:
+    old, new = question.old.paths, question.new.paths
     for file in files:
-        what = _shadowed(file, old_text, new_text, installed) if _is_new(file) else None
-        if what:
-            yield file, f"{file.path} shadows {what}"
+        if file.status != "D" and _COMPILED.search(file.path):
+            yield file.path, "the source of a module"
+    roots = import_folders(new, question.commands)
+    for path in new:
+        if path not in old and _is_installed(path, roots):
+            yield path, "installed packages"
+    yield from _shadowing_names(question, roots)
+    for path, before in outranked_modules(old, new):
+        yield path, before
+    touched = {file.path for file in files} | {path for path in new if path not in old}
+    yield from outranked_settings(touched, old, new, old_text, new_text)
 
 
-def related_paths(file: ChangedFile) -> tuple[str, ...]:
-    """The paths whose existence decides whether a new file shadows anything; empty where it cannot."""
-    found = _module(file.path) if _is_new(file) else None
-    if found is None:
-        return ()
-    root, name = found
-    return (f"{root}{name}.py", f"{root}{name}/__init__.py", f"{root}__init__.py")
+def _is_installed(path: str, roots: Collection[str]) -> bool:
+    if found := _DISTRIBUTION.match(path):
+        return found[1] in roots
+    return _ENVIRONMENT.search(path) is not None and not _FIXTURES.search(path)
 
 
-def installed_modules(places: Iterable[Path]) -> frozenset[str]:
-    """Top-level names in the virtual environments of these directories, as far as they can be listed."""
-    names = set()
-    for place in places:
-        for entry in place.glob(".venv/lib*/python3*/site-packages/*"):
-            found = re.match(r"([A-Za-z_]\w*)(?:\.py|(?:\.[\w-]+)?\.so|)$", entry.name)
-            if found and not found[1].startswith("__"):
-                names.add(found[1])
-    return frozenset(names)
+def _shadowing_names(question: ShadowQuestion, roots: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Names on the import path that were not there, or came from another file that is still there."""
+    old, new = question.old.paths, question.new.paths
+    before = _importable(old, import_folders(old, question.commands))
+    own = {name: path for (root, name), path in before.items() if root in ("", "src/") and path in new}
+    for (root, name), path in _importable(new, roots).items():
+        if (root, name) in before:
+            continue
+        if what := _meaning(name, question.installed):
+            yield path, what
+        elif name in own and not _REPEATED.match(name):
+            yield path, own[name]
 
 
-def _is_new(file: ChangedFile) -> bool:
-    return file.status in ("A", "R", "C")
-
-
-def _module(path: str) -> tuple[str, str] | None:
-    for root in _ROOTS:
-        found = _MODULE.match(path.removeprefix(root)) if path.startswith(root) else None
-        if found:
-            return root, found["name"]
-    return None
-
-
-def _shadowed(file: ChangedFile, old_text: Text, new_text: Text, installed: Collection[str]) -> str | None:
-    if _DISTRIBUTION.match(file.path) or _ENVIRONMENT.match(file.path):
-        return "installed packages"
-    found = _module(file.path)
-    if found is None:
-        return None
-    root, name = found
-    was_there = any(old_text(path) is not None for path in (f"{root}{name}.py", f"{root}{name}/__init__.py"))
-    # the modules of a package are found by its name only
-    if was_there or (root and new_text(f"{root}__init__.py") is not None):
-        return None
+def _meaning(name: str, installed: Collection[str]) -> str | None:
     if name in _START:
         return "the start-up of Python"
     if name in _STANDARD:
@@ -90,3 +126,37 @@ def _shadowed(file: ChangedFile, old_text: Text, new_text: Text, installed: Coll
     if name in _RUNNERS:
         return f"the test tool `{name}`"
     return f"the installed package `{name}`" if name in installed else None
+
+
+def import_folders(paths: Collection[str], commands: Iterable[str] = ()) -> frozenset[str]:
+    """Folders ("" or ending in `/`) that a test run puts on the import path: its own, and those of test files.
+
+    pytest inserts the first folder above a test file that is not a package.
+    """
+    packages = {path.removesuffix("__init__.py") for path in paths if path.endswith("/__init__.py")}
+    found = {""} | {root for root in _ROOTS if root not in packages}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if _TEST_FILE.match(name):
+            found.add(_above_packages(f"{folder}/" if folder else "", packages))
+    words = {word.strip("./") for command in commands for word in re.split(r"[\s;&|()<>'\"=:,]+", command)}
+    named = {f"{word}/" for word in words if word} | {f"{word}/src/" for word in words if word}
+    named |= {f"{word.rpartition('/')[0]}/" for word in words if word.endswith(".py") and "/" in word}
+    return frozenset(found | {folder for folder in named if folder not in packages})
+
+
+def _above_packages(folder: str, packages: Collection[str]) -> str:
+    while folder in packages:
+        folder = folder[:-1].rpartition("/")[0]
+        folder = f"{folder}/" if folder else ""
+    return folder
+
+
+def _importable(paths: Iterable[str], roots: Collection[str]) -> Mapping[tuple[str, str], str]:
+    """What can be imported by a bare name: (folder, name) → the file that Python takes."""
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for path in paths:
+        module = module_of(path)
+        if module and module[0] in roots:
+            found[module[:2]] = min(found.get(module[:2], (9, "")), (module[2], path))
+    return {place: path for place, (_, path) in found.items()}

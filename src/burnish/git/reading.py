@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 
 from burnish.git.objects import read_objects
 from burnish.git.project import Project
@@ -56,7 +57,28 @@ def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str,
     return {path: answer[1] if (answer := found.get(path)) and answer[0] == "blob" else None for path in paths}
 
 
+def list_links(project: Project, tree: str) -> dict[str, str]:
+    """Each path of a tree with the target of its link, "" for a plain file, "/" for a submodule."""
+    entries = list(_entries(project, tree))
+    links = [sha for mode, sha, _path in entries if mode == "120000"]
+    contents = dict(zip(links, read_objects(project, links), strict=True)) if links else {}
+    found = {path: "/" if mode == "160000" else "" for mode, _sha, path in entries}
+    for mode, sha, path in entries:
+        if mode == "120000":
+            answer = contents[sha]
+            found[path] = os.fsdecode(answer[1]) if answer and answer[1] else "/"
+    return found
+
+
 def _tree(project: Project, commit: str) -> list[tuple[str, str]]:
-    records = project.git("ls-tree", "-r", "-z", "--full-tree", commit).stdout.split(b"\0")
-    pairs = (record.partition(b"\t") for record in records if record)
-    return [(path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in pairs]
+    return [(path, sha) for _mode, sha, path in _entries(project, commit)]
+
+
+def _entries(project: Project, tree: str) -> Iterator[tuple[str, str, str]]:
+    """(mode, object, path) of each file."""
+    records = project.git("ls-tree", "-r", "-z", "--full-tree", tree).stdout.split(b"\0")
+    for record in records:
+        head, _, path = record.partition(b"\t")
+        if record:
+            mode, _kind, sha = head.decode().split(" ")
+            yield mode, sha, path.decode("utf-8", "surrogateescape")

@@ -12,10 +12,12 @@ from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
 from burnish.checks.environment import check_environment, index_settings, named_files, setup_environment
+from burnish.checks.environment_modules import environment_modules
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
-from burnish.checks.guard_shadowing import installed_modules, related_paths
+from burnish.checks.guard_precedence import settings_beside
+from burnish.checks.guard_shadowing import ask_shadows
 from burnish.checks.outcome import trouble
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
@@ -27,6 +29,7 @@ from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
+from burnish.git.reading import list_links
 from burnish.proc.environment import variables_for_mounts
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
@@ -216,9 +219,12 @@ class TaskChecks:
         new: Reads,
         levels: Mapping[str, str],
     ) -> tuple[Remark, ...]:
+        old_files = list_links(self.trees.project, change.old_tree)
+        new_files = list_links(self.trees.project, change.new_tree)
+        commands = tuple(comparison.report.command for comparison in comparisons)
         files = [file for file in change.files if reads(file)]
+        related = settings_beside(change.paths, {**old_files, **new_files})
         # one call of git for all old files, one for all new
-        related = [path for file in change.files for path in related_paths(file)]
         before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related])
         after = texts(new, [*(f.path for f in files if f.status != "D"), *related])
         return guard(
@@ -228,8 +234,16 @@ class TaskChecks:
             new_text=after.get,
             levels=levels,
             agent_files=PROJECT_FILES,
-            installed=installed_modules((self.checkout,)),
+            shadow_question=ask_shadows(
+                old_files, new_files, installed=self._installed_modules(commands), commands=commands
+            ),
         )
+
+    def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:
+        """What checks can import from the checkout's environments, from those that set-up made, and from PATH."""
+        made = sorted((self.trees.home / "environments" / self.trees.key).glob("*"))
+        path = check_environment(os.environ, places=(self.checkout,))["PATH"]
+        return environment_modules((self.checkout, *made), path=path, home=Path.home(), commands=commands)
 
     def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
         """A command of the user's own is run as a check without a report."""
