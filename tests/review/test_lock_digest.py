@@ -311,7 +311,174 @@ def test_shown_as_text(what: str) -> None:
 
 
 def test_true_and_one_are_told_apart() -> None:
-    assert told("package-lock.json", '{"requires": true}', '{"requires": 1}') == "~ file requires: true -> 1"
+    assert told("package-lock.json", '{"requires": true}', '{"requires": 1}') == "~ (lock file) requires: true -> 1"
+
+
+OTHER_INTEGRITY = "sha512-" + "B" * 86 + "=="
+NPM_COLLISIONS = {
+    "the root's own label": "(this project)",
+    "the label of a nested dependency": "dependencies > left",
+    "another spelling of a path": "node_modules/x/../left",
+    "a path with an empty part": "node_modules//left",
+    "a path that looks like a line of the digest": "node_modules/left: version 1, now",
+}
+
+
+@pytest.mark.parametrize("what", NPM_COLLISIONS)
+def test_an_npm_path_that_could_be_mistaken_for_another_entry_is_shown_as_text(what: str) -> None:
+    new = json.loads(json.dumps(NPM))
+    new["packages"][""]["scripts"] = {"postinstall": "evil"}
+    new["packages"] = {NPM_COLLISIONS[what]: NPM["packages"][""], **new["packages"]}
+    assert told("package-lock.json", json.dumps(NPM), json.dumps(new)) is None
+
+
+def test_the_name_of_the_project_is_printed_whatever_it_is() -> None:
+    new = json.dumps({"packages": {"": {"name": "(this project)", "version": "1.0.0"}}})
+    assert 'name: "(this project)"' in (told("package-lock.json", "{}", new) or "")
+
+
+@pytest.mark.parametrize(
+    "resolution",
+    [
+        f"{{integrity: {INTEGRITY}, 'integrity': {OTHER_INTEGRITY}}}",
+        f"{{'integrity': {INTEGRITY}, integrity: {OTHER_INTEGRITY}}}",
+        f"{{integrity: {INTEGRITY}, true: a, 'True': b}}",
+        f"{{integrity: {INTEGRITY}, 1: a}}",
+    ],
+)
+def test_a_repeated_or_odd_key_of_a_flow_mapping_is_shown_as_text(resolution: str) -> None:
+    new = PNPM.replace(f"{{integrity: {INTEGRITY}}}", resolution, 1)
+    assert told("pnpm-lock.yaml", PNPM, new) is None
+
+
+def test_a_repeated_key_of_a_block_mapping_is_shown_as_text() -> None:
+    assert told("pnpm-lock.yaml", PNPM, PNPM.replace("  is-number@6.0.0: {}", "  'is-number@6.0.0': {}\n" * 2)) is None
+
+
+@pytest.mark.parametrize("space", ["\t", "\u00a0", "\u2028", "\u0085", "\u3000"])
+def test_white_space_that_yaml_readers_disagree_about_is_shown_as_text(space: str) -> None:
+    new = PNPM.replace("version: 3.0.1\n", f"version: 3.0.2\n{space}\n")
+    assert told("pnpm-lock.yaml", PNPM, new) is None
+
+
+def _npm_of(packages: dict[str, Any]) -> str:
+    return json.dumps({"lockfileVersion": 3, "packages": packages})
+
+
+def _left(integrity: str | None, version: str = "1.0.0") -> dict[str, Any]:
+    resolved = f"https://registry.example/left/-/left-{version}.tgz"
+    return {"version": version, "resolved": resolved, **({"integrity": integrity} if integrity else {})}
+
+
+NEW_HASHES = {
+    "npm: the version moves": (
+        "package-lock.json",
+        _npm_of({"node_modules/left": _left(INTEGRITY)}),
+        _npm_of({"node_modules/a/node_modules/left": _left(OTHER_INTEGRITY)}),
+    ),
+    "npm: the version stands in a second place": (
+        "package-lock.json",
+        _npm_of({"node_modules/left": _left(INTEGRITY)}),
+        _npm_of({"node_modules/left": _left(INTEGRITY), "node_modules/a/node_modules/left": _left(OTHER_INTEGRITY)}),
+    ),
+    "npm: a place gets a version that was in another one": (
+        "package-lock.json",
+        _npm_of({"node_modules/left": _left(INTEGRITY), "node_modules/a/node_modules/left": _left(INTEGRITY, "2.0.0")}),
+        _npm_of({"node_modules/left": _left(OTHER_INTEGRITY, "2.0.0")}),
+    ),
+    "npm: two new places do not agree": (
+        "package-lock.json",
+        "{}",
+        _npm_of({"node_modules/left": _left(INTEGRITY), "node_modules/a/node_modules/left": _left(OTHER_INTEGRITY)}),
+    ),
+    "npm: packages and dependencies do not agree": (
+        "package-lock.json",
+        "{}",
+        json.dumps(
+            {
+                "packages": {"node_modules/left": _left(INTEGRITY)},
+                "dependencies": {"left": _left(OTHER_INTEGRITY)},
+            }
+        ),
+    ),
+    "uv: another source": (
+        "uv.lock",
+        UV,
+        UV.replace("index.example/simple", "index.example/mirror").replace("cdcd", "efef"),
+    ),
+    "poetry: another source": (
+        "poetry.lock",
+        POETRY,
+        POETRY.replace("abab", "efef").replace(
+            "[metadata]", '[package.source]\ntype = "legacy"\nurl = "https://b.example"\nreference = "b"\n\n[metadata]'
+        ),
+    ),
+    "cargo: another source": (
+        "Cargo.lock",
+        CARGO,
+        CARGO.replace("index.example/crates", "index.example/mirror").replace("abab", "efef"),
+    ),
+    "pnpm: other peers": (
+        "pnpm-lock.yaml",
+        PNPM,
+        PNPM.replace("is-number@6.0.0:", "is-number@6.0.0(a@1.0.0):").replace(INTEGRITY, OTHER_INTEGRITY, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", NEW_HASHES)
+def test_a_known_version_with_another_hash_in_another_place_is_told(what: str) -> None:
+    name, old, new = NEW_HASHES[what]
+    words = told(name, old, new)
+    assert words is not None and "! same version, other hash" in words
+
+
+def test_a_known_version_that_loses_its_hash_in_another_place_is_told() -> None:
+    old = _npm_of({"node_modules/left": _left(INTEGRITY)})
+    new = _npm_of({"node_modules/a/node_modules/left": _left(None)})
+    assert "! same version, hash missing" in (told("package-lock.json", old, new) or "")
+
+
+def test_a_version_that_moves_with_its_hash_raises_no_alarm() -> None:
+    old = _npm_of({"node_modules/left": _left(INTEGRITY)})
+    new = _npm_of({"node_modules/a/node_modules/left": _left(INTEGRITY)})
+    assert "!" not in (told("package-lock.json", old, new) or "!")
+
+
+ODD_TOML = {
+    "a version that is a number": CARGO.replace('"1.0.80"', "1"),
+    "a source that is a list": CARGO.replace('"registry+https://index.example/crates"', '["a"]'),
+}
+
+
+@pytest.mark.parametrize("what", ODD_TOML)
+def test_a_package_with_fields_of_another_type_is_shown_as_text(what: str) -> None:
+    assert told("Cargo.lock", CARGO, ODD_TOML[what]) is None
+
+
+def test_a_source_is_not_mistaken_for_a_version() -> None:
+    bare = 'version = 4\n\n[[package]]\nname = "a"\n'
+    words = told("Cargo.lock", bare + 'version = "1.0"\n', bare + 'source = "1.0"\n')
+    assert words is not None and "source" in words.replace("! new source", "")
+
+
+PAIRS = [
+    ('{"a": {"b": 1}}', '{"a b": 1}'),
+    ('{"a": null}', "{}"),
+    ('{"a": [1, 2, 3]}', '{"a": [2, 1, 3]}'),
+    ('{"name": "x"}', '{"packages": {"file": {"name": "x"}}}'),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_different_files_have_different_digests(one: str, other: str) -> None:
+    old = '{"a": [3, 2, 1], "packages": {"file": {}}}'
+    assert told("package-lock.json", old, one) != told("package-lock.json", old, other)
+
+
+def test_a_changed_order_is_told_beside_a_new_element() -> None:
+    words = told("package-lock.json", '{"a": [1, 2]}', '{"a": [2, 1, 3]}')
+    assert words is not None and "order" in words
 
 
 def _locked(name: str, old: str, new: str, new_mode: str = "100644") -> Change:

@@ -2,8 +2,9 @@
 
 A digest is made only if it tells everything. Both files are parsed into packages with fields; every field that
 differs is printed, except values that say nothing more to a reader: hashes, sizes and upload times of a version
-that is new, and addresses that follow from the package's name, version and registry. What a parser hides (comments,
-a key that stands twice, floats, anchors) makes the file be shown as text instead.
+that is new, and addresses that follow from the package's name, version and registry. A hash is printed if the same
+version has another one elsewhere in the old or the new file. What a parser hides (a repeated key, a key that could be
+mistaken for another entry, floats, anchors) makes the file be shown as text instead.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from typing import Any
 
 from burnish.core.change import Change, ChangedFile
 from burnish.core.text_encoding import escape_invisible
-from burnish.review.lock_parsing import LockFile, NotExplained, read_cargo, read_npm, read_pnpm, read_poetry, read_uv
+from burnish.review.lock_parsing import (
+    ROOT_LABEL,
+    LockFile,
+    NotExplained,
+    read_cargo,
+    read_npm,
+    read_pnpm,
+    read_poetry,
+    read_uv,
+)
 
 # By file name; other lock files are shown as text.
 READERS: Mapping[str, Callable[[str], LockFile]] = {
@@ -44,6 +54,9 @@ _PLATFORM_TAG = (
 )
 _WHEEL_TAGS = r"(?:-\d{1,6})?" + "".join(rf"-{tag}(?:\.{tag}){{0,9}}" for tag in (_PYTHON_TAG, _ABI_TAG, _PLATFORM_TAG))
 _ABSENT = object()
+_FILE_LABEL = "(lock file)"
+# Other field names are quoted, so that a line of the digest has one meaning.
+_PLAIN_FIELD = re.compile(r"[A-Za-z0-9_.@/$+~-]+")
 # Longer lock files are shown as text: reading them takes seconds.
 LARGEST = 8 * 1024 * 1024
 
@@ -96,7 +109,7 @@ def _text(data: bytes) -> str:
 
 def _lines(before: LockFile, after: LockFile) -> Iterator[str]:
     yield from _sources(before, after)
-    yield from _fields("file", before.rest, after.rest)
+    yield from _fields(_FILE_LABEL, before.rest, after.rest)
     if before.comments != after.comments:
         yield from _difference("comments", list(before.comments), list(after.comments))
     added = sorted(after.packages.keys() - before.packages.keys())
@@ -107,6 +120,7 @@ def _lines(before: LockFile, after: LockFile) -> Iterator[str]:
     for key in added:
         word = "version" if _name(after, key) in names else "package"
         yield f"+ new {word} {key}: {_told(key, after.packages[key])}"
+    yield from _other_hashes(before, after)
     for key in sorted(before.packages.keys() & after.packages.keys()):
         yield from _changed(key, before.packages[key], after.packages[key])
 
@@ -120,15 +134,49 @@ def _name_of(key: str, package: Mapping[str, Any]) -> str:
     return str(package.get("name", key.rpartition("node_modules/")[2].rpartition(" > ")[2]))
 
 
+def _other_hashes(before: LockFile, after: LockFile) -> Iterator[str]:
+    """Hashes of a version in a new place, where the old file, or another place in the new one, has others."""
+    old_hashes, new_hashes = _hashes_by_identity(before), _hashes_by_identity(after)
+    for key in sorted(after.packages):
+        old = before.packages.get(key)
+        if old is not None and _canonical(old.get("version")) == _canonical(after.packages[key].get("version")):
+            continue  # every changed field of it is printed
+        identity, own = after.identities[key], _hashes(after.packages[key])
+        known = old_hashes.get(identity) or new_hashes.get(identity, set())
+        # what is bundled comes with the package around it, and is printed as bundled
+        bundled = True in (after.packages[key].get("inBundle"), after.packages[key].get("bundled"))
+        if own - known or (known and not own and not bundled):
+            word = "other hash" if own else "hash missing"
+            yield f"! same version, {word}: {key}: {_joined(own - known)}, known: {_joined(known - own)}"
+        elif own and known - own and identity not in old_hashes:
+            yield f"! same version, other hash: {key}: {_joined(own)}, elsewhere in this file: {_joined(known - own)}"
+
+
+def _hashes_by_identity(lock: LockFile) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for key, package in lock.packages.items():
+        found.setdefault(lock.identities[key], set()).update(_hashes(package))
+    return {identity: hashes for identity, hashes in found.items() if hashes}
+
+
+def _hashes(package: Mapping[str, Any]) -> set[str]:
+    return {match[0] for match in _HASH.finditer(_canonical(package))}
+
+
+def _joined(hashes: set[str]) -> str:
+    return ", ".join(sorted(hashes)) or "none"
+
+
 def _changed(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     if _canonical(old) == _canonical(new):
         return
-    if old.get("version") != new.get("version"):
+    versions = [_short(side.get("version", _ABSENT)) for side in (old, new)]
+    if versions[0] != versions[1]:
         # where a package stands, not its version, is its key: npm
-        yield f"~ {key}: version {_short(old.get('version'))} -> {_short(new.get('version'))}; now {_told(key, new)}"
+        yield f"~ {key}: version {' -> '.join(versions)}; now {_told(key, new)}"
         gone = sorted(old.keys() - new.keys())
         if gone:
-            yield f"~ {key}: no longer has {', '.join(gone)}"
+            yield f"~ {key}: no longer has {', '.join(map(_field_name, gone))}"
         return
     hashes = [sorted(match[0] for match in _HASH.finditer(_canonical(side))) for side in (old, new)]
     for line in _fields(key, old, new):
@@ -141,7 +189,11 @@ def _fields(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
     for name in sorted(old.keys() | new.keys()):
         one, other = old.get(name, _ABSENT), new.get(name, _ABSENT)
         if _canonical(one) != _canonical(other):
-            yield from _difference(f"{key} {name}", one, other)
+            yield from _difference(f"{key} {_field_name(name)}", one, other)
+
+
+def _field_name(name: str) -> str:
+    return name if _PLAIN_FIELD.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def _difference(place: str, old: Any, new: Any) -> Iterator[str]:
@@ -154,10 +206,20 @@ def _difference(place: str, old: Any, new: Any) -> Iterator[str]:
             yield f"~ {place}: - {text}"
         for text in more.elements():
             yield f"~ {place}: + {text}"
-        if not gone and not more:
+        if _leaving_out(before, gone) != _leaving_out(after, more):
             yield f"~ {place}: other order, {json.dumps(after, ensure_ascii=False)}"
     else:
         yield f"~ {place}: {_short(old)} -> {_short(new)}"
+
+
+def _leaving_out(elements: list[str], left_out: Counter[str]) -> list[str]:
+    remaining, rest = Counter(left_out), []
+    for element in elements:
+        if remaining[element]:
+            remaining[element] -= 1
+        else:
+            rest.append(element)
+    return rest
 
 
 def _told(key: str, package: Mapping[str, Any]) -> str:
@@ -167,7 +229,7 @@ def _told(key: str, package: Mapping[str, Any]) -> str:
     if package.get("hasInstallScript") is True or package.get("requiresBuild") is True:
         parts.append("RUNS A SCRIPT WHEN INSTALLED")
     in_key = _fields_in_key(key, package)
-    if "source" in package and key.endswith((f" {_canonical(package['source'])}", f" {package['source']}")):
+    if in_key and "source" in package and key.endswith((f" {_canonical(package['source'])}", f" {package['source']}")):
         in_key.add("source")
     for field in sorted(package.keys() - in_key):
         value = package[field]
@@ -179,7 +241,7 @@ def _told(key: str, package: Mapping[str, Any]) -> str:
         elif field == "resolved" and (registry := _registry(value, name, version)):
             parts.append(f"resolved: {registry}")
         else:
-            parts.append(f"{field}: {_short(value)}")
+            parts.append(f"{_field_name(field)}: {_short(value)}")
     return "; ".join(parts)
 
 
@@ -187,7 +249,7 @@ def _fields_in_key(key: str, package: Mapping[str, Any]) -> set[str]:
     """Name and version, where the key has them in their own places. npm: another name is an alias, and printed."""
     if f"{key} ".startswith(f"{package.get('name')} {package.get('version')} "):
         return {"name", "version"}
-    return {"name"} if package.get("name") == _name_of(key, {}) else set()
+    return {"name"} if key != ROOT_LABEL and package.get("name") == _name_of(key, {}) else set()
 
 
 def _registry(address: Any, name: str, version: str) -> str:
@@ -269,7 +331,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    return "nothing" if value is _ABSENT or value is None else _canonical(value)
+    return "nothing" if value is _ABSENT else _canonical(value)
 
 
 def _canonical(value: Any) -> str:

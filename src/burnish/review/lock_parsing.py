@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -22,42 +22,72 @@ class LockFile:
     rest: Mapping[str, Any]
     # in the order of the file; a comment is not part of what a program reads, so it must not change unseen
     comments: tuple[str, ...] = ()
+    # name and version by key: one version has the same hashes wherever it stands
+    identities: Mapping[str, str] = field(default_factory=dict)
 
 
+# Labels with parentheses and spaces, which no name or path below can contain.
+ROOT_LABEL = "(this project)"
+_NO_VERSION = "(no version)"
+_NESTED = " > "
 # Other names could look like a part of the digest.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]+")
-_PLAIN_PATH = re.compile(r"[\w@./~+:()^<>=*|, -]*", re.ASCII)
+_NPM_NAME = re.compile(r"(?:@[A-Za-z0-9_.~-]+/)?[A-Za-z0-9_.~-]+")
+_NPM_PATH_PART = re.compile(r"(?!\.\.?$)[A-Za-z0-9_.~@+-]+")
+_PNPM_KEY = re.compile(r"[A-Za-z0-9_@./~+:()=^-]+")
 
 
 def read_uv(text: str) -> LockFile:
-    return _toml(text, lambda package: json.dumps(package.get("source", ""), sort_keys=True))
+    return _toml(text, dict)
 
 
 def read_poetry(text: str) -> LockFile:
-    return _toml(text, lambda package: json.dumps(package.get("source", ""), sort_keys=True))
+    return _toml(text, dict)
 
 
 def read_cargo(text: str) -> LockFile:
-    return _toml(text, lambda package: str(package.get("source", "")))
+    return _toml(text, str)
 
 
-def _toml(text: str, source: Any) -> LockFile:
+def _toml(text: str, source_type: type) -> LockFile:
     document = _plain(tomllib.loads(text, parse_float=_refused))
     packages: dict[str, Mapping[str, Any]] = {}
-    listed = document.pop("package", None)
-    if listed is not None and (not isinstance(listed, list) or not listed):
+    identities: dict[str, str] = {}
+    entries = document.pop("package", None)
+    if entries is not None and (not isinstance(entries, list) or not entries):
         raise NotExplained("packages are not a list")
-    for package in listed or ():
-        name = package.get("name") if isinstance(package, dict) else None
-        if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
-            raise NotExplained("a package without a name, or with an odd one")
-        if not _PLAIN_NAME.fullmatch(str(package.get("version", "0"))):
-            raise NotExplained("an odd version")
-        key = " ".join(part for part in (name, str(package.get("version", "")), source(package)) if part)
-        if key in packages:
-            raise NotExplained("a package stands there twice")
-        packages[key] = package
-    return LockFile(packages, document, tuple(_toml_comments(text)))
+    for package in entries or ():
+        key = _toml_key(package, source_type)
+        _add(packages, key, package)
+        # package indexes take these spellings of a name for the same
+        name = re.sub(r"[-_.]+", "-", package["name"]).lower()
+        identities[key] = f"{name} {package.get('version', _NO_VERSION)}"
+    return LockFile(packages, document, tuple(_toml_comments(text)), identities)
+
+
+def _toml_key(package: Any, source_type: type) -> str:
+    """Name, version and source, each in its own place: no two packages have the same key."""
+    if not isinstance(package, dict) or not _is_plain(package.get("name")):
+        raise NotExplained("a package without a name, or with an odd one")
+    if not _is_plain(package.get("version", "0")):
+        raise NotExplained("an odd version")
+    source = package.get("source", source_type())
+    if not isinstance(source, source_type):
+        raise NotExplained("an odd source")
+    place = source if isinstance(source, str) else json.dumps(source, sort_keys=True, ensure_ascii=False)
+    parts = [package["name"], package.get("version", _NO_VERSION), *([place] if "source" in package else [])]
+    return " ".join(parts)
+
+
+def _is_plain(name: object) -> bool:
+    return isinstance(name, str) and _PLAIN_NAME.fullmatch(name) is not None
+
+
+def _add(packages: dict[str, Mapping[str, Any]], key: str, package: Mapping[str, Any]) -> None:
+    """Every reader adds packages here: a second one with the same key would hide the first."""
+    if key in packages:
+        raise NotExplained(f"two packages with one key: {key[:80]}")
+    packages[key] = package
 
 
 def _refused(number: str) -> Any:
@@ -92,11 +122,23 @@ def read_npm(text: str) -> LockFile:
     if not isinstance(document, dict):
         raise NotExplained("not an object")
     packages: dict[str, Mapping[str, Any]] = {}
-    for path, package in _objects(_taken(document, "packages")):
-        packages[path or "(this project)"] = package
+    identities: dict[str, str] = {}
+    for path, package in _objects(_taken(document, "packages"), _is_npm_path):
+        _add(packages, path or ROOT_LABEL, package)
+        identities[path or ROOT_LABEL] = _npm_identity(path.rpartition("node_modules/")[2], package)
     for key, package in _nested(_taken(document, "dependencies"), "dependencies"):
-        packages[key] = package
-    return LockFile(packages, document)
+        _add(packages, key, package)
+        identities[key] = _npm_identity(key.rpartition(_NESTED)[2], package)
+    return LockFile(packages, document, identities=identities)
+
+
+def _is_npm_path(path: str) -> bool:
+    """Empty for the project itself; no second spelling of a path, which npm would take for the same place."""
+    return not path or all(_NPM_PATH_PART.fullmatch(part) for part in path.split("/"))
+
+
+def _npm_identity(name: str, package: Mapping[str, Any]) -> str:
+    return json.dumps([package.get("name", name), package.get("version")])
 
 
 def _taken(document: dict[str, Any], key: str) -> Any:
@@ -111,20 +153,18 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _objects(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _objects(value: Any, is_key: Callable[[str], object]) -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(value, dict):
         raise NotExplained("not an object")
     for key, one in value.items():
-        if not isinstance(one, dict) or not _PLAIN_PATH.fullmatch(key):
+        if not isinstance(one, dict) or not is_key(key):
             raise NotExplained("a package is not an object, or its name is odd")
         yield key, one
 
 
 def _nested(value: Any, above: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, package in _objects(value):
-        if ">" in name:
-            raise NotExplained("an odd name")
-        key = f"{above} > {name}"
+    for name, package in _objects(value, _NPM_NAME.fullmatch):
+        key = f"{above}{_NESTED}{name}"
         inside = _taken(package, "dependencies")
         yield key, package
         yield from _nested(inside, key)
@@ -133,13 +173,17 @@ def _nested(value: Any, above: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_pnpm(text: str) -> LockFile:
     document = _yaml(text)
     packages: dict[str, Mapping[str, Any]] = {}
+    identities: dict[str, str] = {}
     for section in ("packages", "snapshots"):
-        for key, package in _objects(_taken(document, section)):
-            packages[f"{section} {key}"] = package
-    return LockFile(packages, document)
+        for name, package in _objects(_taken(document, section), _PNPM_KEY.fullmatch):
+            key = f"{section} {name}"
+            _add(packages, key, package)
+            # without the peers, which do not change what is installed
+            identities[key] = f"{section} {name.removeprefix('/').partition('(')[0]}"
+    return LockFile(packages, document, identities=identities)
 
 
-_BARE = r"[A-Za-z0-9_./@^~<>=(+][^#\[\]{},&*!|%`\"'\n]*?"
+_BARE = r"[A-Za-z0-9_./@^~<>=(+][^#\[\]{},&*!%`\"'\n]*?"
 _KEY = re.compile(rf"^( *)('[^'\n]*'|{_BARE}):(?: (.*))?$")
 _ITEM = re.compile(r"^( *)- (.*)$")
 _SCALAR = re.compile(rf"'((?:[^'\n]|'')*)'|({_BARE})")
@@ -152,6 +196,8 @@ _ODD_WORD = re.compile(
 
 def _yaml(text: str) -> dict[str, Any]:
     """The part of YAML that pnpm writes: nested mappings, lists of scalars, flow mappings of one line. No more."""
+    if re.search(r"[^\S \r\n]", text):
+        raise NotExplained("white space that YAML readers disagree about")
     lines = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
     if lines and lines[0] == "---":
         raise NotExplained("a document mark")
@@ -170,9 +216,7 @@ def _block(lines: list[str], at: int, indent: int) -> tuple[Any, int]:
         match = _KEY.match(lines[at])
         if match is None:
             raise NotExplained(f"not a line that pnpm writes: {lines[at][:40]}")
-        key = _scalar(match[2])
-        if not isinstance(key, str) or key in made:
-            raise NotExplained("a key stands there twice, or is not text")
+        key = _new_key(match[2], made)
         at += 1
         if match[3]:
             made[key] = _value(match[3])
@@ -204,13 +248,21 @@ def _value(text: str) -> Any:
         made: dict[str, Any] = {}
         for part in text[1:-1].split(", "):
             key, colon, value = part.partition(": ")
-            if not colon or key in made:
+            if not colon:
                 raise NotExplained("an odd flow mapping")
-            made[str(_scalar(key))] = _scalar(value)
+            made[_new_key(key, made)] = _scalar(value)
         return made
     if text.startswith("[") and text.endswith("]"):
         return [_scalar(part) for part in text[1:-1].split(", ")] if text != "[]" else []
     return _scalar(text)
+
+
+def _new_key(text: str, made: Mapping[str, Any]) -> str:
+    """The key without its quotes, as YAML compares keys."""
+    key = _scalar(text)
+    if not isinstance(key, str) or key in made:
+        raise NotExplained("a repeated key, or one that is not text")
+    return key
 
 
 def _scalar(text: str) -> Any:
