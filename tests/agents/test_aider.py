@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from burnish.agents.aider import AiderAgent
 from burnish.agents.base import AgentFailure, AgentSettings, Spoken
 from burnish.core.agent import AgentReply
@@ -24,11 +26,40 @@ def test_the_answer_is_what_the_model_said() -> None:
     assert (reply.tokens, reply.cost_usd) == (1517, 0.0012)
 
 
-def test_several_rounds_are_summed_and_the_last_one_counts() -> None:
-    chat = HEAD + "May I see app.py?\n" + SUM + "\n#### I added app.py  \n\nDone.\n" + SUM
-    reply = read(chat)
+def test_several_rounds_are_summed_and_no_words_are_lost() -> None:
+    """aider writes its own further questions nowhere: after the first prompt, a heading is the model's."""
+    asked = "\n> Tokens: 1.5k sent, 17 received. Cost: $0.0012 message, $0.0012 session.  \n> app.py  \n> Add it? y  \n"
+    reply = read(HEAD + "May I see app.py?\n" + asked + "\nDone.\n" + SUM)
 
-    assert isinstance(reply, AgentReply) and (reply.text, reply.tokens) == ("Done.", 3034)
+    assert isinstance(reply, AgentReply) and reply.tokens == 3034
+    assert reply.text.split() == "May I see app.py? Done.".split()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I reject this change.\n\n#### Details\n\nIt is wrong.",
+        "I reject this change.\n\n#### Verdict  \n\nIt is wrong.",
+        "#### Rejected\n\nIt is wrong.",
+        "It is wrong:\n\n> x = 1\n\nis not right.",
+        "> Rejected.\n\nIt is wrong.",
+        "It is wrong:\n> this line  \n> and this line  \n\nis not right.",
+    ],
+)
+def test_headings_and_quotes_of_the_answer_stay_in_it(words: str) -> None:
+    reply = read(HEAD + words + "\n\n" + SUM)
+
+    assert isinstance(reply, AgentReply) and reply.text == "\n".join(line.rstrip() for line in words.split("\n"))
+
+
+def test_an_answer_after_the_last_count_was_cut_off() -> None:
+    answer = read(HEAD + "Approved.\n" + SUM + "\nNo, I take that ba\n")
+    assert isinstance(answer, AgentFailure) and answer.retryable
+
+
+def test_an_error_after_an_answer_is_a_failure() -> None:
+    answer = read(HEAD + "May I see app.py?\n" + SUM + "> litellm.RateLimitError: slow down  \n")
+    assert isinstance(answer, AgentFailure) and answer.retryable and "slow down" in answer.what
 
 
 def test_errors_are_failures_whatever_the_exit_code() -> None:

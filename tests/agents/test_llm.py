@@ -184,6 +184,49 @@ def test_openai_itself_is_asked_by_its_responses(monkeypatch: pytest.MonkeyPatch
         # the name as it is where no other server is named
         response = asyncio.run(llm_main.ask("openai:gpt-5", "Review it.", schema, 20))
 
-    assert json.loads(llm_main.text_of(response)) == VERDICT
+    assert json.loads(llm_main.answer_of(response)["text"]) == VERDICT
     ((turn, _),) = server.turns
     assert turn.dialect == "responses" and "rejection_reason" in json.dumps(turn.body)
+
+
+def _read_parts(*parts: Any) -> AgentReply | AgentFailure:
+    from pydantic_ai.messages import ModelResponse
+
+    printed = llm_main.result(ModelResponse(parts=list(parts)), priced=False)
+    return LlmAgent().read(Spoken(int("error" in printed), None, "exit", json.dumps(printed), "", role="review"))
+
+
+def _call(**changed: str) -> Any:
+    from pydantic_ai.messages import ToolCallPart
+
+    return ToolCallPart(llm_main.TOOL, json.dumps({**VERDICT, **changed}))
+
+
+@llm
+@pytest.mark.parametrize("verdicts", [("approved", "rejected"), ("rejected", "approved")])
+def test_two_tool_calls_with_different_verdicts_are_a_failure(verdicts: tuple[str, str]) -> None:
+    answer = _read_parts(*(_call(verdict=verdict) for verdict in verdicts))
+    assert isinstance(answer, AgentFailure) and answer.retryable and "2 different answers" in answer.what
+
+
+@llm
+def test_the_same_tool_call_twice_is_one_answer() -> None:
+    answer = _read_parts(_call(), _call())
+    assert isinstance(answer, AgentReply) and json.loads(answer.text) == VERDICT
+
+
+@llm
+@pytest.mark.parametrize("before", [True, False])
+def test_words_beside_a_tool_call_with_another_verdict_are_a_failure(before: bool) -> None:
+    from pydantic_ai.messages import TextPart
+
+    text = TextPart('Final: {"number": "abc123", "verdict": "rejected"}')
+    answer = _read_parts(*((text, _call()) if before else (_call(), text)))
+    assert isinstance(answer, AgentFailure) and "different verdicts" in answer.what
+
+
+@llm
+def test_plain_words_beside_a_tool_call_are_allowed() -> None:
+    from pydantic_ai.messages import TextPart
+
+    assert isinstance(_read_parts(TextPart("I have looked."), _call()), AgentReply)

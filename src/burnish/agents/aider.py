@@ -35,6 +35,7 @@ _SUM = re.compile(
     r"^> Tokens: ([\d.,]+[kM]?) sent,.*? ([\d.,]+[kM]?) received\.(?:.*?\$([\d.]+) message)?", re.MULTILINE
 )
 _MODEL = re.compile(r"^> (?:Main model|Model): (\S+)", re.MULTILINE)
+_OWN_ERROR = re.compile(r"> (?:litellm\.)?\w*Error:")
 _MOST_TRIES = 5
 
 LOGIN_FILES = Login(
@@ -87,19 +88,20 @@ class AiderAgent:
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         chat = done.files.get(_CHAT, "")
-        # what it asked last, then what came of it: the model's words, and its own behind ">"
-        *_, last = re.split(r"^#### .*\n", chat, flags=re.MULTILINE)
-        lines = last.split("\n")
-        text = "\n".join(line.rstrip() for line in lines if not line.startswith(">")).strip()
-        own = [line[1:].strip() for line in lines if line.startswith(">")]
-        counted = list(_SUM.finditer(chat))
-        if done.exit_code != 0 or not chat or len(chat) == len(last):
+        answer = _after_prompt(chat)
+        if done.exit_code != 0 or answer is None:
             return silent("aider", done, login=_LOGIN)
-        # it counts the tokens of an answer; there is none if it has nothing to count
-        if not _SUM.search(last) or not text or no_answer(text):
-            told = next((line for line in own if "Error" in line), "") or text or "it gave no answer"
-            return failure("aider", told, cut=not own and not text, login=_LOGIN)
-        return _reply(text, counted, _MODEL.search(chat), done)
+        text = _without_own_lines(answer)
+        counted = list(_SUM.finditer(answer))
+        rest = answer[counted[-1].end() :] if counted else answer
+        problem = next((line[1:].strip() for line in rest.split("\n") if _OWN_ERROR.match(line)), "")
+        words = any(line.strip() and not line.startswith(">") for line in text.split("\n"))
+        # it counts the tokens of each answer: what follows the last count was cut off
+        cut = bool(counted) and any(line.strip() and not line.startswith(">") for line in rest.split("\n")[1:])
+        if problem or cut or not counted or not words or no_answer(text):
+            reason = problem or ("its last answer was cut off" if cut else text if words else "it gave no answer")
+            return failure("aider", reason, cut=cut or not answer.strip(), login=_LOGIN)
+        return _reply(text, list(_SUM.finditer(chat)), _MODEL.search(chat), done)
 
     def bill(self, done: Spoken) -> AgentReply | None:
         chat = done.files.get(_CHAT, "")
@@ -114,6 +116,25 @@ class AiderAgent:
             return None
         told = next((line for line in tries[-2].split("\n") if "Error" in line), "the server does not answer")
         return failure("aider", told, cut=True, login=_LOGIN)
+
+
+def _after_prompt(chat: str) -> str | None:
+    """What follows the prompt, each line of which aider writes behind `#### `. A later heading is the model's own."""
+    prompt = re.search(r"^####(?: [^\n]*)?\n(?:####(?: [^\n]*)?\n)*", chat, re.MULTILINE)
+    return chat[prompt.end() :] if prompt else None
+
+
+def _without_own_lines(answer: str) -> str:
+    """Without what aider says itself: lines behind `> ` right after the prompt and from a count of tokens on.
+
+    All others are quotes in the model's answer, and stay.
+    """
+    lines, is_own = [], True
+    for line in answer.split("\n"):
+        is_own = line.startswith("> ") and (is_own or _SUM.match(line) is not None)
+        if not is_own:
+            lines.append(line.rstrip())
+    return "\n".join(lines).strip()
 
 
 def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, done: Spoken) -> AgentReply:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
-from burnish.agents.failure import contradictory, failure, silent, unreadable
-from burnish.agents.jsonlines import Json, number, read_events, telling, words
+from burnish.agents.failure import contradictory, failure, silent, structured_conflict, unreadable
+from burnish.agents.jsonlines import Json, json_value, number, read_events, telling, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
 from burnish.agents.usage import TokenCount, billed, dollars, highest
@@ -85,6 +85,10 @@ class LlmAgent:
         text = words(result.get("text"))
         if not text:
             return failure("The model", "the answer was empty", cut=True)
+        if words_beside := words(result.get("words")):
+            both = {"result": words_beside, "answer": json_value(text)}
+            if problem := structured_conflict("The model", both, "answer"):
+                return problem
         return _reply(text, list(stream.events))
 
     def bill(self, done: Spoken) -> AgentReply | None:

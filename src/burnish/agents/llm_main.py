@@ -106,13 +106,17 @@ async def ask(name: str, prompt: str, schema: dict[str, Any] | None, seconds: fl
         return await model_request(model, said, model_settings=settings)
 
 
-def text_of(response: ModelResponse) -> str:
+def answer_of(response: ModelResponse) -> dict[str, Any]:
+    """The answer as `text`, and words beside a tool call as `words`. Two different tool calls are not an answer."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
-    for part in response.parts:
-        if isinstance(part, ToolCallPart) and part.tool_name == TOOL:
-            return part.args_as_json_str()
-    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    words = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart) and part.tool_name == TOOL]
+    if not calls:
+        return {"text": words}
+    if any(call.args_as_json_str() != calls[0].args_as_json_str() for call in calls):
+        return {"error": f"it gave {len(calls)} different answers", "cut": True}
+    return {"text": calls[0].args_as_json_str(), "words": words}
 
 
 def result(response: ModelResponse, *, priced: bool) -> dict[str, Any]:
@@ -132,7 +136,7 @@ def result(response: ModelResponse, *, priced: bool) -> dict[str, Any]:
         case "content_filter":
             return {**told, "error": "it refused to answer (content filter)"}
         case _:
-            return {**told, "text": text_of(response)}
+            return {**told, **answer_of(response)}
 
 
 def price(response: ModelResponse) -> float | None:
