@@ -128,3 +128,55 @@ def test_on_a_terminal_it_asks_and_a_no_runs_nothing(tmp_path: Path, keys: str, 
         assert "Run set-up and tests once now?" in screen.plain
         assert ("It works." in screen.plain) is runs
     assert (tmp_path / "ran").exists() is runs
+
+
+def test_doctor_tells_the_last_result_of_the_set_up(user_repo: UserRepo, capsys: Capture) -> None:
+    fails = "echo 'error: no such package x' && exit 2"
+    user_repo.commit({**TESTS, "burnish.yaml": f'workspace: {{setup: "{fails}"}}\n'})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 3
+    assert _doctor_sign(user_repo, capsys, "set-up", code=1)["state"] == "missing"
+    sign = _doctor_sign(user_repo, capsys, "set-up", code=1)
+    assert "did not work on 2" in sign["what"] and "exit code 2: error: no such package x" in sign["what"]
+    user_repo.commit({"README": "another commit\n"})
+    assert _doctor_sign(user_repo, capsys, "set-up", code=None)["state"] == "weak"
+    user_repo.commit({"burnish.yaml": "workspace: {setup: 'true'}\n"})
+    user_repo.trust()
+    assert _doctor_sign(user_repo, capsys, "set-up", code=None)["state"] == "ok"
+
+
+def test_doctor_tells_that_a_test_command_did_not_work(user_repo: UserRepo, capsys: Capture) -> None:
+    user_repo.commit({"Makefile": "test:\n\t@test -e works\n"})
+    assert types(user_repo, "init", "--try") == 3
+    assert "did not work" in _doctor_sign(user_repo, capsys, "test", code=1)["what"]
+
+
+def test_what_failed_and_works_now_is_ok_for_doctor(user_repo: UserRepo, tmp_path: Path, capsys: Capture) -> None:
+    mirror = tmp_path / "mirror"
+    user_repo.commit({**TESTS, "burnish.yaml": f"workspace: {{setup: 'test -e {mirror}'}}\nsandbox: {{mode: off}}\n"})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 3
+    assert _doctor_sign(user_repo, capsys, "set-up", code=1)["state"] == "missing"
+    mirror.touch()
+    assert types(user_repo, "init", "--try") == 0
+    assert _doctor_sign(user_repo, capsys, "set-up", code=None)["state"] == "ok"
+
+
+def _doctor_sign(repo: UserRepo, capsys: Capture, name: str, *, code: int | None) -> dict[str, str]:
+    capsys.readouterr()
+    assert types(repo, "doctor", "--json") == code or code is None
+    signs: list[dict[str, str]] = json.loads(capsys.readouterr().out)
+    return next(sign for sign in signs if sign["name"] == name)
+
+
+def test_variables_of_isolation_are_filled_as_in_a_run(user_repo: UserRepo, capsys: Capture) -> None:
+    check = 'test "$DB" = db_try_try_0'
+    user_repo.commit(
+        {
+            "burnish.yaml": f"isolation: {{env: {{DB: 'db_{{task}}_{{agent}}_{{cycle}}'}}}}\n"
+            f"checks: {{test: '{check}', build: '{check}', lint: null}}\n"
+        }
+    )
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 0
+    assert "✓ test  passes" in capsys.readouterr().out

@@ -161,3 +161,15 @@ def test_a_change_that_touches_no_part_is_not_approved_by_tests(
     user_repo.write({"other/a.txt": "b\n"})
     out = review(user_repo, capsys)
     assert "Check test: not run: no changed file under api/**, /*" in out and "APPROVED" not in out
+
+
+def test_checks_of_a_review_get_the_variables_and_copied_files_of_a_run(
+    user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    test = (
+        "import os\n\n\ndef test_a():\n    assert os.environ['DB'] == 'db_review' and open('.env.test').read() == 'x'\n"
+    )
+    settings = "isolation: {env: {DB: 'db_{task}'}}\nworkspace: {copy: [.env.test]}\n"
+    user_repo.commit({"test_a.py": test, "conftest.py": "", ".gitignore": ".env.test\n", "burnish.yaml": settings})
+    user_repo.write({".env.test": "x", "app.py": GOOD})
+    assert "Check test: passed 1" in review(user_repo, capsys)

@@ -1,5 +1,5 @@
 """The line that says why a command failed."""
-# ruff: noqa: E501 - recorded output
+# ruff: noqa: E501 - output of programs
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ CASES = {
     "nothing": ("\n  \n", ""),
 }
 
-# Recorded: each program was run on a small project with tests whose names sound like errors and pass.
-RECORDED = {
+# In the form that each program prints, shortened, with made-up paths and times. Some of the passing tests have names that sound
+# like errors.
+BY_PROGRAM = {
     "ava": (
         "> test\n> ava\n\n  ✔ throws a TypeError: cannot read an invalid option\n  ✔ reports a missing error\n"
         "  ✘ [fail]: adds\n  ─\n\n  adds\n\n  test.js:4\n\n   3: test('reports a missing error', t => t.pass());\n"
@@ -121,7 +122,7 @@ RECORDED = {
         "make: ./nothing-here: No such file or directory",
     ),
 }
-CASES |= RECORDED
+CASES |= BY_PROGRAM
 # tests that passed, and progress: as each of these programs prints them
 PASSING = [
     *(
@@ -136,9 +137,9 @@ PASSING = [
 ]
 
 
-@given(st.sampled_from(sorted(RECORDED)), st.lists(st.sampled_from(PASSING), max_size=8))
+@given(st.sampled_from(sorted(BY_PROGRAM)), st.lists(st.sampled_from(PASSING), max_size=8))
 def test_tests_that_pass_and_progress_are_never_named_as_the_error(case: str, before: list[str]) -> None:
-    text, expected = RECORDED[case]
+    text, expected = BY_PROGRAM[case]
     assert first_error("\n".join([*before, text])) == expected
 
 

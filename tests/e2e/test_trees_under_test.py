@@ -240,3 +240,46 @@ def test_without_a_sandbox_checks_run_side_by_side_unless_an_environment_holds_i
     assert ("one task at a time" in told) == (environment == "made")
     # on the base it runs once, alone
     assert sorted((tmp_path / "met").read_text().split()) == (["alone"] * 3 if setup else ["alone", "met", "met"])
+
+
+def flat_lab(root: Path, test: str) -> Lab:
+    """A flat package without dependencies, and a copy of it that is installed where the programs on PATH look."""
+    lab = Lab.make(root, author=BREAK.replace("src/calc", "calc"), judge=JUDGE, extra=CHECKS.replace("pytest -q", test))
+    code = PROJECT["src/calc/__init__.py"]
+    lab.repo.commit({**{p: t for p, t in PROJECT.items() if "src/" not in p}, "calc/__init__.py": code}, "flat")
+    virtual_environment(root / "elsewhere")
+    (packages,) = (root / "elsewhere").glob("lib/python*/site-packages")
+    (packages / "calc").mkdir()
+    (packages / "calc" / "__init__.py").write_text(code)
+    lab.env["PATH"] = f"{root / 'elsewhere' / 'bin'}:/usr/bin:/bin"
+    return lab
+
+
+def test_the_hint_for_a_flat_package_without_dependencies_helps(tmp_path: Path) -> None:
+    lab = flat_lab(tmp_path, "pytest -q")
+    lab.add()
+    told = " ".join(lab.burnish("run", code=None).out.split())
+    assert "calc is imported from" in told and "python -m pytest" in told
+    assert "burnish init" not in told, "it would write no set-up here"
+    lab.settle(CHECKS.replace("pytest -q", "python -m pytest -q"))
+    lab.burnish("retry", "1", code=None)
+    assert lab.task()["status"] == "blocked"
+    assert lab.show()["cycles"][0]["checks"][0]["new"] == ["tests/test_calc.py::test_add"]
+
+
+@pytest.mark.parametrize("way", ["command", "settings"])
+def test_a_python_path_that_leads_to_the_checkout_is_refused_and_a_relative_one_is_used(
+    tmp_path: Path, way: str
+) -> None:
+    def settings(path: str) -> str:
+        if way == "settings":
+            return f"{CHECKS}isolation: {{env: {{PYTHONPATH: {path}}}}}\n"
+        return CHECKS.replace("pytest -q", f"PYTHONPATH={path} pytest -q")
+
+    lab = flat_lab(tmp_path, "pytest -q")
+    lab.settle(settings(str(lab.repo.path)))
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+    lab.settle(settings("."))
+    lab.burnish("retry", "1", code=None)
+    assert lab.task()["status"] == "blocked"

@@ -22,6 +22,8 @@ _NAME_IN_SETUP_CFG = re.compile(r"^name\s*=\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*$",
 _IN_ENVIRONMENT = re.compile(
     r"([^\s;&|'\"=]+/bin/(?:activate|pytest|py\.test|coverage|tox|nox|(?:python|pypy)[\d.]*))(?=[\s;&|'\"]|$)"
 )
+# `PYTHONPATH=$PWD/src pytest`, `env A=1 pytest`: values that a shell takes as they are, and the working directory
+_ASSIGNMENTS = re.compile(r"\s*(?:env\s+)?((?:[A-Za-z_]\w*=(?:[\w./:,@%+~-]|\$PWD\b|\$\{PWD\})*\s+)+)")
 _PYTHON_PROGRAM = re.compile(r"pytest|py\.test|coverage|(?:python|pypy)[\d.]*")
 _PYTEST = re.compile(r"\b(?:pytest|py\.test)\b")
 # `-P` and `-I` leave sys.path alone; in `pytest -m slow` it is a marker
@@ -51,7 +53,7 @@ MOST_PACKAGES = 20
 # pytest may be told there where to import from; a stored answer holds only for the same settings
 PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 # counts the forms of the question: answers to an earlier one are not used
-QUESTION_FORM = 2
+QUESTION_FORM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,14 @@ def _table(value: object) -> dict[str, Any]:
 def question(spec: CheckSpec, projects: Sequence[str], packages: Sequence[str]) -> tuple[str, ...]:
     """The command that asks the interpreter of a test command where these packages come from."""
     text = _QUESTION.read_text("utf-8")
-    return ("/bin/sh", "-c", _INTERPRETER, "sh", _program(spec), "-c", text, spec.cwd, " ".join(projects), *packages)
+    script = _exports(spec) + _INTERPRETER
+    return ("/bin/sh", "-c", script, "sh", _program(spec), "-c", text, spec.cwd, " ".join(projects), *packages)
+
+
+def _exports(spec: CheckSpec) -> str:
+    """The variables that a command line sets for its program: PYTHONPATH decides where packages come from."""
+    found = _ASSIGNMENTS.match(spec.command) if isinstance(spec.command, str) else None
+    return f"export {found[1].strip()}" if found else ""
 
 
 def _program(spec: CheckSpec) -> str:
@@ -113,7 +122,7 @@ def _program(spec: CheckSpec) -> str:
     words = spec.command if isinstance(spec.command, str) else " ".join(spec.command)
     if named := _IN_ENVIRONMENT.search(words):
         return named[1]
-    first = next((word for word in words.split() if "=" not in word), "")
+    first = next((word for word in words.split() if "=" not in word and word != "env"), "")
     return first if _PYTHON_PROGRAM.fullmatch(first) else "python"
 
 

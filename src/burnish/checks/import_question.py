@@ -109,7 +109,8 @@ def main() -> None:
     here = str(Path.cwd())
     depth = len([part for part in folder.split("/") if part not in ("", ".")])
     root = os.path.realpath(str(Path(here, *[".."] * depth)))
-    sys.path[:] = [place for place in sys.path if place != here]
+    named = [str(Path(here, word)) for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
+    sys.path[:] = [place for place in sys.path if place != here or here in named]
     installed = installed_projects(root, projects)
     names = sorted({*packages, *(name for one in installed.values() for name in one["names"])})
     folders, leaves_alone = pytest_settings(here)

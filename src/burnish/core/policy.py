@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from burnish.core.approval_criteria import ApprovalCriteria
@@ -34,6 +35,17 @@ class CheckSpec:
         """The command, with the folder it runs in: the same command in two folders is two checks."""
         command = self.command if isinstance(self.command, str) else " ".join(self.command)
         return f"cd {self.cwd} && {command}" if self.cwd else command
+
+
+def fill_isolation_env(values: Iterable[tuple[str, str]], *, task: str, agent: str, cycle: int) -> dict[str, str]:
+    """`isolation.env` for one place: `{task}`, `{agent}` and `{cycle}` keep tasks out of each other's databases."""
+    words = {"task": task, "agent": agent, "cycle": str(cycle)}
+    filled = {}
+    for name, value in values:
+        for key, word in words.items():
+            value = value.replace("{" + key + "}", word)
+        filled[name] = value
+    return filled
 
 
 def is_test(name: str) -> bool:

@@ -48,7 +48,9 @@ def usable_checks(
 def _unusable(spec: CheckSpec, report: CheckReport) -> PhaseFailed:
     setting = f"checks.{spec.name}" if spec.name in ("test", "lint") else f"checks.extra.{spec.name}"
     if spec.found:
-        hint = f"Run `burnish init`, which writes a set-up, or set {setting} in burnish.yaml; then `burnish retry`."
+        # with `auto`, the set-up that `init` would write has been run already
+        ways = f"set workspace.setup and {setting} (`burnish init` writes what was found, to be corrected)"
+        hint = f"Install what it needs, or {ways}; then `burnish retry`."
     else:
         hint = f"Correct {setting} in burnish.yaml or install what it needs, then `burnish retry`."
     return PhaseFailed(

@@ -108,12 +108,12 @@ class CheckPlace(Protocol):
 
 class Checks(Protocol):
     def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
-        """A fingerprint of what is installed for the checks of a commit; set-up runs first if that is new."""
+        """A fingerprint of what decides about their results beside the commit; set-up runs first if that is new."""
 
     def on(
-        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path
+        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path, env: Mapping[str, str]
     ) -> AbstractContextManager[CheckPlace]:
-        """A clean checkout of the commit with its environment."""
+        """A clean checkout of the commit with its environment, built; `env` joins the variables of the build."""
 
     def inside(self, folder: Path) -> CheckPlace:
         """A folder as it is (`checks.where: workspace`)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from burnish.core.check import CheckReport
 from burnish.core.commit import Base, Commit
 from burnish.core.error_lines import first_error, last_lines
 from burnish.core.event import Event
-from burnish.core.policy import CheckSpec, Policy
+from burnish.core.policy import CheckSpec, Policy, fill_isolation_env
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.before_paying import refuse_missing_agents, usable_checks
@@ -298,7 +298,7 @@ def _capture(deps: Deps, task: Task, site: Site, environment: str) -> None:
         deps.progress.note(f"Task {task.id}: running the checks on the base for comparison…")
         out_dir, env = deps.desk.out_dir(task, 0, "baseline"), isolation_env(site.policy, task, "baseline")
         checks = deps.checks(task.id)
-        with _base_place(deps, task, site, specs, out_dir) as place:
+        with _base_place(deps, task, site, specs, out_dir, env) as place:
             reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
             for spec, first in zip(specs, reports, strict=True):
                 # A failure by chance would excuse a real one later, for every task that starts from this tree.
@@ -308,9 +308,10 @@ def _capture(deps: Deps, task: Task, site: Site, environment: str) -> None:
 
 
 def baseline_environment(deps: Deps, site: Site) -> str:
-    """What is installed for the checks of the base; "" where checks run in the workspace."""
+    """What decides about the result of the checks beside the tree of the base: a baseline holds only for the same."""
     if site.policy.checks_where != "clean":
-        return ""
+        settings = (site.policy.setup, site.policy.isolation_env)
+        return hashlib.sha256(repr(settings).encode()).hexdigest() if any(settings) else ""
     task = deps.book.task(site.task_id)
     out_dir = deps.desk.out_dir(task, 0, "setup")
     return deps.checks(task.id).environment(site.policy.checks, site.base_tree("baseline"), out_dir=out_dir)
@@ -336,10 +337,12 @@ def _is_known(report: CheckReport | None) -> bool:
 
 
 @contextmanager
-def _base_place(deps: Deps, task: Task, site: Site, specs: list[CheckSpec], out_dir: Path) -> Iterator[CheckPlace]:
+def _base_place(
+    deps: Deps, task: Task, site: Site, specs: list[CheckSpec], out_dir: Path, env: Mapping[str, str]
+) -> Iterator[CheckPlace]:
     checks, tree = deps.checks(task.id), site.base_tree(f"{task.name}-baseline")
     if site.policy.checks_where == "clean":
-        with checks.on(specs, tree, out_dir=out_dir) as place:
+        with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
             yield place
         return
     with deps.code.throwaway(tree.commit, tree.label) as files:
@@ -373,11 +376,5 @@ def baseline_event(
 
 
 def isolation_env(policy: Policy, task: Task, agent: str) -> dict[str, str]:
-    """`isolation.env`: variables that keep tasks out of each other's databases and ports."""
-    words = {"task": str(task.id), "agent": agent, "cycle": str(task.cycle)}
-    filled = {}
-    for name, value in policy.isolation_env:
-        for key, word in words.items():
-            value = value.replace("{" + key + "}", word)
-        filled[name] = value
-    return filled
+    """`isolation.env` for one phase of a task."""
+    return fill_isolation_env(policy.isolation_env, task=str(task.id), agent=agent, cycle=task.cycle)

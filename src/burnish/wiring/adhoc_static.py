@@ -24,7 +24,7 @@ from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.flaky import MOST_RERUN, is_blamed, without_flaky
 from burnish.core.path_patterns import any_matches
-from burnish.core.policy import CheckSpec, Policy, is_test
+from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
 from burnish.core.review import Review
 from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
 from burnish.core.status import ErrorCode
@@ -188,6 +188,8 @@ def _trees(ground: Ground) -> TreeChecks:
         place=ground.place / "tests",
         cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
         note=ground.say,
+        copies=tuple(ground.config.workspace.copies),
+        isolation_env=ground.config.isolation.env,
     )
 
 
@@ -201,7 +203,12 @@ def _on(
     trees: TreeChecks, ground: Ground, spec: CheckSpec, commit: str, base: str, label: str
 ) -> AbstractContextManager[CheckGround]:
     out_dir = ground.place / "out" / f"setup-{label}"
-    return trees.on([spec], CheckedCommit(commit, base, label), out_dir=out_dir, stop=ground.stop)
+    tree = CheckedCommit(commit, base, label)
+    return trees.on([spec], tree, out_dir=out_dir, env=_isolation_env(ground), stop=ground.stop)
+
+
+def _isolation_env(ground: Ground) -> dict[str, str]:
+    return fill_isolation_env(ground.config.isolation.env.items(), task="review", agent="review", cycle=0)
 
 
 def _checks_of(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
@@ -224,7 +231,7 @@ def test_specs(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
 def _run(ground: Ground, place: CheckGround, spec: CheckSpec, name: str) -> CheckReport:
     if place.failure:
         return trouble(spec, place.failure)
-    env = place.variables({})
+    env = place.variables(_isolation_env(ground))
     (report,) = run_checks(
         [spec],
         place=place.placement(env),
@@ -303,7 +310,7 @@ def _measured_test(ground: Ground, pair: Pair) -> CheckSpec | None:
 def _environment(ground: Ground, pair: Pair, files: Path) -> dict[str, str]:
     """Programs of the checkout are found only where its code may be run."""
     if ground.may_run(pair):
-        return check_environment(os.environ, places=(files, ground.project.root))
+        return check_environment(os.environ, places=(files, ground.project.root), extra=_isolation_env(ground))
     env = check_environment(os.environ)
     return env | {"PATH": path_outside(env["PATH"], files, ground.project.root)}
 

@@ -8,9 +8,9 @@ import platform
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -93,6 +93,8 @@ class CheckEnvironments:
     lock: Callable[[str], AbstractContextManager[None]]
     # is `checks.test` `auto`? Then the set-up is what `init` would find as well.
     automatic: bool = False
+    # `isolation.env`, which set-up gets
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def prepare(self, commit: str, base: str, *, own: bool = False) -> CheckEnvironment:
         """The environment for the checks of `commit`; set-up runs only for dependencies that are new.
@@ -117,7 +119,7 @@ class CheckEnvironments:
     def _inputs(self, commit: str, tracked: Sequence[str], base: str) -> dict[str, bytes | None]:
         """What decides about the environment: the dependency files, what set-up names, and what installing compiles."""
         # those of the base: what it names and is not there is what it makes
-        named = named_paths(_in_words(self.setup or ""), list_files(self.project, base))
+        named = named_paths(command_words(self.setup or ""), list_files(self.project, base))
         contents = read_files(self.project, commit, sorted({*dependency_paths(tracked), *named}))
         while more := included_paths(contents, tracked):
             contents |= read_files(self.project, commit, more)
@@ -147,9 +149,10 @@ class CheckEnvironments:
 
     def _made(self, command: Command, commit: str, base: str, contents: dict[str, bytes | None]) -> CheckEnvironment:
         facts = (
-            _in_words(command),
+            command_words(command),
             str(self.project.root),
             str(self.confined),
+            *(f"{name}={value}" for name, value in sorted(self.variables.items())),
             *_tool_versions(os.environ.get("PATH", "")),
         )
         key = fingerprint(contents, *facts)
@@ -218,7 +221,7 @@ def collect_untracked(files: Path, tracked: Iterable[str], into: Path) -> None:
     collect("")
 
 
-def _in_words(command: Command) -> str:
+def command_words(command: Command) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 

@@ -7,7 +7,8 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.checks.detect import find_checks
@@ -25,8 +26,10 @@ from burnish.git import lfs
 from burnish.git.base import resolve_base, uncommitted
 from burnish.git.project import Found, Project, open_project
 from burnish.proc.capture import capture
+from burnish.wiring.check_environments import command_words
 from burnish.wiring.confining import missing_paths
 from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.last_results import SETUP, LastResult
 from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start, missing_agent
 from burnish.wiring.signs import OK, Group, Sign
@@ -37,10 +40,14 @@ from burnish.wiring.trust import CheckoutTrust, check_settings, examine, load_se
 REPO = Group("repository")
 
 
-def checkout_signs(found: Found) -> Iterator[Sign]:
+def checkout_signs(found: Found, results: Mapping[str, LastResult]) -> Iterator[Sign]:
+    """`results`: how the set-up and the checks ended when they were last run."""
     # A git dir of our own in a place of its own: looking must leave nothing behind, in the home neither.
     with tempfile.TemporaryDirectory(prefix="burnish-doctor-") as place:
-        yield from _history_signs(open_project(found, home=Path(place).resolve(), key="doctor"))
+        project = open_project(found, home=Path(place).resolve(), key="doctor")
+        yield from _history_signs(project)
+        found_head = project.user_git("rev-parse", "--verify", "--quiet", "HEAD", here=True, ok=(0, 1))
+        head = found_head.stdout.decode().strip()
     paths = files_of(found.root)
     yield from _lfs_signs(found.root, paths)
     trust = examine(found)
@@ -58,7 +65,7 @@ def checkout_signs(found: Found) -> Iterator[Sign]:
     if missing := missing_paths(config):
         yield REPO.weak("sandbox paths", missing, "Create the path, or take it out of your settings.")
     yield from _people_signs(config)
-    yield from _check_signs(found, config, paths)
+    yield from _check_signs(found, config, paths, results, head)
 
 
 def _history_signs(project: Project) -> Iterator[Sign]:
@@ -149,16 +156,18 @@ def _people_signs(config: Config) -> Iterator[Sign]:
         yield REPO.ok("reviewer", ", ".join(reviewers))
 
 
-def _check_signs(repository: Found, config: Config, paths: list[str]) -> Iterator[Sign]:
+def _check_signs(
+    repository: Found, config: Config, paths: list[str], results: Mapping[str, LastResult], head: str
+) -> Iterator[Sign]:
     root = repository.root
     found = find_checks(paths, reader_of(root), surroundings_of(root))
     specs = checks_for(config, found.specs, skip_tests=False)
     names = {spec.name for spec in specs}
-    setup = _setup_words(repository, config, paths) if specs else ""
+    setup = _setup(repository, config, paths) if specs else None
     if setup:
-        yield REPO.ok("set-up", setup)
+        yield _with_last_result(REPO.ok(SETUP, setup.text), setup.command, results, head)
     for spec in specs:
-        yield check_sign(spec, root, made_later=bool(setup))
+        yield _with_last_result(check_sign(spec, root, made_later=bool(setup)), spec.words, results, head)
     if "test" not in names:
         off = config.checks.test is None
         what = "switched off: changes are not tested" if off else "no test command found: changes are not tested"
@@ -170,17 +179,35 @@ def _check_signs(repository: Found, config: Config, paths: list[str]) -> Iterato
         yield REPO.ok("lint", "no linter found, none is run")
 
 
-def _setup_words(repository: Found, config: Config, paths: list[str]) -> str:
-    """`workspace.setup`; without it, and with automatic tests, what `init` would write; "" if nothing is set up."""
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    command: str
+    text: str
+
+
+def _setup(repository: Found, config: Config, paths: list[str]) -> _Setup | None:
+    """`workspace.setup`; without it, and with automatic tests, what `init` would write; None if nothing is set up."""
     if config.workspace.setup:
-        command = config.workspace.setup
-        return f"`{command if isinstance(command, str) else shlex.join(command)}`"
+        command = command_words(config.workspace.setup)
+        return _Setup(command, f"`{command}`")
     if not tests_are_automatic(config):
-        return ""
+        return None
     around = surroundings_of(repository.root, repository)
     choices = decide(discover(paths, reader_of(repository.root), around))
     found = next((choice for choice in choices if choice.key == ("workspace", "setup")), None)
-    return f"`{found.value}`, because of {found.why}" if found else ""
+    return _Setup(command_words(found.value), f"`{found.value}`, because of {found.why}") if found else None
+
+
+def _with_last_result(sign: Sign, command: str, results: Mapping[str, LastResult], head: str) -> Sign:
+    """A command that did not work when it was last run is not ok, even if its program is there."""
+    last = results.get(sign.name)
+    if sign.state != OK or last is None or last.command != command or not last.problem:
+        return sign
+    what = f"{sign.what} did not work on {last.at[:10]} at {last.commit[:10]}: {last.problem.rstrip('.')}"
+    setting = "workspace.setup" if sign.name == SETUP else setting_of(sign.name)
+    # on another commit it may work
+    state = REPO.missing if last.commit == head else REPO.weak
+    return state(sign.name, what, f"Correct {setting} or what it needs, then: burnish init --try")
 
 
 def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:

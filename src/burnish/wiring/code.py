@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from burnish.core.secrets import Secrets
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.engine import ports_git
-from burnish.errors import BadInput, Refused
+from burnish.errors import Refused
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.checkout import throwaway
@@ -33,6 +32,7 @@ from burnish.git.snapshot import Snapshot, snapshot
 from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
 from burnish.git.written import PHASE, commit_written, plain_tree
+from burnish.wiring.copied_files import copy_ignored_files
 from burnish.wiring.discretion import from_here
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
@@ -123,19 +123,7 @@ class GitCode:
 
     def bring(self, files: Path) -> None:
         """`workspace.copy`: the user's own ignored files, as they are now."""
-        for name in self.copies:
-            source, target = self.project.root / name, files / name
-            inside = source.resolve().is_relative_to(self.project.root.resolve()) and ".." not in Path(name).parts
-            if not inside or not source.is_file():
-                raise BadInput(
-                    f"workspace.copy names {name}, which is not a file in your checkout.",
-                    hint="Name files relative to the repository's root, or take it out of burnish.yaml.",
-                )
-            if not target.parent.resolve().is_relative_to(files.resolve()):
-                continue  # a link that an agent laid
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            shutil.copy2(source, target)
+        copy_ignored_files(self.project.root, self.copies, files)
 
     def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
         if self.artifacts == "home":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from burnish.core.flow import RUNNING
@@ -13,6 +13,7 @@ from burnish.proc.orphans import wait_for_orphans
 from burnish.store import Store
 from burnish.wiring.configured import configured_signs
 from burnish.wiring.discretion import from_here
+from burnish.wiring.last_results import LastResult, read_results
 from burnish.wiring.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.wiring.reader import home_of
 from burnish.wiring.signs import MISSING, Group, Sign, clean_signs
@@ -25,10 +26,14 @@ def examine(start: Path, *, encoding: str) -> list[Sign]:
     sign, store = database_sign(home)
     others = configured_signs(start)
     signs += [sign, *agent_signs(others=bool(others)), *others]
-    signs += _repository_signs(start, can_git=signs[0].state != MISSING)
-    if store is not None:
+    can_git = signs[0].state != MISSING
+    if store is None:
+        signs += _repository_signs(start, {}, can_git=can_git)
+    else:
         with store:
-            signs += _origin_signs(start, store)
+            key = _project_key(start, store)
+            signs += _repository_signs(start, read_results(home, key) if key else {}, can_git=can_git)
+            signs += _origin_signs(key, store)
             signs += _run_signs(home, store)
     return clean_signs(from_here(), signs)
 
@@ -37,7 +42,7 @@ def can_run(signs: list[Sign]) -> bool:
     return all(sign.state != MISSING for sign in signs)
 
 
-def _repository_signs(start: Path, *, can_git: bool) -> Iterator[Sign]:
+def _repository_signs(start: Path, results: Mapping[str, LastResult], *, can_git: bool) -> Iterator[Sign]:
     group = Group("repository")
     try:
         found = discover(start)
@@ -52,19 +57,25 @@ def _repository_signs(start: Path, *, can_git: bool) -> Iterator[Sign]:
 
     yield group.ok("checkout", str(found.root))
     try:
-        yield from checkout_signs(found)
+        yield from checkout_signs(found, results)
     except BurnishError as error:
         yield group.missing("git", error.what, error.hint)
 
 
-def _origin_signs(start: Path, store: Store) -> Iterator[Sign]:
-    """The proof that tests import the tree under test, as it was stored with the newest baseline."""
+def _project_key(start: Path, store: Store) -> str | None:
     try:
         common_dir = discover(start).common_dir
-        key = next((row.key for row in store.projects() if row.common_dir == common_dir), None)
+        return next((row.key for row in store.projects() if row.common_dir == common_dir), None)
+    except BurnishError:
+        return None  # reported with the checkout or the database
+
+
+def _origin_signs(key: str | None, store: Store) -> Iterator[Sign]:
+    """The proof that tests import the tree under test, as it was stored with the newest baseline."""
+    try:
         stored = store.baseline_origins(key) if key else None
     except BurnishError:
-        return  # said of the checkout or of the database already
+        return  # reported with the database
     if stored:
         places = "; ".join(f"{name} from {place}" for name, place in sorted(stored.origins.items()))
         what = f"`{stored.command}` imports the tree under test: {places} ({stored.captured_at[:10]})"

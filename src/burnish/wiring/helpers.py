@@ -114,7 +114,7 @@ class TaskChecks:
     confinement: Confinement = OPEN
 
     def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
-        return self.prepared(specs, tree, out_dir=out_dir).fingerprint
+        return self.trees.baseline_key(self.prepared(specs, tree, out_dir=out_dir))
 
     def prepared(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> CheckEnvironment:
         """What is installed for the checks of a commit; set-up runs first if that is new."""
@@ -132,10 +132,12 @@ class TaskChecks:
         return True
 
     @contextmanager
-    def on(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> Iterator[CheckGround]:
+    def on(
+        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path, env: Mapping[str, str]
+    ) -> Iterator[CheckGround]:
         with ExitStack() as stack:
             with self._reported(out_dir):
-                ground = stack.enter_context(self.trees.on(specs, tree, out_dir=out_dir, stop=self.stop))
+                ground = stack.enter_context(self.trees.on(specs, tree, out_dir=out_dir, env=env, stop=self.stop))
             yield ground
 
     def inside(self, folder: Path) -> CheckGround:

@@ -100,7 +100,7 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     merged, start = (site.workspace.plain(one) for one in (commit, base.commit))
     tree, env = CheckedCommit(merged, start, f"{task.name}-merge"), isolation_env(policy, task, "merge")
     environment = baseline_environment(deps, site)
-    with checks.on(specs, tree, out_dir=out_dir) as place:
+    with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
         reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
         again = Again(place, out_dir, env, base.tree, environment)
         change = site.workspace.changes(base.tree, commit)

@@ -29,7 +29,7 @@ from burnish.checks.run import run_checks
 from burnish.config.settings import Config
 from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec, is_test
+from burnish.core.policy import CheckSpec, fill_isolation_env, is_test
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
@@ -38,8 +38,11 @@ from burnish.git.project import Found, Project
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
-from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command
+from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command, command_words
 from burnish.wiring.check_trees import CheckTree, check_tree
+from burnish.wiring.copied_files import copied_files_digest, copy_ignored_files
+from burnish.wiring.discretion import from_here
+from burnish.wiring.last_results import SETUP, record_result
 from burnish.wiring.stored_environments import environment_in_use
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.tree_reset import remember_tree
@@ -82,11 +85,11 @@ class TreeChecks:
     # where trees are laid; by default below the burnish home
     place: Path | None = None
     # `workspace.copy`
-    bring: Callable[[Path], None] = lambda files: None
+    copies: tuple[str, ...] = ()
     cap_bytes: int = 64 * 1024 * 1024
     note: Callable[[str], None] = lambda text: None
-    # `isolation.env`, for set-up
-    setup_variables: Mapping[str, str] = field(default_factory=dict)
+    # with its `{task}`, `{agent}` and `{cycle}`
+    isolation_env: Mapping[str, str] = field(default_factory=dict)
     known: dict[tuple[str, str], tuple[CheckEnvironment, Origins]] = field(default_factory=dict)
 
     @property
@@ -99,21 +102,79 @@ class TreeChecks:
     ) -> tuple[CheckEnvironment, Origins]:
         """What is installed for `commit`, proved to import the tree under test. Set-up runs if that is new."""
         if (commit, base) not in self.known or _is_deleted(self.known[commit, base][0]):
-            environments = self._environments(stop, out_dir)
-            chosen = environments.prepare(commit, base)
-            origins = self._prove(chosen, commit, specs, stop)
-            if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:
-                chosen, origins = own, self._prove(own, commit, specs, stop)
-            if origins.problem:
-                raise _not_the_tree(origins.problem, confined=self.sandbox is not None)
-            self.known[commit, base] = chosen, origins
+            with self._recorded(commit, base):
+                self.known[commit, base] = self._proved(commit, base, specs, stop, out_dir)
         return self.known[commit, base]
+
+    def _proved(
+        self, commit: str, base: str, specs: Sequence[CheckSpec], stop: Stop | None, out_dir: Path
+    ) -> tuple[CheckEnvironment, Origins]:
+        environments = self._environments(stop, out_dir)
+        chosen = environments.prepare(commit, base)
+        origins = self._prove(chosen, commit, specs, stop)
+        if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:
+            chosen, origins = own, self._prove(own, commit, specs, stop)
+        if origins.problem:
+            raise self._not_the_tree(origins.problem, commit)
+        return chosen, origins
+
+    @contextmanager
+    def _recorded(self, commit: str, base: str) -> Iterator[None]:
+        """`doctor` tells how the set-up ended last. What an author's change does to it is not recorded."""
+        command = self.setup or (self.found_setup(commit) if self.automatic else None)
+        problem = ""
+        try:
+            yield
+        except PhaseFailed as failed:
+            if failed.code is not ErrorCode.SETUP_FAILED:
+                raise
+            problem = from_here().redact(failed.what)
+            raise
+        finally:
+            if command and commit == base and (problem or (commit, base) in self.known):
+                words = command_words(command)
+                record_result(self.home, self.key, SETUP, command=words, commit=commit, problem=problem)
+
+    def _not_the_tree(self, problem: str, commit: str) -> PhaseFailed:
+        """The tests import something else than the tree under test; the hint names what helps here."""
+        if self.setup:
+            hint = "Let workspace.setup install the project in editable mode (`pip install -e .`)."
+        elif self.found_setup(commit):
+            hint = "Install the project in editable mode, or set workspace.setup (`burnish init` writes it)."
+        else:
+            hint = (
+                "Run the tests by `python -m pytest`, which imports the tree first, or install the project in editable "
+                "mode; workspace.setup can do so."
+            )
+        if self.sandbox is None:
+            hint += " With bubblewrap, the environment in your checkout can be used."
+        return PhaseFailed(ErrorCode.CHECK_ERROR, f"The tests would not test the change: {problem}.", hint=hint)
+
+    def baseline_key(self, environment: CheckEnvironment) -> str:
+        """What decides about the results of checks beside the tree and the command.
+
+        A baseline that was taken before the user corrected one of these would excuse failures that are new.
+        """
+        settings = (self.build, sorted(self.isolation_env.items()), self.copies)
+        if not any(settings):
+            return environment.fingerprint
+        facts = [environment.fingerprint, *settings, copied_files_digest(self.project.root, self.copies)]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     @contextmanager
     def on(
-        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path, stop: Stop | None = None
+        self,
+        specs: Sequence[CheckSpec],
+        tree: CheckedCommit,
+        *,
+        out_dir: Path,
+        env: Mapping[str, str],
+        stop: Stop | None = None,
     ) -> Iterator[CheckGround]:
-        """A clean checkout of the commit with its environment, built; what checks write there is thrown away."""
+        """A clean checkout of the commit with its environment, built; what checks write there is thrown away.
+
+        `env` is what the checks get beside the usual variables.
+        """
         unusable = ""
         try:
             environment, origins = self.environment(tree.commit, tree.base, specs, stop, out_dir / "environment")
@@ -124,7 +185,7 @@ class TreeChecks:
             unusable = f"{failed.what}\n{failed.output}"
             environment, origins = self.environment(tree.base, tree.base, specs, stop, out_dir / "environment")
         with self._tree(tree.commit, tree.label, environment) as laid:
-            failure = unusable or self._build(laid, self._variables(laid, {}), stop, out_dir)
+            failure = unusable or self._build(laid, self._variables(laid, env), stop, out_dir)
             yield CheckGround(
                 laid.files,
                 partial(self._variables, laid),
@@ -147,6 +208,7 @@ class TreeChecks:
             builds=self.build is not None,
             lock=self.lock,
             automatic=self.automatic,
+            variables=self.isolation_env,
         )
 
     @contextmanager
@@ -166,8 +228,12 @@ class TreeChecks:
             environment_in_use(environment.layer),
             check_tree(self.project, commit, place, environment, self.sandbox, direct=direct) as tree,
         ):
-            self.bring(tree.files)
+            copy_ignored_files(self.project.root, self.copies, tree.files)
             yield tree
+
+    def _shared_variables(self) -> dict[str, str]:
+        """`isolation.env` for what all tasks share: the environment that set-up makes, and the proof of origins."""
+        return fill_isolation_env(self.isolation_env.items(), task="setup", agent="setup", cycle=0)
 
     def _variables(self, tree: CheckTree, extra: Mapping[str, str]) -> dict[str, str]:
         env = check_environment(os.environ, extra=extra)
@@ -179,7 +245,7 @@ class TreeChecks:
         empty = CheckEnvironment("")
         with self._tree(commit, f"setup-{commit[:16]}", empty, direct=True) as tree:
             spec = CheckSpec("setup", command, timeout_seconds=SETUP_SECONDS)
-            given = setup_environment(os.environ, extra=self.setup_variables)
+            given = setup_environment(os.environ, extra=self._shared_variables())
             env = given | {"PATH": tree.path_variable(given["PATH"])}
             place = tree.placement(env, index_settings(Path.home()))
             (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop)
@@ -232,7 +298,9 @@ class TreeChecks:
         texts = [
             hashlib.sha256(data or b"").hexdigest() for data in read_files(self.project, commit, settings).values()
         ]
+        variables = sorted(self._shared_variables().items())
         facts = [environment.fingerprint, test.words, places, projects, texts, "conftest.py" in tracked, QUESTION_FORM]
+        facts += [variables] if variables else []
         words = json.dumps(facts)
         kept = self.home / "environments" / self.key / f".proof-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
         if kept.is_file():
@@ -240,7 +308,7 @@ class TreeChecks:
         command = question(test, projects, packages)
         spec = CheckSpec("origins", command, timeout_seconds=_ASK_SECONDS, cwd=test.cwd)
         with self._tree(commit, f"origins-{commit[:16]}-{os.getpid()}", environment) as laid:
-            env = self._variables(laid, {})
+            env = self._variables(laid, self._shared_variables())
             (report,) = run_checks([spec], place=laid.placement(env), out_dir=laid.scratch / "out", env=env, stop=stop)
             printed = Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
         origins = read_origins(printed, test, tracked)
@@ -272,21 +340,11 @@ def tree_checks(
         found_setup=app.found_setup,
         lock=lock,
         automatic=tests_are_automatic(app.config),
-        bring=app.code.bring,
+        copies=tuple(app.config.workspace.copies),
         cap_bytes=int(app.config.output_cap_mb * 1024 * 1024),
         note=note,
-        setup_variables=_for_setup(app.config.isolation.env),
+        isolation_env=app.config.isolation.env,
     )
-
-
-def _for_setup(variables: Mapping[str, str]) -> dict[str, str]:
-    """`isolation.env`; the environment that set-up makes is shared by all tasks."""
-    filled = {}
-    for name, value in variables.items():
-        for key, word in (("task", "setup"), ("agent", "setup"), ("cycle", "0")):
-            value = value.replace("{" + key + "}", word)
-        filled[name] = value
-    return filled
 
 
 def tests_are_automatic(config: Config) -> bool:
@@ -318,15 +376,6 @@ def setup_failed(report: CheckReport) -> PhaseFailed:
         f"workspace.setup failed with exit code {report.exit_code}: {first_error(printed) or 'it printed nothing'}",
         hint="Correct workspace.setup in burnish.yaml, then `burnish retry`.",
         output=last_lines(printed),
-    )
-
-
-def _not_the_tree(problem: str, *, confined: bool) -> PhaseFailed:
-    ways = "Install the project in editable mode, or set workspace.setup (`burnish init` writes it)."
-    return PhaseFailed(
-        ErrorCode.CHECK_ERROR,
-        f"The tests would not test the change: {problem}.",
-        hint=ways if confined else f"{ways} With bubblewrap, the environment in your checkout can be used.",
     )
 
 

@@ -13,22 +13,22 @@ from burnish.config.policy import checks_for
 from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.commit import Base
 from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec, is_test
+from burnish.core.policy import CheckSpec, fill_isolation_env, is_test
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
 from burnish.git.base import resolve_base
 from burnish.proc.folders import private_folder
 from burnish.wiring.app import App
+from burnish.wiring.check_environments import command_words
 from burnish.wiring.checkout import setting_of
 from burnish.wiring.confining import confinement_of
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops, TaskChecks
+from burnish.wiring.last_results import SETUP, record_result
 from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.signals import stopping_on_signals
 from burnish.wiring.tree_checks import tree_checks
-
-SETUP = "set-up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +101,29 @@ def _steps(app: App, checks: TaskChecks, base: Base, tell: Callable[[str], None]
     steps: list[TrialStep] = []
     tree = CheckedCommit(commit, commit, "try")
     if specs and (setup := app.setup_at(commit)):
-        tell(f"Running the set-up: {_words(setup)}")
+        tell(f"Running the set-up: {command_words(setup)}")
         steps.append(_set_up(checks, specs, tree, out_dir / "setup"))
         if not steps[-1].usable:
             return steps
     if specs:
         tell(f"Running the checks: {', '.join(spec.name for spec in specs)}")
-        env = dict(app.config.isolation.env)
-        with checks.on(specs, tree, out_dir=out_dir / "checks") as place:
+        env = fill_isolation_env(app.config.isolation.env.items(), task="try", agent="try", cycle=0)
+        with checks.on(specs, tree, out_dir=out_dir / "checks", env=env) as place:
             reports = checks.run(specs, place=place, out_dir=out_dir / "checks", env=env)
             confirmed = [
                 checks.confirmed(spec, report, place=place, out_dir=out_dir / "checks", env=env)
                 for spec, report in zip(specs, reports, strict=True)
             ]
         steps += map(_checked, confirmed)
+        for spec, step in zip(specs, steps[-len(specs) :], strict=True):
+            problem = "" if step.usable else step.words
+            record_result(app.home, app.key, spec.name, command=spec.words, commit=commit, problem=problem)
         if app.config.checks.where == "clean":
             # the first run compares with this, and does not run the checks on the base again
             environment = checks.environment(specs, tree, out_dir=out_dir / "setup")
             for spec, report in zip(specs, confirmed, strict=True):
                 app.book.save_baseline(base.tree, spec.words, environment, report, place.origins)
     return steps
-
-
-def _words(command: str | tuple[str, ...]) -> str:
-    return command if isinstance(command, str) else " ".join(command)
 
 
 def _set_up(checks: TaskChecks, specs: Sequence[CheckSpec], tree: CheckedCommit, out_dir: Path) -> TrialStep:

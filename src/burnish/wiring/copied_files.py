@@ -1,0 +1,37 @@
+"""`workspace.copy`: ignored files of the user's checkout that tests need."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.errors import BadInput
+
+
+def copy_ignored_files(checkout: Path, names: Sequence[str], files: Path) -> None:
+    """Copy them from the checkout, with their present content, into a tree."""
+    for name in names:
+        source, target = checkout / name, files / name
+        inside = source.resolve().is_relative_to(checkout.resolve()) and ".." not in Path(name).parts
+        if not inside or not source.is_file():
+            raise BadInput(
+                f"workspace.copy names {name}, which is not a file in your checkout.",
+                hint="Name files relative to the repository's root, or take it out of burnish.yaml.",
+            )
+        if not target.parent.resolve().is_relative_to(files.resolve()):
+            continue  # a link that an agent laid
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy2(source, target)
+
+
+def copied_files_digest(checkout: Path, names: Sequence[str]) -> str:
+    """Changes with the content of one of the files; a missing one is reported when it is copied."""
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        source = checkout / name
+        content = source.read_bytes() if source.is_file() else b""
+        digest.update(f"{name} {len(content)} ".encode() + content)
+    return digest.hexdigest()
