@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from burnish.agents.registry import PROJECT_FILES
+from burnish.checks import guard_tests
 from burnish.checks.guard import guard
 from burnish.checks.guard_shadowing import ask_shadows
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
@@ -272,3 +273,45 @@ def test_what_burnish_itself_wrote_is_left_out() -> None:
 def test_a_judge_that_is_renamed_away_is_found() -> None:
     (found,) = judged({"AGENTS.md": "a\n"}, {"docs/x.md": "a\n"}, renamed={"docs/x.md": "AGENTS.md"})
     assert found.rule == "guard/judge" and "Renames" in found.title
+
+
+EACH_PATTERN = [
+    # assertions
+    "assertEqual(a, b)", "Assert.Equal(1)", "XCTAssertTrue(x)", "EXPECT_EQ(a, b)", "ASSERT_EQ(a)", "CHECK_EQ(a)",
+    "REQUIRE_THAT(a)", "expect_equal(1)", "must_equal 2", "check_it(1)", "verify_all()", "expect(1)", "verify (x)",
+    "CHECK(x)", "REQUIRE(x)", "refute_nil(x)", "expectOk(1)", "checkAll (1)", "verifyAll(1)", "expect x",
+    "x.should eq 1", "a.require.NoError(t)", "is.Equal(1)", "is.NoErr(e)", "pytest.raises(E)", "pytest.warns(W)",
+    "pytest.fail", "self.fail(1)", 't.Errorf("x")', "b.Fatal(1)", "t.FailNow()",
+    # skips
+    "@pytest.mark.skipif(x)", "pytest.mark.xfail", "pytest.importorskip('x')", "@unittest.skip", "@expectedFailure",
+    "self.skipTest('x')", "raise SkipTest", "__test__ = False", "it.skip('x')", "test.only('x')", "it.todo('x')",
+    "test.failing('x')", "describe.fixme('x')", "xit('x')", "xtest('x')", "xdescribe('x')", "xcontext('x')",
+    "xspecify('x')", "xscenario('x')", "fit('x')", "fdescribe('x')", "fcontext('x')", "t.Skipf(1)", "//go:build ignore",
+    "#[ignore]", "@Disabled", "@Ignore", "[Ignore]", '[Fact(Skip = "x")]', "markTestSkipped()", "markTestIncomplete()",
+    "throw XCTSkip()", "GTEST_SKIP()", "@tag :skip", "  pending",
+    # what multiplies
+    "@pytest.mark.parametrize", "@parameterized.expand", "it.each([1])", "with self.subTest():", "t.Run(x)", "for x in y",
+    "x.forEach(f)", "forall x", "@given(x)", "#[case(1)]", "#[rstest]", "#[test_case(1)]", "proptest! {",
+    "@ParameterizedTest", "@MethodSource", "@dataProvider x", "[Theory]", "[InlineData(1)]", "[TestCase(1)]", "TEST_P(A, b)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", EACH_PATTERN)
+def test_each_pattern_is_found_among_many_other_lines(line: str) -> None:
+    alone = guard_tests.testing_in("tests/a.txt", line)
+    assert alone.assertions or alone.skips or alone.multipliers, "the line is an example of no pattern"
+    among = guard_tests.testing_in("tests/a.txt", f"x = 1\ny = 2\n{line}\n{line}\nz = 3")
+    assert among.assertions == 2 * alone.assertions and among.multipliers == 2 * alone.multipliers
+    assert among.skips == alone.skips + alone.skips
+
+
+def test_no_line_of_real_tests_is_missed_by_the_search_for_hints() -> None:
+    here = Path(__file__).parents[1]
+    for path in [*here.glob("checks/*.py"), *here.glob("core/*.py"), *here.glob("git/*.py")]:
+        text = path.read_text()
+        lines = [line for line in text.split("\n") if not guard_tests._COMMENT.match(line)]
+        plain = [line for line in lines if not guard_tests._IMPORT.match(line)]
+        found = guard_tests.testing_in(str(path), text)
+        assert found.assertions == sum(map(guard_tests._asserting, plain))
+        assert found.skips.total() == sum(bool(guard_tests._SKIP.search(line)) for line in lines)
+        assert found.multipliers == sum(len(guard_tests._MULTIPLIER.findall(line)) for line in plain)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -301,3 +303,18 @@ def test_a_tool_that_is_not_there_is_one_line(site: Site) -> None:
         "eslint",
         "golangci-lint",
     ]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_node_judges_every_file_of_a_large_change_in_one_process(site: Site) -> None:
+    for number in range(30):
+        name = f"a{number:02}.{'mjs' if number % 2 else 'js'}"
+        site.change(name, f"#!/usr/bin/env node\n{'export ' * (number % 2)}const a = {number}\n")
+    site.change("a28.js", "const a = 1\nreturn a\nconst a = 2\n")
+    site.change("a29.mjs", "export const a = 1\nawait a\nconst a = 2\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    remarks = site.review().remarks
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert [(r.file, r.line) for r in remarks if r.rule == "syntax-error"] == [("a28.js", 3), ("a29.mjs", 3)]
+    # thirty processes of node would take 2.4 s
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.6

@@ -8,7 +8,7 @@ import pytest
 
 from burnish.core.criteria import asked_criterion, unmet_items
 from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
-from burnish.core.ledger import Update, absorb_criteria, absorb_review, dispute, waive
+from burnish.core.ledger import Update, absorb_criteria, absorb_review, dispute, split_criterion_remarks, waive
 from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Verdict, Voice
 
 UNMET = Compliance("Retries three times", False, "it retries only once")
@@ -101,3 +101,86 @@ def test_a_remark_is_never_taken_for_a_criterion_so_that_met_cannot_resolve_it()
     remark = Remark(Category.COMPLIANCE, Severity.ERROR, "Not met: Retries three times", "it retries only once")
     reviewed = absorb_review(known, remarks=(remark,), cycle=2)
     assert reviewed.opened == ("F2",)
+
+
+def reviewed(
+    findings: tuple[Finding, ...],
+    compliance: tuple[Compliance, ...],
+    *remarks: Remark,
+    cycle: int = 1,
+    files: dict[str, str] | None = None,
+) -> Update:
+    """A review with remarks and judged criteria, as the engine writes it into the ledger."""
+    named = tuple(replace(remark, source="judge") for remark in remarks)
+    voice = Voice("judge", None, Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named), "", "")
+    panel = Panel((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named)
+    texts = (files or {}).get
+    panel, repeated = split_criterion_remarks(panel, findings, texts)
+    update = absorb_review(findings, remarks=panel.remarks, cycle=cycle, files=texts)
+    return absorb_criteria(findings, update, panel, cycle, repeated)
+
+
+def compliance_remark(title: str, description: str = "", **more: object) -> Remark:
+    return replace(Remark(Category.COMPLIANCE, Severity.ERROR, title, description), **more)  # type: ignore[arg-type]
+
+
+REPEATS = [
+    compliance_remark("Retries three times", "The loop has no counter."),
+    compliance_remark("Not met: Retries three times", "The loop has no counter."),
+    compliance_remark("Criterion 'Retries three times.' is missed", "The loop has no counter."),
+    compliance_remark("It retries only once", "The loop has no counter."),
+    compliance_remark("One retry", "The criterion `retries three times` fails. The loop has no counter."),
+]
+
+
+@pytest.mark.parametrize("remark", REPEATS, ids=lambda remark: remark.title)
+def test_a_remark_that_repeats_an_unmet_criterion_is_one_finding_with_all_words(remark: Remark) -> None:
+    placed = replace(remark, file="app.py", line=2, suggestion="Count the attempts.")
+    files = {"app.py": "def get():\n    while True:\n        pass\n"}
+    update = reviewed((), (UNMET,), placed, files=files)
+    (finding,) = update.findings
+    assert update.given == ("F1",) and finding.remark.title == "Not met: Retries three times"
+    assert (finding.remark.file, finding.remark.line) == ("app.py", 2)
+    assert finding.remark.suggestion == "Count the attempts."
+    words = finding.remark.description.casefold()
+    assert "it retries only once" in words and "the loop has no counter." in words and words.count("only once") == 1
+
+    again = reviewed(update.findings, (UNMET,), placed, cycle=2, files=files)
+    assert again.still == ("F1",) and again.opened == ()
+    assert judged(again.findings, MET, cycle=3).resolved == ("F1",)
+
+
+def test_two_remarks_on_one_criterion_keep_both_texts_and_places() -> None:
+    one = compliance_remark("Retries three times", "fetch stops early", file="a.py", line=1)
+    other = compliance_remark("Retries three times", "send stops early", file="b.py", line=1)
+    (finding,) = reviewed((), (UNMET,), one, other, files={"a.py": "x\n", "b.py": "y\n"}).findings
+    for text in ("fetch stops early", "send stops early", "a.py:1", "b.py:1"):
+        assert text in finding.remark.description
+
+
+OTHERS = [
+    compliance_remark("The README does not name the option"),
+    replace(compliance_remark("Retries three times"), category=Category.CODE),
+    compliance_remark("Neither: Retries three times, Supports C and D"),
+]
+
+
+@pytest.mark.parametrize("remark", OTHERS, ids=lambda remark: remark.title)
+def test_a_remark_about_something_else_or_about_two_criteria_stays_a_finding_of_its_own(remark: Remark) -> None:
+    assert len(reviewed((), (UNMET, Compliance("Supports C and D", False)), remark).findings) == 3
+
+
+def test_a_criterion_that_another_one_contains_is_not_taken_for_it() -> None:
+    longer = Compliance("Retries three times with a delay", False, "no delay")
+    update = reviewed((), (UNMET, longer), compliance_remark("Not met: Retries three times with a delay", "no sleep"))
+    words = {finding.remark.title: finding.remark.description for finding in update.findings}
+    assert words["Not met: Retries three times with a delay"] == "no delay\n\nno sleep"
+    assert words["Not met: Retries three times"] == "it retries only once" and len(words) == 2
+
+
+def test_a_remark_on_a_waived_criterion_or_on_one_that_is_met_stays_a_finding() -> None:
+    waived = waive(judged((), UNMET).findings, "F1", Waiver("ann", "later", "2026-01-01")).findings
+    remark = compliance_remark("Retries three times", "and it deletes the file")
+    assert reviewed(waived, (UNMET,), remark, cycle=2).opened == ("F2",)
+    assert reviewed((), (MET,), remark).opened == ("F1",)
+    assert reviewed((), (MET,), remark).finding("F1").remark.rule == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from burnish.core.finding import Remark, Severity
@@ -199,3 +201,17 @@ def test_tests_and_docs_show_passwords_without_being_rejected() -> None:
 def test_the_commit_guard_and_the_reviewer_agree_on_what_is_allowed(comment: str) -> None:
     text = f'T = "{TOKEN}"  # {comment}\n'
     assert bool(NO_SECRETS.find_new(text)) == bool(list(secrets(looked("a.py", text)))) == (comment == "x")
+
+
+def test_a_long_yaml_file_is_parsed_in_a_fraction_of_a_second() -> None:
+    rows = "".join(f"- id: page-{n}\n  title: 'Page {n}'\n  tags: [a, b]\n" for n in range(4000))
+    before = time.process_time()
+    assert rules("pages.yaml", rows) == []
+    assert [line for _, line in rules("pages.yaml", f"{rows}- id: x\n  id: y\n")] == [12002]
+    # a parser in Python takes six seconds
+    assert time.process_time() - before < 3
+
+
+def test_yaml_that_libyaml_refuses_is_judged_by_the_rules_of_yaml_1_2() -> None:
+    assert rules("a.yaml", "%YAML 1.2\n---\na: 1\n") == []
+    assert rules("a.yaml", "a: [1\nb: 2\n") != []

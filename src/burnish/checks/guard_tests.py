@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _CODE = (
@@ -85,6 +86,20 @@ _MULTIPLIER = re.compile(
     r"|#\[case|#\[rstest|#\[test_case|\bproptest!|@ParameterizedTest|@MethodSource|@dataProvider"
     r"|\[Theory|\[InlineData|\[TestCase|\bTEST_P\b"
 )
+# Each match of the pattern has one of these in it: lines without any of them need not be searched, which takes long.
+_ASSERTION_HINTS = (
+    "ssert", "ASSERT", "EXPECT_", "CHECK", "REQUIRE", "expect", "must_", "check", "verify", "refute", ".should",
+    "require.", "is.", "pytest.", "self.fail", ".Error", ".Fa",
+)  # fmt: skip
+_SKIP_HINTS = (
+    "skip", "Skip", "SKIP", "xfail", "expectedFailure", "__test__", ".only", ".todo", ".failing", ".fixme", "xit",
+    "xtest", "xdescribe", "xcontext", "xspecify", "xscenario", "fit", "fdescribe", "fcontext", "//go:build", "gnore",
+    "@Disabled", "markTest", "pending",
+)  # fmt: skip
+_MULTIPLIER_HINTS = (
+    "parametrize", "parameterized", ".each", "subTest", ".Run(", "for", "@given", "#[", "proptest!", "@Parameterized",
+    "@MethodSource", "@dataProvider", "[Theory", "[InlineData", "[TestCase", "TEST_P",
+)  # fmt: skip
 _COMMENT = re.compile(r"^\s*(?:#(?!\[)|//(?!go:build)|\*|/\*|--\s|;)")
 _IMPORT = re.compile(r"^\s*(?:import|from|use|using|require|include|#include|export)\b|=\s*require\(")
 
@@ -123,10 +138,24 @@ def testing_in(path: str, text: str | None) -> Testing:
     plain = [line for line in lines if not _IMPORT.match(line)]
     return Testing(
         names=Counter(test_names(path, code)),
-        assertions=sum(_asserting(line) for line in plain),
-        skips=Counter(squeeze(line) for line in pieces if _SKIP.search(line)),
-        multipliers=sum(len(_MULTIPLIER.findall(line)) for line in plain),
+        assertions=sum(_asserting(line) for line in _with_hint(plain, _ASSERTION_HINTS)),
+        skips=Counter(squeeze(line) for line in _with_hint(pieces, _SKIP_HINTS) if _SKIP.search(line)),
+        multipliers=sum(len(_MULTIPLIER.findall(line)) for line in _with_hint(plain, _MULTIPLIER_HINTS)),
     )
+
+
+def _with_hint(lines: Sequence[str], hints: Sequence[str]) -> list[str]:
+    """The lines that have one of the hints; found in the whole text, because a search in each line takes long."""
+    text = "\n".join(lines)
+    spans: set[tuple[int, int]] = set()
+    for hint in hints:
+        at = text.find(hint)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            spans.add((text.rfind("\n", 0, at) + 1, end))
+            at = text.find(hint, end)
+    return [text[start:end] for start, end in sorted(spans)]
 
 
 def test_names(path: str, code: str) -> list[str]:

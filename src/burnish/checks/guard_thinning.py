@@ -167,9 +167,10 @@ def _skipped(tested: list[_Tested]) -> Iterator[Loss]:
         changed = seen.file.changed_lines()
         # numbered as git numbers them, at line feeds only
         numbered = enumerate((seen.new_text or "").split("\n"), 1)
-        for number, piece in ((number, piece) for number, line in numbered for piece in line.splitlines()):
+        touched = ((number, line) for number, line in numbered if number in changed)
+        for number, piece in ((number, piece) for number, line in touched for piece in line.splitlines()):
             words = squeeze(piece)
-            if fresh[words] > 0 and number in changed and is_skip(piece):
+            if fresh[words] > 0 and is_skip(piece):
                 fresh[words] -= 1
                 yield Loss(
                     f"Tests are switched off: {words[:80]}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from burnish.core.finding import Category, Finding, Remark, Severity, State
@@ -68,8 +68,17 @@ def unmet_items(compliance: Sequence[Compliance], findings: Sequence[Finding]) -
     return [c.item for c in compliance if c.met is False and criterion_rule(c.item) not in waived]
 
 
-def absorb_criteria(findings: tuple[Finding, ...], reviewed: Update, panel: Panel, cycle: int) -> Update:
-    """Write the judgement of each criterion into `reviewed`: the ledger after the rest of the same review."""
+def absorb_criteria(
+    findings: tuple[Finding, ...],
+    reviewed: Update,
+    panel: Panel,
+    cycle: int,
+    repeated: Mapping[str, Remark] | None = None,
+) -> Update:
+    """Write the judgement of each criterion into `reviewed`: the ledger after the rest of the same review.
+
+    `repeated` has, by the rule of a criterion, what remarks of this review say about it (`criterion_remarks`).
+    """
     now = {finding.id: finding for finding in reviewed.findings}
     before = {finding.id: finding for finding in findings}
     known = {f.remark.rule: f.id for f in reviewed.findings if is_criterion(f)}
@@ -82,7 +91,8 @@ def absorb_criteria(findings: tuple[Finding, ...], reviewed: Update, panel: Pane
             reviewers = _unmet_by(panel, entry)
             finding = now[finding_id] if finding_id else _new(f"F{next_number(now.values())}", entry, reviewers, cycle)
             known[finding.remark.rule] = finding.id
-            now[finding.id] = _unmet(before.get(finding.id), finding, entry, reviewers, cycle)
+            finding = _unmet(before.get(finding.id), finding, entry, reviewers, cycle)
+            now[finding.id] = _with_words(finding, (repeated or {}).get(finding.remark.rule))
             given.append(finding.id)
         elif entry.met and finding_id and now[finding_id].alive:
             if finding_id in upheld:
@@ -121,6 +131,22 @@ def _new(finding_id: str, entry: Compliance, reviewers: tuple[str, ...], cycle: 
         source=", ".join(reviewers),
     )
     return Finding(finding_id, remark, first_cycle=cycle, last_cycle=cycle, reviewers=reviewers)
+
+
+def _with_words(finding: Finding, words: Remark | None) -> Finding:
+    if words is None or finding.state is State.WAIVED:
+        return finding
+    old = finding.remark
+    remark = replace(
+        old,
+        description=words.description,
+        suggestion=words.suggestion or old.suggestion,
+        file=words.file or old.file,
+        line=words.line if words.file else old.line,
+        end_line=words.end_line if words.file else old.end_line,
+        quote=words.quote if words.file else old.quote,
+    )
+    return replace(finding, remark=remark)
 
 
 def _unmet(

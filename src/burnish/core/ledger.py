@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from burnish.core.change import Change
 from burnish.core.criteria import absorb_criteria, is_criterion
+from burnish.core.criterion_remarks import split_criterion_remarks
 from burnish.core.finding import Finding, Remark, Severity, State
 from burnish.core.ledger_checks import absorb_checks, absorb_source, is_check
 from burnish.core.ledger_people import dispute, expire, reopen, waive
@@ -34,6 +35,7 @@ __all__ = [
     "dispute",
     "expire",
     "reopen",
+    "split_criterion_remarks",
     "waive",
 ]
 

@@ -14,7 +14,7 @@ from burnish.core.event import Event
 from burnish.core.finding import Remark, Severity
 from burnish.core.flow import DoReview
 from burnish.core.history import History
-from burnish.core.ledger import Update, absorb_criteria, absorb_review
+from burnish.core.ledger import Update, absorb_criteria, absorb_review, split_criterion_remarks
 from burnish.core.policy import Policy
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
@@ -70,7 +70,8 @@ def conclude(
     touched: Sequence[str] = (),
 ) -> None:
     """Put together what was said, and write it down with what belongs before it."""
-    subject, panel = hearing.subject, panel_of(hearing, heard)
+    subject = hearing.subject
+    panel, repeated = split_criterion_remarks(panel_of(hearing, heard), history.findings, subject.text_of)
     update = absorb_review(
         history.findings,
         remarks=panel.remarks,
@@ -82,7 +83,7 @@ def conclude(
         narrow=not _new_to_them(history, step, site.policy),
         mechanical=mechanical(heard),
     )
-    update = absorb_criteria(history.findings, update, panel, step.cycle)
+    update = absorb_criteria(history.findings, update, panel, step.cycle, repeated)
     panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
     update = absorb_touched(history.findings, update, touched, step.cycle, site.policy.block_on)

@@ -105,9 +105,18 @@ def _compliance(reviews: Iterable[Review]) -> tuple[Compliance, ...]:
     merged: dict[str, Compliance] = {}
     for entry in (entry for review in reviews for entry in review.compliance):
         before = merged.get(key := criterion_key(entry.item))
-        if before is None or entry.met is False or (before.met is None and entry.met is not None):
+        if before is not None and before.met is False and entry.met is False:
+            merged[key] = replace(entry, note=_both_notes(before.note, entry.note))
+        elif before is None or entry.met is False or (before.met is None and entry.met is not None):
             merged[key] = entry
     return tuple(merged.values())
+
+
+def _both_notes(first: str, second: str) -> str:
+    """What two reviewers say about one unmet criterion; the same words once."""
+    if plain(second) in plain(first):
+        return first
+    return second if plain(first) in plain(second) else f"{first}\n{second}"
 
 
 def _rulings(reviews: list[tuple[str, Review]]) -> tuple[Ruling, ...]:

@@ -42,7 +42,14 @@ _SOFT = {
     "private key": Severity.WARNING,
     ASSIGNED: Severity.INFO,
 }
-_TELLING = re.compile(r"key|pass|pwd|secret|contrase", re.IGNORECASE)
+# The names that detect-secrets looks for, and a value that `_looks_random` could accept. To load that package takes
+# a third of a second of CPU, and few commits have such a line.
+_TELLING = re.compile(
+    r"(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|passw(?:or)?d|pwd|secret"
+    r"|contrase",
+    re.IGNORECASE,
+)
+_LONG_WORD = re.compile(r"[^\s'\"]{8,}")
 _CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
 
 
@@ -65,9 +72,14 @@ def secrets(file: Looked) -> Iterator[Secret]:
     known = {(secret.line, secret.value): secret for secret in (*_known(file, soft=soft), *_short_keys(file))}
     yield from known.values()
     for number in [] if soft else _readable(file):
-        if _TELLING.search(file.line(number)):
+        if _may_hold_a_named_secret(file.line(number)):
             taken = [secret.value for secret in known.values() if secret.line == number]
             yield from (found for found in _by_name(file, number) if not any(found.value in value for value in taken))
+
+
+def _may_hold_a_named_secret(line: str) -> bool:
+    words = _LONG_WORD.findall(line) if _TELLING.search(line) else ()
+    return any(re.search(r"\d", word) and re.search(r"[A-Za-z]", word) for word in words)
 
 
 def _readable(file: Looked) -> list[int]:

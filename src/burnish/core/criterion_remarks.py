@@ -1,0 +1,103 @@
+"""Remarks that repeat an unmet criterion of the same review: their words go into the criterion's finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from burnish.core.criteria import criterion_key, criterion_rule, is_criterion
+from burnish.core.finding import Category, Finding, Remark, State
+from burnish.core.reanchor import Tree, anchor
+from burnish.core.review import Compliance, Panel, Review
+
+# A shorter criterion ("Fast") stands in titles of other problems, too.
+FEWEST_WORDS = 2
+
+
+def split_criterion_remarks(
+    panel: Panel, findings: Sequence[Finding], files: Callable[[str], str | None] | None = None
+) -> tuple[Panel, dict[str, Remark]]:
+    """The panel without such remarks, and one remark with all their words by the rule of the criterion.
+
+    Only a remark of category `compliance` counts, and only if its own reviewer calls the criterion unmet.
+    """
+    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is State.WAIVED}
+    rest: list[Remark] = []
+    repeated: dict[str, list[Remark]] = {}
+    tree = Tree(files)
+    for remark in panel.remarks:
+        rule = _repeated_rule(remark, _unmet_according_to(panel, remark.source))
+        # A person waived what was known then; new words about it stay a finding of their own.
+        if rule is None or rule in waived:
+            rest.append(remark)
+        else:
+            repeated.setdefault(rule, []).append(anchor(remark, tree)[0])
+    unmet = {criterion_rule(entry.item): entry for entry in panel.compliance if entry.met is False}
+    joined = {rule: _join(unmet[rule], remarks) for rule, remarks in repeated.items()}
+    return replace(panel, remarks=tuple(rest)), joined
+
+
+def _join(entry: Compliance, remarks: Sequence[Remark]) -> Remark:
+    """The place of the first remark that has one, and every text once: the note, then titles and descriptions."""
+    texts = [entry.note.strip()]
+    for remark in remarks:
+        for text in (_title(remark, entry, with_place=len(remarks) > 1), remark.description.strip()):
+            if text and not any(_same_text(text, known) for known in texts):
+                texts.append(text)
+    suggestions = dict.fromkeys(r.suggestion.strip() for r in remarks if r.suggestion.strip())
+    placed = next((remark for remark in remarks if remark.file), remarks[0])
+    return replace(
+        placed,
+        description="\n\n".join(text for text in texts if text),
+        suggestion="\n\n".join(suggestions),
+    )
+
+
+def _unmet_according_to(panel: Panel, source: str) -> list[Compliance]:
+    """The criteria that this reviewer calls unmet. Of two equal agents, sources are `name/model` or `name#2`."""
+    voices = [v for v in panel.voices if source == v.agent or source.startswith((f"{v.agent}/", f"{v.agent}#"))]
+    reviews = [voice.reading for voice in voices if isinstance(voice.reading, Review)]
+    return [entry for review in reviews for entry in review.compliance if entry.met is False]
+
+
+def _repeated_rule(remark: Remark, unmet: Sequence[Compliance]) -> str | None:
+    """The criterion that the remark repeats; None if there is none, or if it could be several."""
+    if remark.category is not Category.COMPLIANCE:
+        return None
+    texts = (remark.title, remark.description, remark.rule)
+    items = [entry.item for entry in unmet if any(_names_criterion(text, entry) for text in texts)]
+    keys = {criterion_key(item) for item in items}
+    # "Retries three times" must not take what says "Retries three times with a delay".
+    rules = {criterion_rule(i) for i in items if not any(criterion_key(i) in key for key in keys - {criterion_key(i)})}
+    return rules.pop() if len(rules) == 1 else None
+
+
+def _names_criterion(text: str, entry: Compliance) -> bool:
+    key, own = criterion_key(entry.item), criterion_key(text)
+    if not own:
+        return False
+    if own == key or (entry.note.strip() and own == criterion_key(entry.note)):
+        return True
+    if len(key.split()) < FEWEST_WORDS:
+        return own.endswith(f": {key}")
+    start = own.find(key)
+    # whole words: "Supports C" is not in "Supports C++"
+    return start >= 0 and _is_border(own, start - 1) and _is_border(own, start + len(key))
+
+
+def _is_border(text: str, at: int) -> bool:
+    return not 0 <= at < len(text) or text[at] in " .,;:!?'\"()[]\u201c\u201d\u2018\u2019"
+
+
+def _title(remark: Remark, entry: Compliance, *, with_place: bool) -> str:
+    """The title, unless it only repeats the criterion or its note; with the place if several are joined."""
+    where = f"{remark.file}{f':{remark.line}' if remark.line else ''}" if remark.file and with_place else ""
+    title = remark.title.strip()
+    repeated = {criterion_key(text) for text in (entry.item, entry.note, f"Not met: {entry.item}")}
+    if criterion_key(title) in repeated:
+        return where
+    return f"{title} ({where})" if where else title
+
+
+def _same_text(one: str, other: str) -> bool:
+    return criterion_key(one) == criterion_key(other)
