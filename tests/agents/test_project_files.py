@@ -9,7 +9,7 @@ import pytest
 
 from burnish.agents.registry import AGENTS, PROJECT_FILES
 from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import ask_shadows
+from burnish.checks.guard_shadowing import guarded_trees
 from burnish.config.kinds import CLI_KINDS
 from burnish.core.project_files import is_named
 from burnish.git.snapshot import snapshot
@@ -61,7 +61,7 @@ def test_the_guard_reports_each_of_them() -> None:
             new_text={path: "x\n"}.get,
             levels={"judge": "error"},
             agent_files=PROJECT_FILES,
-            shadow_question=ask_shadows({}, {path: ""}),
+            trees=guarded_trees({}, {path: ""}),
         )
         quiet += [path] * ([remark.rule for remark in found] != ["guard/judge"])
     assert quiet == []

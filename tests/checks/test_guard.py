@@ -12,7 +12,8 @@ import pytest
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks import guard_tests
 from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import ask_shadows
+from burnish.checks.guard_shadowing import guarded_trees
+from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
 from burnish.core.finding import Category, Remark, Severity
 from testing.edits import change_between
@@ -29,6 +30,9 @@ PYPROJECT = (
     '[tool.ruff]\nline-length = 100\n\n[tool.burnish]\nagent = "claude"\n'
 )
 PACKAGE = '{\n  "name": "x",\n  "scripts": {\n    "build": "tsc",\n    "test": "jest"\n  },\n  "dependencies": {}\n}\n'
+MAKE_WITH_VARIABLES = (
+    "PYTEST = pytest $(FLAGS)\nFLAGS := -q\nVERSION = 1\n\ntest:\n\t$(PYTEST)\n\ndist:\n\ttar $(VERSION)\n"
+)
 MAKE = "build:\n\tcc a.c\n\ntest:\n\tpytest\n\nlint: build\n\truff check\n"
 
 
@@ -50,7 +54,9 @@ def judged(
         levels=levels,
         agent_files=PROJECT_FILES,
         own_paths=own,
-        shadow_question=ask_shadows(dict.fromkeys(old, ""), dict.fromkeys(new, "")),
+        trees=guarded_trees(
+            dict.fromkeys(old, ""), dict.fromkeys(new, ""), commands=[one.report.command for one in comparisons]
+        ),
     )
 
 
@@ -137,6 +143,45 @@ VECTORS: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "gitlab": ("tooling", {".gitlab-ci.yml": "a\n"}, {".gitlab-ci.yml": "b\n"}),
     "jenkins": ("tooling", {"Jenkinsfile": "a\n"}, {"Jenkinsfile": "b\n"}),
     "pre-commit": ("tooling", {".pre-commit-config.yaml": "a\n"}, {".pre-commit-config.yaml": "b\n"}),
+    "make variable": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES.replace("PYTEST = pytest", "PYTEST = true")}),
+    "make variable behind a variable": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES.replace("-q", "-k none")}),
+    "make variable set again": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES + "\noverride PYTEST := true\n"}),
+    "make define": ("tooling", {"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES + "\ndefine PYTEST\ntrue\nendef\n"}),
+    "make variable of one target": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE + "\ntest: SHELL = true\n"}),
+    "make shell": ("tooling", {"Makefile": MAKE}, {"Makefile": "SHELL = /bin/true\n" + MAKE}),
+    "make flags": ("tooling", {"Makefile": MAKE}, {"Makefile": "MAKEFLAGS += -i\n" + MAKE}),
+    "make exported variable": ("tooling", {"Makefile": MAKE}, {"Makefile": "export PYTEST_ADDOPTS = -k none\n" + MAKE}),
+    "make include": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE + "-include x.mk\n"}),
+    "make eval": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE + "$(eval test: ; true)\n"}),
+    "make ignores errors": ("tooling", {"Makefile": MAKE}, {"Makefile": MAKE + ".IGNORE:\n"}),
+    "make phony": ("tooling", {"Makefile": ".PHONY: test\n" + MAKE}, {"Makefile": ".PHONY: build\n" + MAKE}),
+    "make prerequisite": ("tooling", {"Makefile": "test: unit\n\nunit:\n\tpytest\n"}, {"Makefile": "test: unit\n\nunit:\n\ttrue\n"}),
+    "make continued line": ("tooling", {"Makefile": "test:\n\tpytest \\\n\t -q\n"}, {"Makefile": "test:\n\tpytest \\\n\t -k none\n"}),
+    "included makefile": ("tooling", {"rules.mk": "PYTEST = pytest\n"}, {"rules.mk": "PYTEST = true\n"}),
+    "just variable": ("tooling", {"justfile": 'run := "pytest"\n\ntest:\n    {{run}}\n'}, {"justfile": 'run := "true"\n\ntest:\n    {{run}}\n'}),
+    "just shell": ("tooling", {"justfile": "test:\n    pytest\n"}, {"justfile": 'set shell := ["true"]\n\ntest:\n    pytest\n'}),
+    "pretest": ("tooling", {"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"test":', '"pretest": "true",\n    "test":')}),
+    "npm test twice": ("tooling", {"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"test": "jest"', '"test": "true",\n    "test": "jest"')}),
+    "scripts twice": ("tooling", {"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"name": "x",', '"scripts": {"test": "true"},\n  "name": "x",')}),
+    "a script that test runs": ("tooling", {"package.json": PACKAGE.replace('"jest"', '"npm run unit",\n    "unit": "jest"')}, {"package.json": PACKAGE.replace('"jest"', '"npm run unit",\n    "unit": "true"')}),
+    "postinstall": ("tooling", {"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"build": "tsc"', '"build": "tsc",\n    "postinstall": "x"')}),
+    ".npmrc": ("tooling", {}, {".npmrc": "script-shell=/bin/true\n"}),
+    ".yarnrc.yml": ("tooling", {}, {".yarnrc.yml": "yarnPath: x.cjs\n"}),
+    "pytest.toml": ("tooling", {}, {"pytest.toml": "[pytest]\n"}),
+    ".pytest.toml below": ("tooling", {}, {"tests/.pytest.toml": "[pytest]\n"}),
+    "tox.toml": ("tooling", {}, {"tox.toml": "x = 1\n"}),
+    "go.work": ("tooling", {}, {"go.work": "use ./x\n"}),
+    "go replace": ("tooling", {"go.mod": "module x\n"}, {"go.mod": "module x\n\nreplace a => ./b\n"}),
+    "cargo alias": ("tooling", {}, {".cargo/config.toml": "[alias]\ntest = 'version'\n"}),
+    "nextest": ("tooling", {}, {".config/nextest.toml": "x = 1\n"}),
+    "cargo tests off": ("tooling", {"Cargo.toml": "[package]\nname = 'x'\n"}, {"Cargo.toml": "[package]\nname = 'x'\nautotests = false\n"}),
+    "cargo harness": ("tooling", {"Cargo.toml": "[package]\n"}, {"Cargo.toml": "[package]\n\n[[test]]\nname = 'a'\nharness = false\n"}),
+    "cargo lib untested": ("tooling", {"Cargo.toml": "[lib]\nname = 'x'\n"}, {"Cargo.toml": "[lib]\nname = 'x'\ntest = false\n"}),
+    "jest mock of a package": ("tooling", {}, {"__mocks__/lodash.js": "x\n"}),
+    "vite": ("tooling", {"vite.config.ts": "a\n"}, {"vite.config.ts": "b\n"}),
+    "a plugin of pytest": ("tooling", {"pyproject.toml": PYPROJECT}, {"pyproject.toml": PYPROJECT + "[project.entry-points.pytest11]\nx = 'x'\n"}),
+    "maven settings": ("tooling", {}, {".mvn/maven.config": "-DskipTests\n"}),
+    "gradle settings": ("tooling", {}, {"gradle.properties": "x=1\n"}),
     "conftest": ("tooling", {"tests/sub/conftest.py": "a = 1\n"}, {"tests/sub/conftest.py": "a = 2\n"}),
 }  # fmt: skip
 
@@ -197,6 +242,11 @@ CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a package added": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"dependencies": {}', '"dependencies": {"left": "1"}')}),
     "a script to build": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"tsc"', '"tsc -b"')}),
     "make build": ({"Makefile": MAKE}, {"Makefile": MAKE.replace("cc a.c", "cc b.c")}),
+    "make variable that no test uses": ({"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": MAKE_WITH_VARIABLES.replace("VERSION = 1", "VERSION = 2")}),
+    "a comment in a makefile": ({"Makefile": MAKE_WITH_VARIABLES}, {"Makefile": "# hello\n" + MAKE_WITH_VARIABLES}),
+    "a script that no test runs": ({"package.json": PACKAGE}, {"package.json": PACKAGE.replace('"build": "tsc"', '"build": "tsc",\n    "dev": "vite"')}),
+    "go requirement": ({"go.mod": "module x\n\nrequire a v1\n"}, {"go.mod": "module x\n\nrequire a v2\n"}),
+    "cargo library": ({"Cargo.toml": "[lib]\nname = 'x'\n"}, {"Cargo.toml": "[lib]\nname = 'y'\n"}),
     "setup.cfg metadata": ({"setup.cfg": "[metadata]\nname = x\n\n[flake8]\nmax = 1\n"}, {"setup.cfg": "[metadata]\nname = y\n\n[flake8]\nmax = 1\n"}),
     "a comment in conftest": ({"conftest.py": "a = 1\n"}, {"conftest.py": "# why\na = 1\n"}),
     "cargo dependencies": ({"Cargo.toml": "[dependencies]\na = '1'\n"}, {"Cargo.toml": "[dependencies]\na = '2'\n"}),
@@ -208,6 +258,65 @@ CLEAN: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 @pytest.mark.parametrize("name", CLEAN)
 def test_honest_work_gives_no_finding(name: str) -> None:
     assert judged(*CLEAN[name]) == ()
+
+
+def in_form(old: Mapping[str, str], file: ChangedFile, links: Mapping[str, str] | None = None) -> list[str]:
+    found = guard(
+        Change("0" * 40, "1" * 40, (file,)),
+        comparisons=(),
+        old_text=old.get,
+        new_text={}.get,
+        levels=LEVELS,
+        agent_files=PROJECT_FILES,
+        trees=guarded_trees(dict.fromkeys(old, ""), {**dict.fromkeys(old, ""), **(links or {})}),
+    )
+    return [remark.rule for remark in found]
+
+
+@pytest.mark.parametrize("path", ["Makefile", "package.json", "pyproject.toml", "setup.cfg", "pytest.ini"])
+def test_settings_that_become_a_link_or_cannot_be_read_are_found(path: str) -> None:
+    assert in_form({path: "x\n"}, ChangedFile(path, "T", new_mode="120000"), {path: "other"}) == ["guard/tooling"]
+    assert in_form({path: "x\n"}, ChangedFile(path, "M", binary=True)) == ["guard/tooling"]
+
+
+def test_settings_in_a_linked_folder_are_found() -> None:
+    old = {"fake/config.toml": "[alias]\n", "fake/ci.yml": "x\n"}
+    link = ChangedFile(".cargo", "A", new_mode="120000")
+    assert in_form(old, link, {".cargo": "fake"}) == ["guard/tooling"]
+    assert in_form(old, ChangedFile("other", "A", new_mode="120000"), {"other": "fake"}) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "rules"),
+    [
+        ("sh scripts/suite.sh", "scripts/suite.sh", ["guard/tooling"]),
+        ("./suite", "suite", ["guard/tooling"]),
+        ("cd web && sh run.sh", "web/run.sh", ["guard/tooling"]),
+        ("A=1 bash -eu ./suite.sh && x", "suite.sh", ["guard/tooling"]),
+        ("uv run python tools/run.py", "tools/run.py", ["guard/tooling"]),
+        ("/opt/x/bin/python -I run.py", "run.py", ["guard/tooling"]),
+        ("lint; . ./suite.sh", "suite.sh", ["guard/tooling"]),
+        ("make -f rules", "rules", ["guard/tooling"]),
+        ("sh other.sh", "suite.sh", []),
+        ("! grep -q broken app.py", "app.py", []),
+        ("python -m py_compile app.py", "app.py", []),
+        ("ruff check app.py", "app.py", []),
+        ("node test.js", "test.js", []),
+        ("pytest test_app.py", "test_app.py", []),
+    ],
+)
+def test_a_script_that_the_command_of_a_check_starts_is_tooling(command: str, path: str, rules: list[str]) -> None:
+    report = CheckReport("test", command, CheckStatus.PASSED)
+    old, new = {path: "a\n"}, {path: "b\n"}
+    assert [one.rule for one in judged(old, new, comparisons=(Comparison(report, report),))] == rules
+
+
+def test_a_rule_and_a_script_that_a_command_names_are_tooling() -> None:
+    report = CheckReport("test", "make all && npm run unit", CheckStatus.PASSED)
+    old = {"Makefile": "all:\n\tpytest\n", "package.json": '{"scripts": {"unit": "jest"}}\n'}
+    new = {path: text.replace("pytest", "true").replace("jest", "true") for path, text in old.items()}
+    found = judged(old, new, comparisons=(Comparison(report, report),))
+    assert sorted(one.title.partition(": ")[2] for one in found) == ["all in Makefile", "scripts.unit in package.json"]
 
 
 def test_there_are_enough_clean_cases() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from burnish.agents.registry import PROJECT_FILES
 from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import ask_shadows
+from burnish.checks.guard_shadowing import guarded_trees
 from burnish.core.finding import Severity
 from testing.edits import change_between
 
@@ -34,7 +34,7 @@ def shadowing(
         new_text=after.get,
         levels={"judge": "error"},
         agent_files=PROJECT_FILES,
-        shadow_question=ask_shadows(
+        trees=guarded_trees(
             dict.fromkeys(old, ""), {**dict.fromkeys(new, ""), **targets}, installed=installed, commands=commands
         ),
     )
@@ -72,6 +72,7 @@ NEW_FILES = [
 ]
 
 
+@pytest.mark.attacks("be loaded instead of what a check means", 1)
 @pytest.mark.parametrize("path", NEW_FILES)
 def test_a_new_file_that_shadows_what_a_test_run_loads_is_an_error(path: str) -> None:
     assert list(shadowing({}, {path: "x = 1\n"}, installed={"installed_one"})) == [path]
@@ -85,11 +86,12 @@ def test_shadowing_is_not_reported_where_the_level_is_off() -> None:
         new_text={"pytest.py": "x = 1\n"}.get,
         levels={"judge": "off"},
         agent_files=PROJECT_FILES,
-        shadow_question=ask_shadows({}, {"pytest.py": ""}),
+        trees=guarded_trees({}, {"pytest.py": ""}),
     )
     assert found == ()
 
 
+@pytest.mark.attacks("be loaded instead of what a check means", 1)
 @pytest.mark.parametrize(
     ("link", "target"),
     [
@@ -114,6 +116,7 @@ def test_a_link_that_leads_to_itself_or_nowhere_is_left_alone() -> None:
     assert shadowing({}, {"a.py": ""}, links={"x": ".", "y": "y", "z": "missing", "docs/w": "../z"}) == {}
 
 
+@pytest.mark.attacks("be loaded instead of what a check means", 1)
 @pytest.mark.parametrize(
     "path", ["tests/unit/json.py", "checks/deep/pytest/__init__.py", "a/pkg_tests/json.py", "json.py"]
 )
@@ -141,6 +144,7 @@ def test_a_folder_that_a_check_names_is_on_the_import_path() -> None:
         assert list(shadowing(old, {**old, path: ""}, commands=["cd web && python ../tools/run.py"])) == [path]
 
 
+@pytest.mark.attacks("be loaded instead of what a check means", 1)
 @pytest.mark.parametrize(
     ("kept", "path"),
     [
@@ -175,6 +179,7 @@ def test_a_linked_package_wins_over_a_module_which_stays() -> None:
     assert list(shadowing(old, old, links={"app": "fake"})) == ["app"]
 
 
+@pytest.mark.attacks("be loaded instead of what a check means", 1)
 @pytest.mark.parametrize(
     ("kept", "path"),
     [

@@ -110,7 +110,8 @@ printf '1..2\\nnot ok 1 - alpha breaks\\nnot ok 2 - beta breaks\\n'
 exit 1
 """
     author = f"pathlib.Path('run.sh').write_text({tests!r}) if phase == 'implement' else None\n{QUIET}"
-    extra = "checks: {lint: null, test: {command: 'sh run.sh', tap: '-'}}\nreview: {agents: [judge]}\n"
+    settings = "{lint: null, guard: {tooling: 'off'}, test: {command: 'sh run.sh', tap: '-'}}"
+    extra = f"checks: {settings}\nreview: {{agents: [judge]}}\n"
     lab = Lab.make(tmp_path, author=author, extra=extra)
     lab.repo.commit({"run.sh": "printf '1..2\\nok 1 - alpha breaks\\nok 2 - beta breaks\\n'\n"})
     lab.add("Task", "--max-cycles", "1")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from burnish.checks.guard_places import Parts, is_judge, is_shared, is_tooling, judge_parts, substance, tooling_parts
 from burnish.checks.guard_shadowing import REASON as SHADOWING
-from burnish.checks.guard_shadowing import ShadowQuestion, shadows
+from burnish.checks.guard_shadowing import GuardedTrees, shadows
 from burnish.checks.guard_tests import is_test_path
 from burnish.checks.guard_thinning import thinning
+from burnish.checks.task_files import scripts_run_by
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import Comparison
 from burnish.core.finding import Category, Remark, Severity
@@ -17,6 +20,8 @@ from burnish.core.finding import Category, Remark, Severity
 SOURCE = "check:guard"
 Text = Callable[[str], str | None]
 
+# A command may start the tests themselves: `node test.js`.
+_TEST_ITSELF = re.compile(r"(?:^|/)(?:tests?|specs?)\.\w+$")
 _WHY = {
     "judge": "These settings and texts decide how the work is judged, or steer those who judge it. burnish takes them "
     "from the base, never from the change; whether they may change is for a person to say.",
@@ -33,7 +38,7 @@ def guard(
     new_text: Text,
     levels: Mapping[str, str],
     agent_files: Collection[str],
-    shadow_question: ShadowQuestion,
+    trees: GuardedTrees,
     own_paths: Collection[str] = (),
 ) -> tuple[Remark, ...]:
     """What of this change makes it easier to pass rather than better. `agent_files`: patterns, see `is_named`."""
@@ -43,13 +48,13 @@ def guard(
         for loss in thinning(change, comparisons, old_text, new_text):
             found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
             remarks.append(_at(found, loss.file, loss.line, loss.quote))
-    shadowing = _shadowing(change, shadow_question, severities, old_text, new_text)
+    shadowing = _shadowing(change, trees, severities, old_text, new_text)
     remarks += shadowing
     left_out = {remark.file for remark in shadowing}
     for file in change.files:
         if file.path in left_out or (file.path in own_paths and (file.old_path is None or file.old_path in own_paths)):
             continue
-        for kind, title, line, quote in _touched(file, old_text, new_text, agent_files):
+        for kind, title, line, quote in _touched(file, trees, old_text, new_text, agent_files):
             if kind in severities:
                 found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
                 remarks.append(_at(found, file.path, line, quote))
@@ -57,12 +62,12 @@ def guard(
 
 
 def _shadowing(
-    change: Change, question: ShadowQuestion, severities: Mapping[str, Severity], old_text: Text, new_text: Text
+    change: Change, trees: GuardedTrees, severities: Mapping[str, Severity], old_text: Text, new_text: Text
 ) -> list[Remark]:
     if "judge" not in severities:
         return []
     remarks = []
-    for shadow in shadows(change.files, question, old_text, new_text):
+    for shadow in shadows(change.files, trees, old_text, new_text):
         remark = replace(_remark("judge", severities["judge"], shadow.title, SHADOWING), rule="guard/shadowing")
         file = change.file(shadow.path)
         remarks.append(_at(remark, shadow.path, *(_place(file) if file else (None, ""))))
@@ -72,8 +77,11 @@ def _shadowing(
 def reads(file: ChangedFile) -> bool:
     """Must the guard see this file's text, or is the diff enough?"""
     paths = {file.path, file.old_path or file.path}
-    plain = not (file.binary or file.is_submodule or file.is_symlink)
-    return plain and any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths)
+    return has_text(file) and any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths)
+
+
+def has_text(file: ChangedFile) -> bool:
+    return not (file.binary or file.is_submodule or file.is_symlink)
 
 
 def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
@@ -84,25 +92,35 @@ def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
 
 
 def _touched(
-    file: ChangedFile, old_text: Text, new_text: Text, agent_files: Collection[str]
+    file: ChangedFile, trees: GuardedTrees, old_text: Text, new_text: Text, agent_files: Collection[str]
 ) -> Iterator[tuple[str, str, int | None, str]]:
     """(kind, title, line, quote) for each thing in this file that judges."""
     old_path = file.old_path or file.path
-    paths = {file.path, old_path}
+    # of a linked folder, what it brings in counts
+    paths = {file.path, old_path, *(trees.new.brought_in(file.path) if file.is_symlink else ())}
     if any(is_judge(path, agent_files) for path in paths):
         yield ("judge", f"{_verb(file)} what judges it: {file.path}", *_place(file))
         return
     old = None if file.status == "A" else old_text(old_path)
     new = None if file.status == "D" else new_text(file.path)
-    if any(map(is_tooling, paths)):
+    if any(map(is_tooling, paths)) or _is_run(file, paths, trees):
         only_words = old is not None and new is not None and substance(old) == substance(new)
         if not (only_words and file.status in "MR" and file.old_mode == file.new_mode):
             yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file))
         return
-    for kind, read in (("judge", judge_parts), ("tooling", tooling_parts)):
+    tooling = partial(tooling_parts, commands=trees.commands)
+    for kind, read in (("judge", judge_parts), ("tooling", tooling)):
         for name in _different(*read(file.path, old or "", new or "")):
             what = "burnish's settings" if kind == "judge" else "settings of the tools"
             yield (kind, f"Changes {what}: {name} in {file.path}", *_section(file, new, name))
+
+
+def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
+    """Does the command of a check start it, or does it decide in a form that cannot be read by sections?"""
+    named = scripts_run_by(trees.commands, paths)
+    if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in named):
+        return True
+    return not has_text(file) and any(map(is_shared, paths))
 
 
 def _different(old: Parts, new: Parts) -> list[str]:

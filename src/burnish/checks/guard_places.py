@@ -8,15 +8,19 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from burnish.checks.task_files import load_json, makefile_parts, script_parts
 from burnish.core.project_files import is_named
 
 # Files of burnish itself; what instructs the agents is told by their adapters.
 _JUDGE = re.compile(r"^(?:burnish\.ya?ml|\.burnish/.+)$|(?:^|/)REVIEW(?:\.local|\.override)?\.md$")
 _TOOLING = re.compile(
-    r"(?:^|/)(?:\.?pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|\.isort\.cfg"
+    r"(?:^|/)(?:\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|hatch\.toml|noxfile\.py|\.coveragerc|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|\.isort\.cfg"
     r"|pyrightconfig\.json|\.bandit|conftest\.py|sitecustomize\.py|usercustomize\.py"
     r"|\.eslintrc(?:\.\w+)?|\.eslintignore|eslint\.config\.\w+|\.prettierrc(?:\.\w+)?|\.prettierignore|prettier\.config\.\w+|biome\.jsonc?"
     r"|\.stylelintrc(?:\.\w+)?|jest\.(?:config|setup)\.\w+|vitest\.(?:config|setup|workspace)\.\w+|playwright\.config\.\w+|cypress\.config\.\w+"
+    r"|vite\.config\.\w+|ava\.config\.\w+|babel\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc|\.c8rc(?:\.\w+)?|__mocks__/.+|bunfig\.toml|\.npmrc|\.yarnrc(?:\.ya?ml)?"
+    r"|\.pnpmfile\.[cm]?js|\.cargo/config(?:\.toml)?|\.config/nextest\.toml|go\.work|vendor/modules\.txt|gradle\.properties|gradlew|gradle/wrapper/.+|mvnw"
+    r"|\.mvn/.+|[Tt]askfile(?:\.dist)?\.ya?ml|[Rr]akefile(?:\.rb)?"
     r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.nycrc(?:\.\w+)?|tsconfig[\w.-]*\.json|\.golangci\.(?:ya?ml|toml|json)|\.?clippy\.toml|\.?rustfmt\.toml"
     r"|\.rubocop\w*\.yml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon(?:\.dist)?|checkstyle\.xml|\.editorconfig-checker\.json"
     r"|\.?codecov\.ya?ml|sonar-project\.properties|\.pre-commit-config\.ya?ml|lefthook\.ya?ml|\.semgrepignore|\.semgrep\.ya?ml"
@@ -26,12 +30,13 @@ _TOOLING = re.compile(
 _TOOLS = (
     "pytest tox nox ruff mypy coverage flake8 pylint black isort pyright basedpyright bandit taskipy poe nose2".split()
 )
-_VERB = re.compile(r"test|lint|check|coverage|\bci\b|typecheck|type-check|verify|format|^prepare$", re.I)
 _INI = re.compile(r"^\s*\[([^\]]+)\]\s*$")
 _INI_TOOLS = re.compile(
     r"tool:pytest|pytest|tox\b|testenv|flake8|mypy|coverage|pylint|pycodestyle|pydocstyle|isort|pep8|nosetests|ruff"
 )
-_RULE = re.compile(r"^([\w./%$(){} -]+?)\s*::?(?!=)")
+# Sections of pyproject.toml in which other tools keep commands.
+_TASKS = (("hatch", ("envs",)), ("pdm", ("scripts",)), ("rye", ("scripts",)), ("pixi", ("tasks", "feature")))
+_CARGO_TARGET = ("test", "harness", "doctest", "path")
 _PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava lint-staged husky xo".split()
 
 Parts = Mapping[str, str]
@@ -49,7 +54,7 @@ def is_tooling(path: str) -> bool:
 
 def is_shared(path: str) -> bool:
     """A file of which only some sections judge."""
-    return path.rpartition("/")[2] in (*_READERS, "pyproject.toml")
+    return path.endswith(".mk") or path.rpartition("/")[2] in (*_READERS, "pyproject.toml")
 
 
 def judge_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
@@ -62,15 +67,15 @@ def judge_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
     return _only(before, _is_own), _only(after, _is_own)
 
 
-def tooling_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
-    """The sections of a shared file that set up test, lint, coverage or CI, before and after."""
+def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ()) -> tuple[Parts, Parts]:
+    """The sections of a shared file that set up test, lint, coverage or CI, or that these commands run."""
     name = path.rpartition("/")[2]
     if name == "pyproject.toml":
         by_header = _parsed(old) is None or _parsed(new) is None
         before, after = (_toml(text, by_header=by_header) for text in (old, new))
         return _only(before, _is_tool), _only(after, _is_tool)
-    reader = _READERS.get(name)
-    return (reader(old), reader(new)) if reader else ({}, {})
+    reader = _included_makefile if name.endswith(".mk") else _READERS.get(name)
+    return (reader(old, commands), reader(new, commands)) if reader else ({}, {})
 
 
 def has_section(path: str, text: str, section: str) -> bool:
@@ -89,8 +94,8 @@ def _is_own(name: str) -> bool:
 def _is_tool(name: str) -> bool:
     words = [word.strip("\"'") for word in name.split(".")]
     if words[:1] != ["tool"] or len(words) < 2:
-        return False
-    return words[1] in _TOOLS or words[1:3] in (["hatch", "envs"], ["pdm", "scripts"])
+        return words[-1] == "pytest11"
+    return words[1] in _TOOLS or words[1:3] in [[tool, key] for tool, keys in _TASKS for key in keys]
 
 
 def substance(text: str | None) -> str:
@@ -117,25 +122,49 @@ def _toml(text: str, *, by_header: bool = False) -> dict[str, str]:
     if data is None:
         return {name.strip("[] \"'"): part for name, part in _ini(text).items()}
     parts = {name: _said(value) for name, value in data.items() if name != "tool"}
+    points = _table(_table(data.get("project")).get("entry-points"))
+    if "pytest11" in points:
+        parts["project.entry-points.pytest11"] = _said(points["pytest11"])
     tools = data.get("tool")
     if isinstance(tools, dict):
         parts |= {f"tool.{name}": _said(value) for name, value in tools.items()}
-        for tool, keys in (("hatch", ("envs",)), ("pdm", ("scripts",)), ("poetry", ("scripts",))):
+        for tool, keys in _TASKS:
             table = tools.get(tool)
             if isinstance(table, dict):
                 parts |= {f"tool.{tool}.{key}": _said(table[key]) for key in keys if key in table}
     return parts
 
 
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _said(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _cargo(text: str) -> Parts:
-    parts = {name: part for name, part in _toml(text).items() if name == "lints"}
-    workspace = (_parsed(text) or {}).get("workspace")
-    lints = workspace.get("lints") if isinstance(workspace, dict) else None
+def _cargo(text: str, commands: Collection[str]) -> Parts:
+    """Lints, what replaces other crates, and the switches that leave tests out."""
+    data = _parsed(text)
+    if data is None:
+        return {name: part for name, part in _toml(text).items() if name == "lints"}
+    parts: dict[str, str] = {name: _said(data[name]) for name in ("lints", "patch", "replace") if name in data}
+    lints = _table(data.get("workspace")).get("lints")
+    package = _table(data.get("package"))
+    parts |= {f"package.{name}": _said(package[name]) for name in ("autotests", "build") if name in package}
+    for name in ("lib", "bin", "test", "example"):
+        table = data.get(name)
+        entries = [_table(entry) for entry in (table if isinstance(table, list) else [table])]
+        switches = [{key: entry[key] for key in ("name", *_CARGO_TARGET) if key in entry} for entry in entries]
+        if any(key in entry for entry in entries for key in _CARGO_TARGET):
+            parts[name] = _said(switches)
     return parts | ({"workspace.lints": _said(lints)} if lints else {})
+
+
+def _go_mod(text: str, commands: Collection[str]) -> Parts:
+    """Modules that are taken from elsewhere."""
+    blocks = re.findall(r"^(?:replace|toolchain)\b[ \t]*(?:\([^)]*\)|.*)", text, re.M)
+    return {"replace": "\n".join(blocks)} if blocks else {}
 
 
 def _ini(text: str) -> dict[str, str]:
@@ -150,45 +179,29 @@ def _ini(text: str) -> dict[str, str]:
     return {name: "\n".join(lines) for name, lines in parts.items()}
 
 
-def _setup_cfg(text: str) -> Parts:
-    return {name: part for name, part in _ini(text).items() if _INI_TOOLS.match(name)}
+def _setup_cfg(text: str, commands: Collection[str]) -> Parts:
+    sections = _ini(text)
+    plugins = {name: part for name, part in sections.items() if "entry_points" in name and "pytest11" in part}
+    return {name: part for name, part in sections.items() if _INI_TOOLS.match(name)} | plugins
 
 
-def _package_json(text: str) -> Parts:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(data, dict):
-        return {}
-    parts = {name: _said(data[name]) for name in _PACKAGE_JSON if name in data}
-    scripts = data.get("scripts")
-    if isinstance(scripts, dict):
-        parts |= {f"scripts.{name}": _said(words) for name, words in scripts.items() if _VERB.search(name)}
-    return parts
+def _package_json(text: str, commands: Collection[str]) -> Parts:
+    data, repeated = load_json(text)
+    parts: dict[str, str] = {name: _said(data[name]) for name in _PACKAGE_JSON if name in data}
+    if repeated:
+        parts["keys that stand twice"] = _said(repeated)
+    return parts | script_parts(data, commands)
 
 
-def _makefile(text: str) -> Parts:
-    """The recipes of targets that test, lint or check."""
-    parts: dict[str, str] = {}
-    here: list[str] = []
-    for line in re.split(r"\r\n?|\n", text):
-        if line.startswith(("\t", "    ")):
-            for name in here:
-                parts[name] += "\n" + line.strip()
-            continue
-        if not line.strip() or line.startswith("#"):
-            continue
-        rule = _RULE.match(line)
-        names = rule[1].split() if rule else []
-        here = [name for name in names if _VERB.search(name) and not name.startswith(".")]
-        parts |= {name: parts.get(name, "") + line.strip() for name in here}
-    return parts
+def _included_makefile(text: str, commands: Collection[str]) -> Parts:
+    """Which of its variables other files use is unknown: all count."""
+    return makefile_parts(re.sub(r"^(?=[\w.-]+[ \t]*[:?+!]*=)", "export ", text, flags=re.M), commands)
 
 
-_READERS: dict[str, Callable[[str], Parts]] = {
+_READERS: dict[str, Callable[[str, Collection[str]], Parts]] = {
     "setup.cfg": _setup_cfg,
     "Cargo.toml": _cargo,
-    "package.json": _package_json,
-    **dict.fromkeys(("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile"), _makefile),
+    "go.mod": _go_mod,
+    **dict.fromkeys(("package.json", "composer.json", "deno.json", "deno.jsonc"), _package_json),
+    **dict.fromkeys(("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"), makefile_parts),
 }

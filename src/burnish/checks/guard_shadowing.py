@@ -54,7 +54,7 @@ class Shadow:
 
 
 @dataclass(frozen=True, slots=True)
-class ShadowQuestion:
+class GuardedTrees:
     """Both trees of a change, what is installed where its checks run, and their commands."""
 
     old: TreePaths
@@ -63,35 +63,33 @@ class ShadowQuestion:
     commands: tuple[str, ...] = ()
 
 
-def ask_shadows(
+def guarded_trees(
     old: TreeFiles, new: TreeFiles, *, installed: Collection[str] = (), commands: Iterable[str] = ()
-) -> ShadowQuestion:
-    return ShadowQuestion(follow_links(old), follow_links(new), installed, tuple(commands))
+) -> GuardedTrees:
+    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands))
 
 
-def shadows(
-    files: Iterable[ChangedFile], question: ShadowQuestion, old_text: Text, new_text: Text
-) -> tuple[Shadow, ...]:
+def shadows(files: Iterable[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text) -> tuple[Shadow, ...]:
     """What the change shadows, one for each file."""
     changed = list(files)
     found: dict[str, str] = {}
-    for path, what in _all_shadows(changed, question, old_text, new_text):
-        found.setdefault(question.new.source(path), what)
+    for path, what in _all_shadows(changed, trees, old_text, new_text):
+        found.setdefault(trees.new.source(path), what)
     return tuple(Shadow(path, what) for path, what in found.items())
 
 
 def _all_shadows(
-    files: list[ChangedFile], question: ShadowQuestion, old_text: Text, new_text: Text
+    files: list[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text
 ) -> Iterator[tuple[str, str]]:
-    old, new = question.old.paths, question.new.paths
+    old, new = trees.old.paths, trees.new.paths
     for file in files:
         if file.status != "D" and _COMPILED.search(file.path):
             yield file.path, "the source of a module"
-    roots = import_folders(new, question.commands)
+    roots = import_folders(new, trees.commands)
     for path in new:
         if path not in old and _is_installed(path, roots):
             yield path, "installed packages"
-    yield from _shadowing_names(question, roots)
+    yield from _shadowing_names(trees, roots)
     for path, before in outranked_modules(old, new):
         yield path, before
     touched = {file.path for file in files} | {path for path in new if path not in old}
@@ -104,15 +102,15 @@ def _is_installed(path: str, roots: Collection[str]) -> bool:
     return _ENVIRONMENT.search(path) is not None and not _FIXTURES.search(path)
 
 
-def _shadowing_names(question: ShadowQuestion, roots: Collection[str]) -> Iterator[tuple[str, str]]:
+def _shadowing_names(trees: GuardedTrees, roots: Collection[str]) -> Iterator[tuple[str, str]]:
     """Names on the import path that were not there, or came from another file that is still there."""
-    old, new = question.old.paths, question.new.paths
-    before = _importable(old, import_folders(old, question.commands))
+    old, new = trees.old.paths, trees.new.paths
+    before = _importable(old, import_folders(old, trees.commands))
     own = {name: path for (root, name), path in before.items() if root in ("", "src/") and path in new}
     for (root, name), path in _importable(new, roots).items():
         if (root, name) in before:
             continue
-        if what := _meaning(name, question.installed):
+        if what := _meaning(name, trees.installed):
             yield path, what
         elif name in own and not _REPEATED.match(name):
             yield path, own[name]

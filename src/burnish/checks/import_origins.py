@@ -51,9 +51,9 @@ if command -v python >/dev/null; then exec python "$@"; else exec python3 "$@"; 
 _ENVIRONMENTS = re.compile(r"(?:^|/)(?:\.venv|venv|env|site-packages|dist-packages)(?:/|$)")
 MOST_PACKAGES = 20
 # pytest may be told there where to import from; a stored answer holds only for the same settings
-PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 # counts the forms of the question: answers to an earlier one are not used
-QUESTION_FORM = 3
+QUESTION_FORM = 4
 
 
 @dataclass(frozen=True, slots=True)

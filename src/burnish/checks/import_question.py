@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-_SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _IMPORTLIB = re.compile(r"import-mode[=\s\"',]+importlib")
 # Copies of what others wrote; a change to them is not a change of this project.
 _FOREIGN = re.compile(r"/(?:vendor(?:ed)?|third[-_]?party|fixtures?|examples?|tests?)(?:/|$)")

@@ -26,6 +26,9 @@ class TreePaths:
     def source(self, path: str) -> str:
         return self.links.get(path, path)
 
+    def brought_in(self, link: str) -> tuple[str, ...]:
+        return tuple(path for path, source in self.links.items() if source == link)
+
 
 def follow_links(files: TreeFiles) -> TreePaths:
     links = {path: target for path, target in files.items() if target}

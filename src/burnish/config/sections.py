@@ -154,7 +154,8 @@ class GuardSettings(v.Section):
         "the standard library or an installed package",
     )
     tooling: v.Guard = Field(
-        default="warning", description="test, lint, coverage or CI settings and `conftest.py` changed"
+        default="warning",
+        description="test, lint, coverage or CI settings, `conftest.py` or what the commands of checks run changed",
     )
 
 

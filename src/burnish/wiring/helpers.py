@@ -17,7 +17,7 @@ from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
 from burnish.checks.guard_precedence import settings_beside
-from burnish.checks.guard_shadowing import ask_shadows
+from burnish.checks.guard_shadowing import guarded_trees
 from burnish.checks.outcome import trouble
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
@@ -236,9 +236,7 @@ class TaskChecks:
             new_text=after.get,
             levels=levels,
             agent_files=PROJECT_FILES,
-            shadow_question=ask_shadows(
-                old_files, new_files, installed=self._installed_modules(commands), commands=commands
-            ),
+            trees=guarded_trees(old_files, new_files, installed=self._installed_modules(commands), commands=commands),
         )
 
     def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:

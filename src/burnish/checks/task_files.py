@@ -1,0 +1,166 @@
+"""What commands of checks run: rules and variables of a Makefile or justfile, scripts of a package.json."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Parts = dict[str, str]
+
+_CHECKING = re.compile(r"test|lint|check|coverage|\bci\b|typecheck|type-check|verify|format|^prepare$", re.I)
+# What is made before the tests run is no part of running them.
+_BUILDING = re.compile(r"^\.?(?:pre|post)?(?:build|compile|clean|dist|docs?|gen|generate|deps|bundle)\b", re.I)
+_INSTALLING = frozenset(("preinstall", "install", "postinstall"))
+_RULE = re.compile(r"^([\w./%$(){} *+=\"'@-]+?)\s*(?:&?::?)(?!=)(.*)$")
+_ASSIGNMENT = re.compile(
+    r"^\s*((?:(?:export|override|private)\s+)*)(?:define\s+)?([\w.%-]+)\s*(?::{0,3}=|\?=|\+=|!=)"
+    r"|^\s*((?:override\s+)?)define\s+([\w.%-]+)\s*$"
+)
+_INCLUDE = re.compile(r"^\s*(?:-?include|sinclude|load|import\??|mod\??|export|unexport|set)\s")
+_USED = re.compile(r"\$[({](?:[\w-]+ +)?([\w.%-]+)|\$([A-Za-z_])|\{\{[^}]*?([A-Za-z_][\w-]*)[^}]*\}\}")
+# Variables that change what every line of a recipe does.
+_GLOBAL = frozenset(
+    "SHELL .SHELLFLAGS MAKEFLAGS GNUMAKEFLAGS PATH PYTHONPATH PYTEST_ADDOPTS PYTEST_PLUGINS NODE_OPTIONS NODE_PATH "
+    "GOFLAGS RUSTFLAGS CARGO JAVA_TOOL_OPTIONS BASH_ENV ENV".split()
+)
+# The first word of a command, or the first one after a program that runs scripts.
+_STARTED = re.compile(
+    r"(?:^|[;&|(])\s*(?:[A-Za-z_]\w*=\S*\s+)*"
+    r"(?:(?:exec|env|time|sudo|command|uv\s+run|poetry\s+run|pdm\s+run|hatch\s+run|(?:\S*/)?(?:sh|bash|dash|zsh|ksh|python[\d.]*|pypy[\d.]*|node|bun"
+    r"|deno|ruby|perl|php|tsx|ts-node|source|\.|g?make))\s+(?:-\S+\s+|run\s+|[A-Za-z_]\w*=\S*\s+)*)*"
+    r"([^\s;&|()'\"<>]+)"
+)
+_SPECIAL_TARGETS = frozenset((".DEFAULT", ".IGNORE", ".ONESHELL", ".POSIX", ".DEFAULT_GOAL", "%"))
+
+
+@dataclass(slots=True)
+class _Makefile:
+    """Each target and variable with its lines, in the order of the file."""
+
+    rules: dict[str, list[str]] = field(default_factory=dict)
+    needs: dict[str, list[str]] = field(default_factory=dict)
+    variables: dict[str, list[str]] = field(default_factory=dict)
+    # they act on every recipe
+    general: list[str] = field(default_factory=list)
+    exported: set[str] = field(default_factory=set)
+
+
+def makefile_parts(text: str, commands: Iterable[str] = ()) -> Parts:
+    """The rules that checks run, the variables that these use, and what acts on all of them."""
+    read = _read_makefile(text)
+    named = {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
+    wanted = {name for name in read.rules if _CHECKING.search(name) or name in named or name in _SPECIAL_TARGETS}
+    wanted -= {".PHONY"}
+    _close(wanted, read.needs, read.rules)
+    parts = {name: "\n".join(read.rules[name]) for name in read.rules if name in wanted}
+    phony = {word for line in read.rules.get(".PHONY", ()) for word in line.split()}
+    # a target that is not phony is not run where a file has its name
+    parts = {name: body + "\n(phony)" * (name in phony) for name, body in parts.items()}
+    used = {name for name in read.variables if name in _GLOBAL or name in read.exported}
+    waiting = [*parts.values(), *("\n".join(read.variables[name]) for name in used)]
+    while waiting:
+        more = {next(filter(None, found)) for found in _USED.findall(waiting.pop()) if any(found)}
+        fresh = (more & read.variables.keys()) - used
+        used |= fresh
+        waiting += ["\n".join(read.variables[name]) for name in fresh]
+    parts |= {name: "\n".join(read.variables[name]) for name in read.variables if name in used}
+    return parts | ({"include": "\n".join(read.general)} if read.general else {})
+
+
+def _read_makefile(text: str) -> _Makefile:
+    read = _Makefile()
+    here: list[list[str]] = []
+    inside = False
+    for line in re.split(r"\r\n?|\n", re.sub(r"\\\r?\n[ \t]*", " ", text)):
+        if inside or (here and line.startswith(("\t", "    "))):
+            for lines in here:
+                lines.append(line.strip())
+            inside = inside and not line.strip().startswith("endef")
+            continue
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        inside, here = _read_line(line, read)
+    return read
+
+
+def _read_line(line: str, read: _Makefile) -> tuple[bool, list[list[str]]]:
+    """Is what follows the body of a `define`, and where do the lines that follow belong?"""
+    if assignment := _ASSIGNMENT.match(line):
+        name = assignment[2] or assignment[4]
+        lines = read.variables.setdefault(name, [])
+        lines.append(line.strip())
+        if "export" in (assignment[1] or ""):
+            read.exported.add(name)
+        is_define = re.match(r"\s*(?:override\s+)?define\s", line) is not None
+        return is_define, [lines] if is_define else []
+    if _INCLUDE.match(line) or "$(eval" in line or "${eval" in line:
+        read.general.append(line.strip())
+        return False, []
+    rule = _RULE.match(line)
+    if rule is None:
+        return False, []
+    names = [name.lstrip("@") for name in rule[1].split()]
+    needs = [] if "=" in rule[2] else rule[2].split(";")[0].replace("|", " ").split()
+    for name in names:
+        read.rules.setdefault(name, []).append(line.strip())
+        read.needs.setdefault(name, []).extend(needs)
+    return False, [read.rules[name] for name in names]
+
+
+def _close(wanted: set[str], needs: Mapping[str, Collection[str]], known: Collection[str]) -> None:
+    """Add what the wanted ones run, except what only builds."""
+    waiting = list(wanted)
+    while waiting:
+        for name in needs.get(waiting.pop(), ()):
+            if name in known and name not in wanted and not _BUILDING.match(name):
+                wanted.add(name)
+                waiting.append(name)
+
+
+def script_parts(data: Mapping[str, Any], commands: Iterable[str] = ()) -> Parts:
+    """The scripts of a package.json, composer.json or deno.json that checks and installing run."""
+    found: dict[str, str] = {}
+    for key in ("scripts", "tasks"):
+        table = data.get(key)
+        scripts = table if isinstance(table, dict) else {}
+        texts = {name: json.dumps(words, sort_keys=True) for name, words in scripts.items()}
+        named = {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
+        wanted = {name for name in texts if _CHECKING.search(name) or name in named or name in _INSTALLING}
+        _close(wanted, {name: list(_run_by(text)) for name, text in texts.items()}, texts.keys())
+        wanted |= {name for name in texts if name.removeprefix("pre") in wanted or name.removeprefix("post") in wanted}
+        found |= {f"{key}.{name}": text for name, text in texts.items() if name in wanted}
+    return found
+
+
+def _run_by(text: str) -> Iterator[str]:
+    for word in re.split(r"[\s;&|()\"'\\]+", text):
+        yield word.lstrip("@")
+
+
+def load_json(text: str) -> tuple[dict[str, Any], list[str]]:
+    """An object, and the keys that stand twice in one of its objects: readers disagree on which one counts."""
+    repeated: list[str] = []
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        repeated.extend(name for number, name in enumerate(names) if name in names[:number])
+        return dict(pairs)
+
+    try:
+        data = json.loads(text, object_pairs_hook=build)
+    except (ValueError, RecursionError):
+        return {}, []
+    return (data, repeated) if isinstance(data, dict) else ({}, [])
+
+
+def scripts_run_by(commands: Iterable[str], paths: Collection[str]) -> frozenset[str]:
+    """The files that commands start, from the root or from a folder that they change to; not those that they read."""
+    found: set[str] = set()
+    for command in commands:
+        words = {word.removeprefix("./") for word in _STARTED.findall(command)}
+        folders = [f"{word.strip('/')}/" for word in re.findall(r"\bcd\s+([^\s;&|]+)", command)]
+        found |= {path for path in paths if path in words or any(path == f + w for f in folders for w in words)}
+    return frozenset(found)
