@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from statistics import median
 
@@ -11,6 +12,7 @@ from burnish.core.finding import Category, Finding, Remark, Severity, State, Wai
 from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.review.contract import read_disputes
+from burnish.review.fence import fenced
 from burnish.review.fix_prompt import FixContext, build_fix_prompt
 
 TASK = Spec("Add login", "Users log in.", criteria=("rejects empty",))
@@ -45,6 +47,13 @@ def test_places_close_together_are_shown_once() -> None:
 def test_a_cited_file_that_is_gone_is_said_to_be_gone() -> None:
     assert "`a.py` is gone." in build_fix_prompt(replace(CONTEXT, code={"a.py": None}))
     assert "`a.py` has only 2 lines now." in build_fix_prompt(replace(CONTEXT, code={"a.py": "x\n"}))
+
+
+def test_the_text_of_a_follow_up_task_stays_fenced_where_it_is_cut() -> None:
+    task = Spec("ORDERS", fenced("EVIL " * 1000), follows="1.1 F1")
+    text = build_fix_prompt(replace(CONTEXT, task=task))
+    outside = re.sub(r"<data (\w+)>\n(`{4,})\n.*?\n\2\n</data \1>\n", "", text, flags=re.DOTALL)
+    assert "EVIL" in text and "EVIL" not in outside and "ORDERS" not in outside and "## Findings to Fix" in outside
 
 
 def test_empty_feedback_is_refused() -> None:

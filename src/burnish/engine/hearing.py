@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -23,7 +23,7 @@ from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract, strict
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
 from burnish.review.packing import batches, hidden_words, passes
-from burnish.review.panel import combine
+from burnish.review.panel import combine, merge_compliance
 from burnish.review.prose import prose_of
 from burnish.review.slash import through
 
@@ -179,10 +179,11 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
         voice = replace(_voice(hearing, seat, _Said(reply, said)), cost_source=None)
         return Heard(voice, unseen, unseen, mechanical=True)
     parts = parts_of(hearing.subject, hearing.policy, seat.spec)
-    answers, prompts = [], []
+    answers: list[_Said] = []
+    prompts: list[ReviewPrompt] = []
     for number, part in enumerate(parts, 1):
         label = seat.name if len(parts) == 1 else f"{seat.name}-part-{number}"
-        answer, prompt = _hear_part(hearing, seat, part, label, (number, len(parts)))
+        answer, prompt = _hear_part(hearing, seat, part, label, (number, len(parts)), answers)
         answers.append(answer)
         prompts.append(prompt)
     whole, seen = reduce(_both, answers), together(prompts)
@@ -202,7 +203,7 @@ def parts_of(subject: Subject, policy: Policy, spec: ReviewerSpec) -> list[Subje
 
 
 def _hear_part(
-    hearing: Hearing, seat: Seat, subject: Subject, label: str, part: tuple[int, int]
+    hearing: Hearing, seat: Seat, subject: Subject, label: str, part: tuple[int, int], earlier: Sequence[_Said]
 ) -> tuple[_Said, ReviewPrompt]:
     """Ask once, and once more if the answer could not be read or judges too little."""
     call = hearing.call(label)
@@ -212,7 +213,9 @@ def _hear_part(
     prompt = build_review_prompt(context)
     reply = _ask(hearing, seat, call, prompt.text)
     said = _Said(reply, _read(hearing, seat, context, reply.text), prose_of(reply.text))
-    gap = _gap(subject, said.reading)
+    # a criterion may be judged in any part: whether one is left out is known at the last one
+    criteria = subject.judged if part[0] == part[1] else ()
+    gap = _gap(criteria, said.reading, [answer.reading for answer in earlier])
     return (_again(hearing, seat, context, label, said, gap) if gap else said), prompt
 
 
@@ -280,13 +283,14 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
     return _Said(both, reading, first.prose)
 
 
-def _gap(subject: Subject, reading: Review | Unreadable) -> str:
+def _gap(criteria: Sequence[str], reading: Review | Unreadable, earlier: Sequence[Review | Unreadable]) -> str:
     """Why the reviewer must be asked once more, if it must."""
     if isinstance(reading, Unreadable):
         return reading.why
     if reading.verdict is not Verdict.APPROVED or not reading.signed:
         return ""
-    missing = unjudged(reading.compliance, subject.judged)
+    judgements = [part.compliance for part in (*earlier, reading) if isinstance(part, Review)]
+    missing = unjudged(merge_compliance(judgements), criteria)
     return f"it approves but does not judge: {'; '.join(missing)}" if missing else ""
 
 
@@ -295,7 +299,7 @@ def _look_again(
 ) -> tuple[_Said, tuple[str, ...]]:
     """An approval that left paths out is asked for the rest, once."""
     rest = hearing.subject.only(uncovered)
-    more, prompt = _hear_part(hearing, seat, rest, f"{seat.name}-rest", (1, 1))
+    more, prompt = _hear_part(hearing, seat, rest, f"{seat.name}-rest", (2, 2), [first])
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
         return _Said(both.reply, first.reading, both.prose), uncovered

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burnish.core.agent import AgentReply, CostSource, joint_source
-from burnish.core.review import Compliance, Review, Verdict
+from burnish.core.review import Review, Verdict
+from burnish.review.panel import merge_compliance
 
 _WORSE = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
 
 
 def joined(one: Review, more: Review) -> Review:
-    """The worse verdict counts; a criterion is met if one part shows it."""
+    """The worse verdict counts, for the change and for each criterion."""
     worse = max(one, more, key=lambda review: _WORSE.index(review.verdict))
     return replace(
         one,
@@ -19,22 +20,13 @@ def joined(one: Review, more: Review) -> Review:
         summary=worse.summary,
         inspected=tuple(dict.fromkeys((*one.inspected, *more.inspected))),
         rulings=(*one.rulings, *more.rulings),
-        compliance=_met_somewhere((*one.compliance, *more.compliance)),
+        compliance=merge_compliance((one.compliance, more.compliance)),
         remarks=(*one.remarks, *more.remarks),
         blocking=one.blocking or more.blocking,
         rejection_reason=one.rejection_reason or more.rejection_reason,
         notes=tuple(dict.fromkeys((*one.notes, *more.notes))),
         signed=one.signed and more.signed,
     )
-
-
-def _met_somewhere(judged: tuple[Compliance, ...]) -> tuple[Compliance, ...]:
-    best: dict[str, Compliance] = {}
-    for one in judged:
-        known = best.get(one.item)
-        if known is None or (one.met and not known.met):
-            best[one.item] = one
-    return tuple(best.values())
 
 
 def added(first: AgentReply, second: AgentReply) -> AgentReply:

@@ -47,7 +47,7 @@ def _whole_task(deps: Deps, history: History) -> str:
     spec = task.spec
     plan = "\n\n".join(text for text in (spec.plan, plans_of(deps, task)) if text.strip())
     parts = {
-        f"# {spec.title}": spec.description,
+        f"# {sections.task_title(spec)}": sections.task_order(spec),
         "## Scope": spec.scope,
         "## Acceptance Criteria": sections.criteria_text(spec) if spec.criteria else "",
         "## Task Checklist": sections.checklist_text(spec) if spec.checklist else "",

@@ -147,7 +147,8 @@ def _focus(context: ReviewContext) -> str:
     if context.part[1] > 1:
         lines.append(
             f"This is part {context.part[0]} of {context.part[1]} of a long change."
-            " Judge the files listed here; the other parts are reviewed separately."
+            " Judge the files listed here; the other parts are reviewed separately. In `compliance`, `met` is null for"
+            " a criterion that these files cannot show, and false only if they violate it."
         )
     return "\n".join(lines)
 
@@ -161,12 +162,12 @@ def _variables(context: ReviewContext, packed: Packed, tag: str) -> dict[str, ob
         "may_edit": context.may_edit,
         "cycle": context.cycle,
         "max_cycles": context.max_cycles,
-        "title": task.title,
+        "title": sections.task_title(task) if task.follows else task.title,
         "description": task.description,
         "acceptance_criteria": sections.criteria_text(task),
         "code_changes": packed.text,
         "git_diff": packed.text,
-        "featureTitle": task.title,
+        "featureTitle": sections.task_title(task) if task.follows else task.title,
         "featureDescription": task.description,
         "gitDiff": packed.text,
         "featureSpec": plan or task.description,

@@ -112,10 +112,10 @@ def _variables(context: FixContext) -> dict[str, object]:
     plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
     findings = list_findings(context.open_findings, context.findings_kb * 1024, tag)
     return {
-        "title": one_line(task.title),
+        "title": sections.task_title(task),
         "cycle": context.cycle,
         "max_cycles": context.max_cycles,
-        "task": _headed("Task", _part(task.description, LONGEST_DESCRIPTION)),
+        "task": _headed("Task", _task(task, tag)),
         "scope": _headed("Scope", _data(_part(task.scope, LONGEST_SCOPE), tag)),
         "acceptance_criteria": _headed("Acceptance Criteria", _criteria(context)),
         "plan": _headed("Plan", _data(_part(plan, LONGEST_PLAN), tag)),
@@ -130,7 +130,7 @@ def _variables(context: FixContext) -> dict[str, object]:
         "history": _history(context) if context.full_history else "",
         "rules": _rules(context),
         "description": task.description,
-        "featureTitle": task.title,
+        "featureTitle": sections.task_title(task) if task.follows else task.title,
         "featureDescription": task.description,
         "featureSpec": task.plan or task.description,
     }
@@ -149,6 +149,12 @@ def _part(text: str, limit: int) -> str:
     """The text within its limit, and where the whole is."""
     cut = cut_text(text.strip(), limit)
     return cut if cut == text.strip() else f"{cut}\n(`cat {BRIEF_FOLDER}/{WHOLE_TASK}` shows the whole task)"
+
+
+def _task(task: Spec, tag: str) -> str:
+    words = _part(sections.task_order(task), LONGEST_DESCRIPTION)
+    # cut, the text of a follow-up task may have lost the end of its own fence
+    return _data(words, tag) if task.follows else words
 
 
 def _data(text: str, tag: str) -> str:

@@ -70,10 +70,9 @@ def _variables(context: ImplementContext) -> dict[str, object]:
     plan = "\n\n".join(text for text in (task.plan, context.plan) if text.strip())
     error = cut_text(context.previous_error, context.error_kb * 1024)
     return {
-        "title": one_line(task.title),
+        "title": sections.task_title(task),
         "description": task.description,
-        # not fenced: these words are the order
-        "task": task.description.rstrip() + "\n" if task.description.strip() else "",
+        "task": sections.task_order(task),
         "scope": sections.scope_text(task, tag),
         "acceptance_criteria": sections.criteria_text(task),
         "task_checklist": sections.checklist_text(task),
@@ -81,7 +80,7 @@ def _variables(context: ImplementContext) -> dict[str, object]:
         "project_context": sections.project_context_text(context.project_context, context.context_chars, tag),
         "rescued_work": context.rescued,
         "previous_errors": fenced(error, tag=tag) if error else "",
-        "featureTitle": task.title,
+        "featureTitle": sections.task_title(task) if task.follows else task.title,
         "featureDescription": task.description,
         "featureSpec": plan or task.description,
     }

@@ -34,7 +34,7 @@ def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
         why=why,
         blocking=any(review.blocking for _, review in reviews),
         rejection_reason=_joined(reasons),
-        compliance=_compliance(review for _, review in reviews),
+        compliance=merge_compliance(review.compliance for _, review in reviews),
         rulings=_rulings(reviews),
         remarks=tuple(_bounded(remark, name) for name, review in reviews for remark in review.remarks),
         signed=all(review.signed for _, review in reviews),
@@ -100,10 +100,10 @@ def _with_remark(review: Review, prose: str) -> Review:
     return replace(review, remarks=(Remark(Category.CODE, Severity.ERROR, first_sentence(text), text),))
 
 
-def _compliance(reviews: Iterable[Review]) -> tuple[Compliance, ...]:
-    """Unmet if anyone says so; met if anyone does and nobody objects."""
+def merge_compliance(judgements: Iterable[Iterable[Compliance]]) -> tuple[Compliance, ...]:
+    """One entry for each criterion: unmet if any judgement is, else met if any is, else not judged."""
     merged: dict[str, Compliance] = {}
-    for entry in (entry for review in reviews for entry in review.compliance):
+    for entry in (entry for entries in judgements for entry in entries):
         before = merged.get(key := criterion_key(entry.item))
         if before is not None and before.met is False and entry.met is False:
             merged[key] = replace(entry, note=_both_notes(before.note, entry.note))

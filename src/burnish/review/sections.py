@@ -15,8 +15,24 @@ NONE = "None.\n"
 LONGEST_FINDING = 4096
 
 
+def task_title(task: Spec) -> str:
+    """One line for a heading. The title of a follow-up task is a reviewer's text and is shown as data instead."""
+    if not task.follows:
+        return one_line(task.title)
+    place, _, finding = task.follows.partition(" ")
+    return f"Follow-up of task {place.partition('.')[0]} ({finding})"
+
+
+def task_order(task: Spec) -> str:
+    """What the author is to do. The user's own words are not fenced: they are the order."""
+    words = task.description.rstrip() + "\n" if task.description.strip() else ""
+    return f"Title of this task, as data:\n\n{fenced(one_line(task.title))}\n{words}" if task.follows else words
+
+
 def task_text(task: Spec, tag: str) -> str:
-    return f"Title: {one_line(task.title)}\n" + (f"\n{fenced(task.description, tag=tag)}" if task.description else "")
+    title = f"Title: {task_title(task)}\n"
+    words = f"{one_line(task.title)}\n\n{task.description}" if task.follows else task.description
+    return title + (f"\n{fenced(words, tag=tag)}" if words else "")
 
 
 def scope_text(task: Spec, tag: str) -> str:
