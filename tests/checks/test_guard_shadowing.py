@@ -144,6 +144,20 @@ def test_a_folder_that_a_check_names_is_on_the_import_path() -> None:
         assert list(shadowing(old, {**old, path: ""}, commands=["cd web && python ../tools/run.py"])) == [path]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pytest.ini": "[pytest]\npythonpath = a lib\n"},
+        {"pytest.toml": "[pytest]\npythonpath = ['./lib']\n"},
+        {"pyproject.toml": '[tool.pytest.ini_options]\npythonpath = [\n  "a",\n  "lib",\n]\n'},
+    ],
+)
+def test_a_folder_of_the_setting_pythonpath_is_on_the_import_path(settings: dict[str, str]) -> None:
+    old = {"lib/app.py": "", **settings}
+    assert list(shadowing(old, {**old, "lib/json.py": ""})) == ["lib/json.py"]
+    assert shadowing({"lib/app.py": ""}, {"lib/app.py": "", "lib/json.py": ""}) == {}
+
+
 @pytest.mark.attacks("be loaded instead of what a check means", 1)
 @pytest.mark.parametrize(
     ("kept", "path"),

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from burnish.checks.guard_precedence import module_of, outranked_modules, outranked_settings
+from burnish.checks.import_origins import PYTEST_SETTINGS
+from burnish.checks.import_question import PYTHONPATH_SETTING
 from burnish.checks.tree_paths import TreeFiles, TreePaths, follow_links
 from burnish.core.change import ChangedFile
 
@@ -85,11 +87,11 @@ def _all_shadows(
     for file in files:
         if file.status != "D" and _COMPILED.search(file.path):
             yield file.path, "the source of a module"
-    roots = import_folders(new, trees.commands)
+    roots = import_folders(new, trees.commands, _set_folders(new_text))
     for path in new:
         if path not in old and _is_installed(path, roots):
             yield path, "installed packages"
-    yield from _shadowing_names(trees, roots)
+    yield from _shadowing_names(trees, roots, import_folders(old, trees.commands, _set_folders(old_text)))
     for path, before in outranked_modules(old, new):
         yield path, before
     touched = {file.path for file in files} | {path for path in new if path not in old}
@@ -102,10 +104,19 @@ def _is_installed(path: str, roots: Collection[str]) -> bool:
     return _ENVIRONMENT.search(path) is not None and not _FIXTURES.search(path)
 
 
-def _shadowing_names(trees: GuardedTrees, roots: Collection[str]) -> Iterator[tuple[str, str]]:
+def _set_folders(text: Text) -> Iterator[str]:
+    """Folders in the `pythonpath` of pytest's settings at the root."""
+    for name in PYTEST_SETTINGS:
+        for value in PYTHONPATH_SETTING.findall(text(name) or ""):
+            yield from (word.strip("./") for word in re.split(r"[\s,\"'\[\]]+", value))
+
+
+def _shadowing_names(
+    trees: GuardedTrees, roots: Collection[str], old_roots: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """Names on the import path that were not there, or came from another file that is still there."""
     old, new = trees.old.paths, trees.new.paths
-    before = _importable(old, import_folders(old, trees.commands))
+    before = _importable(old, old_roots)
     own = {name: path for (root, name), path in before.items() if root in ("", "src/") and path in new}
     for (root, name), path in _importable(new, roots).items():
         if (root, name) in before:
@@ -126,8 +137,10 @@ def _meaning(name: str, installed: Collection[str]) -> str | None:
     return f"the installed package `{name}`" if name in installed else None
 
 
-def import_folders(paths: Collection[str], commands: Iterable[str] = ()) -> frozenset[str]:
-    """Folders ("" or ending in `/`) that a test run puts on the import path: its own, and those of test files.
+def import_folders(
+    paths: Collection[str], commands: Iterable[str] = (), settings: Iterable[str] = ()
+) -> frozenset[str]:
+    """Folders ("" or ending in `/`) that a test run puts on the import path: its own, those of test files and settings.
 
     pytest inserts the first folder above a test file that is not a package.
     """
@@ -140,7 +153,8 @@ def import_folders(paths: Collection[str], commands: Iterable[str] = ()) -> froz
     words = {word.strip("./") for command in commands for word in re.split(r"[\s;&|()<>'\"=:,]+", command)}
     named = {f"{word}/" for word in words if word} | {f"{word}/src/" for word in words if word}
     named |= {f"{word.rpartition('/')[0]}/" for word in words if word.endswith(".py") and "/" in word}
-    return frozenset(found | {folder for folder in named if folder not in packages})
+    named = {folder for folder in named if folder not in packages} | {f"{word}/" for word in settings if word}
+    return frozenset(found | named)
 
 
 def _above_packages(folder: str, packages: Collection[str]) -> str:

@@ -26,7 +26,7 @@ _SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproj
 _IMPORTLIB = re.compile(r"import-mode[=\s\"',]+importlib")
 # Copies of what others wrote; a change to them is not a change of this project.
 _FOREIGN = re.compile(r"/(?:vendor(?:ed)?|third[-_]?party|fixtures?|examples?|tests?)(?:/|$)")
-_PYTHONPATH = re.compile(r"^\s*pythonpath\s*=\s*(\[[^\]]*\]|.*(?:\n[ \t]+\S.*)*)", re.M)
+PYTHONPATH_SETTING = re.compile(r"^\s*pythonpath\s*=\s*(\[[^\]]*\]|.*(?:\n[ \t]+\S.*)*)", re.M)
 
 
 def normal(name: str | None) -> str:
@@ -99,7 +99,7 @@ def pytest_settings(here: str) -> tuple[list[str], bool]:
         except OSError:
             continue
         leaves_alone = leaves_alone or _IMPORTLIB.search(text) is not None
-        for value in _PYTHONPATH.findall(text):
+        for value in PYTHONPATH_SETTING.findall(text):
             folders += [str(Path(here, word)) for word in re.split(r"[\s,\"'\[\]]+", value) if word]
     return folders, leaves_alone
 

@@ -18,6 +18,7 @@ from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
 from burnish.checks.guard_precedence import settings_beside
 from burnish.checks.guard_shadowing import guarded_trees
+from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.outcome import trouble
 from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
@@ -225,7 +226,7 @@ class TaskChecks:
         new_files = list_links(self.trees.project, change.new_tree)
         commands = tuple(comparison.report.command for comparison in comparisons)
         files = [file for file in change.files if reads(file)]
-        related = settings_beside(change.paths, {**old_files, **new_files})
+        related = [*settings_beside(change.paths, {**old_files, **new_files}), *PYTEST_SETTINGS]
         # one call of git for all old files, one for all new
         before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related])
         after = texts(new, [*(f.path for f in files if f.status != "D"), *related])
