@@ -38,6 +38,8 @@ _INI_TOOLS = re.compile(
 _TASKS = (("hatch", ("envs",)), ("pdm", ("scripts",)), ("rye", ("scripts",)), ("pixi", ("tasks", "feature")))
 _CARGO_TARGET = ("test", "harness", "doctest", "path")
 _PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava lint-staged husky xo".split()
+# Which file an import of the package loads, also in its own tests.
+_ENTRY_POINTS = "main module browser exports imports packageManager".split()
 
 Parts = Mapping[str, str]
 
@@ -187,7 +189,7 @@ def _setup_cfg(text: str, commands: Collection[str]) -> Parts:
 
 def _package_json(text: str, commands: Collection[str]) -> Parts:
     data, repeated = load_json(text)
-    parts: dict[str, str] = {name: _said(data[name]) for name in _PACKAGE_JSON if name in data}
+    parts: dict[str, str] = {name: _said(data[name]) for name in (*_PACKAGE_JSON, *_ENTRY_POINTS) if name in data}
     if repeated:
         parts["keys that stand twice"] = _said(repeated)
     return parts | script_parts(data, commands)
