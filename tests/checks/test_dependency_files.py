@@ -211,3 +211,9 @@ def test_a_package_of_the_repository_is_a_copy_unless_it_is_linked(tmp_path: Pat
     else:
         (tmp_path / "app/node_modules/lib").mkdir()
     assert has_copied_packages(tmp_path, packages) is copied
+
+
+@pytest.mark.parametrize("name", ["env", ".conda"])
+def test_a_prefix_of_conda_is_an_environment(tmp_path: Path, name: str) -> None:
+    (tmp_path / name / "conda-meta").mkdir(parents=True)
+    assert [folder.path for folder in environment_folders(tmp_path, ["environment.yml"])] == [name]

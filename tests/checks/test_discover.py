@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import hypothesis
@@ -172,3 +173,28 @@ def test_doctests_that_tox_runs_are_run(command: str, options: str) -> None:
     }
     (one,) = [one for one in decide(discover(files, files.get)) if one.key == ("checks", "test")]
     assert " ".join(one.value) == f"python -m pytest -q {options}".strip()
+
+
+@pytest.mark.parametrize("kind", ["npm", "pnpm"])
+def test_packages_of_a_workspace_are_tested_where_its_root_has_no_test_script(kind: str) -> None:
+    root = {"private": True} | ({"workspaces": ["lib", "app"]} if kind == "npm" else {})
+    lock = (
+        {"package-lock.json": "{}"}
+        if kind == "npm"
+        else {"pnpm-lock.yaml": "", "pnpm-workspace.yaml": "packages: ['*']\n"}
+    )
+    files = {
+        **lock,
+        "package.json": json.dumps(root),
+        "lib/package.json": json.dumps({"name": "lib"}),
+        "app/package.json": json.dumps({"name": "app", "scripts": {"test": "node --test"}}),
+    }
+    decided = {one.key: one for one in decide(discover(files, files.get))}
+    test = decided["checks", "test"]
+    assert (test.value, test.cwd) == ("npm test", "app")
+    # installed once, at the root
+    assert decided["workspace", "setup"].value == ("npm ci" if kind == "npm" else "pnpm install --frozen-lockfile")
+    files["package.json"] = json.dumps({**root, "scripts": {"test": "npm test --workspaces"}})
+    assert [(one.value, one.cwd) for one in decide(discover(files, files.get)) if "checks" in one.key] == [
+        ("npm test" if kind == "npm" else "pnpm test", "")
+    ]

@@ -71,6 +71,13 @@ def test_an_approval_where_no_test_passes_before_or_after_waits_for_a_person(tmp
     assert lab.task()["status"] == "waiting_approval"
 
 
+def test_a_single_module_that_cannot_be_imported_hides_no_tests(tmp_path: Path) -> None:
+    module = "import nowhere\n\n\ndef test_add(): ...\n\n\ndef test_sub(): ...\n"
+    lab = laboratory(tmp_path, f"{{test: ['{sys.executable}', -m, pytest, -q], lint: null}}", {"test_a.py": module})
+    assert "no test of test passes, neither before the change nor after it" in lab.burnish("run", code=1).err
+    assert lab.task()["status"] == "waiting_approval"
+
+
 def test_an_approval_without_any_test_that_ran_waits_for_a_person(tmp_path: Path) -> None:
     # written for pytest, so unittest finds nothing, and succeeds
     files = {"test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"}

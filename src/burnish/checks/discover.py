@@ -71,6 +71,8 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
             below = {other for other, theirs in folders.items() if language in theirs and other != folder} | foreign
             place = _place(folder, paths, read, without=below if language == "Python" else set(), around=around)
             tools = _DETECTORS[language](place)
+            if tools and language == "JavaScript":
+                tools = _without_workspace(tools, found, paths, read)
             # in a folder below, a set-up alone serves no check
             if tools and (tools.test or tools.lint or (tools.setup and not folder)):
                 found += [tools] if not _covered(tools, found, paths, read) else []
@@ -116,11 +118,20 @@ def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> 
     """Does a folder above speak for this one?"""
     above = [t for t in found if t.language == tools.language and _is_above(t.folder, tools.folder)]
     for other in above:
-        if tools.language == "JavaScript" and node_tools.covers_below(_place(other.folder, paths, read, without=set())):
-            return True
         if tools.language == "Java" or (tools.language == "Rust" and "--workspace" in str(_command(other.test))):
             return True
     return False
+
+
+def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> Tools:
+    """Without what the root of its workspace does: the installation, and the scripts that the root has itself."""
+    for other in found:
+        if other.language != tools.language or not _is_above(other.folder, tools.folder):
+            continue
+        if node_tools.covers_below(_place(other.folder, paths, read, without=set())):
+            test = None if other.test else tools.test
+            return replace(tools, test=test, lint=None if other.lint else tools.lint, setup=None)
+    return tools
 
 
 def _is_above(folder: str, other: str) -> bool:

@@ -14,7 +14,7 @@ from burnish.checks.installed_bun import bun_difference
 from burnish.checks.installed_yarn import yarn_difference
 from burnish.regular_files import read_regular
 
-_VENVS = (".venv", "venv", "env")
+_VENVS = (".venv", "venv", "env", ".conda")
 _TOML_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 _NODE_LOCKS = ("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock")
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;,#]+)", re.M)
@@ -48,7 +48,7 @@ def environment_folders(root: Path, tracked: Iterable[str]) -> tuple[Environment
         EnvironmentFolder(_join(folder, name), _PYTHON)
         for folder in sorted(python)
         for name in _VENVS
-        if (root / folder / name / "pyvenv.cfg").is_file()
+        if _is_environment(root / folder / name)
     ]
     found += [
         EnvironmentFolder(_join(folder, "node_modules"), _NODE)
@@ -57,6 +57,11 @@ def environment_folders(root: Path, tracked: Iterable[str]) -> tuple[Environment
     ]
     own = [one for one in found if not (root / one.path).is_symlink()]
     return tuple(one for one in own if not any(path.startswith(f"{one.path}/") for path in paths))
+
+
+def _is_environment(place: Path) -> bool:
+    """A virtual environment, or a prefix of conda."""
+    return (place / "pyvenv.cfg").is_file() or (place / "conda-meta").is_dir()
 
 
 def _is_python(path: str) -> bool:

@@ -83,8 +83,13 @@ class CheckReport:
 
     @property
     def nothing_passes(self) -> bool:
-        """Several tests ran and all failed: more likely a wrong command or set-up than a broken project."""
-        return self.counts is not None and self.counts.failed > 1 and not self.counts.passed
+        """All tests failed, or the only one could not even run: more likely a wrong command or set-up.
+
+        One entry may stand for a whole module that cannot be imported, and hide all tests in it.
+        """
+        if self.counts is None or self.counts.passed or not self.counts.failed:
+            return False
+        return self.counts.failed > 1 or any(failure.status == "error" for failure in self.failures)
 
     @property
     def ran_no_tests(self) -> bool:

@@ -168,7 +168,8 @@ def _proves_nothing(report: CheckReport) -> str:
     if not counts.total:
         return "ran, and found no tests"
     cause = first_error(report.tail)
-    return f"all {counts.failed:,} tests failed: {cause}" if report.nothing_passes else ""
+    what = f"all {counts.failed:,} tests failed" if counts.failed > 1 else "no test could be run"
+    return f"{what}: {cause}" if report.nothing_passes else ""
 
 
 def _result(report: CheckReport) -> str:
