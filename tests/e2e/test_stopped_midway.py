@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testing.lab import AUTHOR, CRITIC, Lab
+import pytest
+
+from testing.lab import APPROVE, AUTHOR, CRITIC, REJECT, Lab
 
 FAILS_TO_FIX = AUTHOR.replace("else:\n    app", "else:\n    sys.exit(3)\n    app")
 
@@ -85,3 +87,47 @@ def test_a_handoff_says_that_it_voids_the_approval_and_marks_the_task(tmp_path: 
     assert inbox_kinds(lab) == {"1": ("review", "burnish review 1 --from FILE")}
     assert "burnish review 1 --from FILE" in lab.burnish("show", "1").out
     assert "is void" not in lab.burnish("handoff", "1").err
+
+
+@pytest.mark.parametrize(("author", "judge"), [(AUTHOR, 'print("fine")'), ('print("no")', REJECT)])
+def test_what_no_review_judged_has_no_verdict_however_often_it_is_tried(
+    author: str, judge: str, tmp_path: Path
+) -> None:
+    lab = Lab.make(tmp_path, author=author, judge=judge)
+    lab.add()
+    lab.burnish("run", "1", code=1)
+    lab.burnish("retry", "1", code=1)
+
+    assert lab.task()["reason"] in ("unreadable_review", "no_changes")
+    assert lab.task()["final_verdict"] is None
+
+
+def test_a_review_that_cannot_be_read_leaves_the_verdict_of_the_one_before(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge='print(verdict("changes_requested", "no", [flaw]) if cycle == 1 else "fine")')
+    lab.add()
+    lab.burnish("run", "1", code=1)
+
+    assert (lab.task()["reason"], lab.task()["final_verdict"]) == ("unreadable_review", "CHANGES_REQUESTED")
+
+
+def test_a_task_that_a_review_from_outside_sent_back_is_not_called_interrupted(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    lab.add()
+    lab.burnish("run", "1")
+    (tmp_path / "review.md").write_text("Verdict: CHANGES_REQUESTED\n\n- app.py:1 handle zero\n")
+    lab.burnish("review", "1", "--from", str(tmp_path / "review.md"), code=1)
+
+    inbox = lab.burnish("inbox").out
+    assert "sent back, not fixed yet" in inbox and "interrupted" not in inbox
+    assert "burnish run 1" in inbox
+
+
+def test_what_a_reviewer_wrote_is_shown_where_it_did_not_approve(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge='print("Please rewrite the loop.")')
+    lab.add()
+    lab.burnish("run", "1", code=1)
+
+    page = lab.burnish("show", "1").out
+    assert "reviewer: Please rewrite the loop." in page
+    # the same command as in the inbox comes first
+    assert "Next: burnish review 1" in page and "burnish retry 1" in page

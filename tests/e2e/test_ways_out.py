@@ -68,6 +68,12 @@ STATES = {
     "stalled": State(
         "blocked", "stalled", author='if phase == "implement":\n    app.write_text("x = 1\\n")', judge=REJECT
     ),
+    "stalled without work": State(
+        "blocked", "stalled", author="sys.exit(3)", then=(("run", "1"), ("retry", "1"), ("retry", "1"))
+    ),
+    "sent back by a person": State(
+        "in_progress", extra="approval: required\n", then=(("run", "1"), ("decide", "1", "fix", "-m", "again"))
+    ),
     "unreadable_review": State("blocked", "unreadable_review", judge='print("fine")'),
     "incomplete_review": State(
         "blocked", "incomplete_review", author=LONG, extra="review: {agents: [judge], limits: {diff_kb: 1}}\n"
@@ -116,7 +122,7 @@ def acts_of(lab: Lab, told: str) -> tuple[list[str], list[str]]:
     """What the screens name: to look at, and to do."""
     screens = [told, *(lab.burnish(*argv).out for argv in (("status",), ("show", "1"), ("inbox",)))]
     found = [one for screen in screens for one in commands_on(screen)]
-    named = [one for one in dict.fromkeys(found) if "1" in one.split() or one.split()[0] in ("run", "inbox")]
+    named = list(dict.fromkeys(found))
     return [one for one in named if one.split()[0] in _LOOKS], [one for one in named if one.split()[0] not in _LOOKS]
 
 

@@ -60,3 +60,12 @@ def test_the_shipped_prompts_say_no_more_than_anybody_may() -> None:
     from burnish.review.language import parsed
 
     assert all(parsed(shipped(name)) for name in NAMES)
+
+
+def test_a_broken_commit_message_names_no_prompt_to_reset() -> None:
+    with pytest.raises(BadInput) as refused:
+        check("{{ title", ["title"], whose="commit.message", name="commit.message")
+    assert "prompts reset" not in refused.value.hint
+    with pytest.raises(BadInput) as refused:
+        check("{{ title", ["title"], whose="your own prompt", name="fix.template")
+    assert "burnish prompts reset fix.template" in refused.value.hint

@@ -54,12 +54,12 @@ def test_past_the_maximum_it_counts_on() -> None:
 def test_work_without_a_living_runner_says_how_it_goes_on(runner: str | None, alive: bool) -> None:
     cut = task(Status.IN_PROGRESS, cycle=1, phase="implement", runner=runner)
     line = status_line(cut, NOW, alive=lambda _: alive)
-    assert line.detail == "(cycle 1/3, interrupted: `burnish run` goes on)"
+    assert line.detail == "(cycle 1/3, interrupted: `burnish run 29` goes on)"
 
 
 def test_what_a_person_sent_back_was_not_interrupted() -> None:
     back = task(Status.IN_PROGRESS, cycle=1, review_status=ReviewStatus.FAILED)
-    assert status_line(back, NOW).detail == "CHANGES_REQUESTED (cycle 1/3, sent back: `burnish run` has it fixed)"
+    assert status_line(back, NOW).detail == "CHANGES_REQUESTED (cycle 1/3, sent back: `burnish run 29` has it fixed)"
 
 
 def test_a_task_that_waits_for_an_explicit_review_was_not_interrupted() -> None:

@@ -13,7 +13,8 @@ from burnish.core.cost_text import cost_with_source
 from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
-from burnish.core.status import Status
+from burnish.core.status import Reason, Status
+from burnish.views.inbox import ANSWERS
 from burnish.views.status import MARKS
 
 Story = Mapping[str, Any]
@@ -116,9 +117,17 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             yield from _wrap(f"fixed by the reviewer {text}", room, "  ", lines=6)
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
+        if words := _reviewer_words(cycle):
+            yield from _wrap(words, room, "  reviewer: ", lines=6)
         if cycle.get("artifact"):
             name = one_line(str(cycle["artifact"])).rpartition("/")[2]
             yield cut(f"  burnish show review-cycle://{story['id']}/{name}", room)
+
+
+def _reviewer_words(cycle: Mapping[str, Any]) -> str:
+    """What reviewers wrote beside their verdicts, unless they approved or the summary says the same."""
+    words = str(cycle.get("review_findings") or "").strip()
+    return "" if cycle.get("verdict") == "approved" or words == str(cycle.get("summary") or "").strip() else words
 
 
 def _moved(story: Story, cycle: int) -> Iterator[str]:
@@ -194,16 +203,24 @@ def _next(story: Story) -> list[str]:
         case Status.BLOCKED:
             changed = story.get("commit") not in (None, story.get("base"))
             # without a change there is nothing to accept
-            steps = [f"burnish retry {number}", *_waive(story), *([accept] if changed else [])]
+            steps = [*_answer(story), f"burnish retry {number}", *_waive(story), *([accept] if changed else [])]
         case Status.WAITING_APPROVAL:
-            steps = [f"burnish diff {number}", f"burnish decide {number} approve   (or reject, fix)"]
+            # a plan changes no file, and its text is shown above
+            look = [] if story["type"] == "plan" else [f"burnish diff {number}"]
+            steps = [*look, f"burnish decide {number} approve   (or reject, fix)"]
         case Status.VERIFIED:
             steps = [f"burnish diff {number}", f"burnish merge {number}", f"burnish done {number}   (merged otherwise)"]
         case Status.CANCELLED:
             steps = [f"burnish edit {number} --status backlog   (puts it back)"]
         case _:
             steps = []
-    return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(steps)]
+    return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(dict.fromkeys(steps))]
+
+
+def _answer(story: Story) -> list[str]:
+    """What the inbox names for a task that is blocked for this reason; a finding to waive is named by `_waive`."""
+    command = ANSWERS.get(Reason(story["reason"]), "") if story.get("reason") else ""
+    return [command.format(story["id"])] if command and "{finding}" not in command else []
 
 
 def _waiting(story: Story) -> list[str]:

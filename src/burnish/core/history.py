@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burnish.core.finding import Finding
+from burnish.core.status import Reason
 from burnish.core.task import Task
 
 
@@ -57,6 +58,12 @@ class DecisionRecord:
     action: str  # accept, revise, escalate, wait, again
     by: str
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Stops that say nothing about the work: no review of it could be read, or there was nothing to review.
+_WITHOUT_JUDGEMENT = frozenset({
+    Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW, Reason.NO_CHANGES, Reason.SECRET, Reason.BUDGET,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +131,9 @@ class History:
 
     @property
     def sent_back(self) -> bool:
-        """Was the newest thing said about the work that it needs changes?"""
-        statuses = (d.data["review_status"] for d in reversed(self.decisions) if d.data.get("review_status"))
+        """Did the newest review or check that judged the work ask for changes?"""
+        judged = (d.data for d in reversed(self.decisions) if d.data.get("reason") not in _WITHOUT_JUDGEMENT)
+        statuses = (data["review_status"] for data in judged if data.get("review_status"))
         return next(statuses, "") in ("failed", "rejected")
 
     @property

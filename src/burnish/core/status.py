@@ -98,6 +98,8 @@ def check_move(task: str, old: Status, new: Status) -> None:
         return
     allowed = ", ".join(sorted(MOVES[old]))
     hint = (
-        f"From {old} it may become: {allowed}." if allowed else f"What is {old} stays so. For more of it: burnish add"
+        f"From {old} it may become: {allowed}. `burnish show {task}` names the commands."
+        if allowed
+        else f"What is {old} stays so. For more of it: burnish add"
     )
     raise Refused(f"Task {task} is {old} and cannot become {new}.", hint=hint)

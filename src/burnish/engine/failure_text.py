@@ -1,7 +1,8 @@
-"""Why an attempt failed, for the prompts of the next one."""
+"""Why an attempt failed, for people and for the prompts of the next one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,15 @@ from burnish.review.fence import cut_text
 
 # room for the note of how much was left out
 _NOTE = 60
+
+
+# Commands that need a task. What raises an error often does not know which task it works for.
+_COMMAND = re.compile(r"`burnish (log|retry|review|improve|show|diff|findings)`")
+
+
+def with_task(hint: str, task: int) -> str:
+    """The hint with `burnish log 5` for `burnish log`, so that it can be typed."""
+    return _COMMAND.sub(rf"`burnish \1 {task}`", hint)
 
 
 def error_text(result: Mapping[str, Any], error_kb: int) -> str:

@@ -16,6 +16,7 @@ from burnish.engine.asking import asked
 from burnish.engine.checking import check
 from burnish.engine.continuing import alone_on_branch, void_others
 from burnish.engine.deciding import settle
+from burnish.engine.failure_text import with_task
 from burnish.engine.fixing import review_and_fix
 from burnish.engine.moves import moved, verdict_when_stopped
 from burnish.engine.ports import Deps
@@ -174,14 +175,14 @@ def _fail(deps: Deps, task: Task, error: BurnishError) -> Task:
     if task.status not in (Status.IN_PROGRESS, Status.CODE_REVIEW, Status.BACKLOG):
         return task
     if isinstance(error, NotCommitted):
-        note = f"{error.what} {error.hint}"
+        note = with_task(f"{error.what} {error.hint}", task.id)
         reason = Reason.SECRET if isinstance(error, SecretFound) else Reason.NO_CHANGES
         final = verdict_when_stopped(deps.book.history(task.id))
         return deps.record(task, moved(task, Status.BLOCKED, reason=reason, note=note, final_verdict=final))
     code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
     if isinstance(error, BurnishError) and error.exit_code == 2:
         code = ErrorCode.CONFIG_ERROR
-    note = f"{_sentence(error.what)} {error.hint}".strip()
+    note = with_task(f"{_sentence(error.what)} {error.hint}".strip(), task.id)
     output = escape_controls(error.output) if isinstance(error, PhaseFailed) else ""
     if task.status is Status.BACKLOG:
         task = deps.record(task, moved(task, Status.IN_PROGRESS))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from burnish.core.flow import RUNNING
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task
+from burnish.engine.failure_text import with_task
 from burnish.engine.loop import run_task
 from burnish.engine.ports import Deps
 from burnish.errors import BurnishError, PhaseFailed, Refused
@@ -94,10 +95,10 @@ class Pool:
             self.deps.progress.note(f"Task {task.id}: {lost.what}")
             task = self.deps.book.task(task.id)
         except BurnishError as error:
-            self.deps.progress.note(f"Task {task.id}: {error.what} {error.hint}".rstrip())
+            self.deps.progress.note(f"Task {task.id}: {error.what} {with_task(error.hint, task.id)}".rstrip())
             # not even that could be written down, e.g. on a full disk: told at least
             code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
-            note = f"{error.what} {error.hint}".rstrip()
+            note = with_task(f"{error.what} {error.hint}".rstrip(), task.id)
             task = replace(self.deps.book.task(task.id), status=Status.FAILED, error=code, note=note)
         finally:
             self.deps.book.release(task.id)

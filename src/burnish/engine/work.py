@@ -12,6 +12,7 @@ from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.authors import AuthorSession, author_of, session_of, taken_over, who_did
+from burnish.engine.failure_text import with_task
 from burnish.engine.guarding import touched_event, watched
 from burnish.engine.metering import asking
 from burnish.engine.moves import moved
@@ -292,7 +293,7 @@ def record_failure(
         "agent": error.agent or None,
         "error": str(error.code),
         "what": error.what,
-        "hint": error.hint,
+        "hint": with_task(error.hint, task.id),
         # the end of what the program printed, for the next attempt and for people
         "output": escape_controls(error.output),
         "rescue": rescue,

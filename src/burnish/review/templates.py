@@ -79,8 +79,13 @@ def _broken(whose: str, why: BaseException, name: str) -> BadInput:
     said = "it is nested too deeply" if deep else (str(why) or type(why).__name__).rstrip(".")
     return BadInput(
         f"Cannot render {whose}: {said}.",
-        hint=f"A prompt knows {ALLOWED}. `burnish prompts reset {name}` brings the default back.",
+        hint=f"A prompt knows {ALLOWED}." + _way_back(name),
     )
+
+
+def _way_back(name: str) -> str:
+    """`commit.message` is filled like a prompt, but it is a setting: there is nothing to reset."""
+    return f" `burnish prompts reset {name}` brings the default back." if name in NAMES else ""
 
 
 def _own(text: str, whose: str) -> str:

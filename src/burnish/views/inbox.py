@@ -12,7 +12,7 @@ from burnish.core.finding import State, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.status import UNDER_WAY, WAITING, doing, is_running
+from burnish.views.status import UNDER_WAY, WAITING, doing, is_running, was_sent_back
 
 OPEN = (
     Status.WAITING_APPROVAL,
@@ -119,9 +119,14 @@ def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterat
         why = f"no longer approved: {task.note}" if task.note else "its approval is void"
         yield Entry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
     else:
-        during = f" while {doing(task.phase)}" if task.phase else ""
-        why = f"interrupted{during}: no runner works on it; what was finished is not done again"
-        yield Entry(task, "interrupted", why, *_when(task, f"burnish run {task.id}"))
+        yield Entry(task, "interrupted", _why_it_stands(task), *_when(task, f"burnish run {task.id}"))
+
+
+def _why_it_stands(task: Task) -> str:
+    if was_sent_back(task):
+        return f"sent back, not fixed yet: {task.note}" if task.note else "sent back, not fixed yet"
+    during = f" while {doing(task.phase)}" if task.phase else ""
+    return f"interrupted{during}: no runner works on it; what was finished is not done again"
 
 
 def _at_rest(store: Store, task: Task) -> Entry:

@@ -53,11 +53,11 @@ _FIRST = (
     (Status.FAILED, "burnish retry {}"),
 )
 
-GOES_ON = "interrupted: `burnish run` goes on"
-SENT_BACK = "sent back: `burnish run` has it fixed"
+GOES_ON = "interrupted: `burnish run {}` goes on"
+SENT_BACK = "sent back: `burnish run {}` has it fixed"
 AT_REST = {
     "review": "waits for its review",
-    "improve": "waits for `burnish improve`",
+    "improve": "waits for `burnish improve {}`",
     "outside": "handed to a reviewer outside",
 }
 
@@ -232,15 +232,15 @@ def _detail(task: Task, now: datetime, *, alive: Alive, running: bool) -> str:
 def _progress(task: Task, now: datetime, *, running: bool) -> str:
     parts = [cycles_words(task)] if task.cycle else []
     if not running and was_cut(task):
-        parts.append(SENT_BACK if _sent_back(task) else GOES_ON)
+        parts.append((SENT_BACK if was_sent_back(task) else GOES_ON).format(task.id))
     elif not running and task.waits_for:
-        parts.append(AT_REST.get(task.waits_for, AT_REST["review"]))
+        parts.append(AT_REST.get(task.waits_for, AT_REST["review"]).format(task.id))
     elif task.phase:
         parts.append(f"{doing(task.phase)} {elapsed(task.phase_started, now)}".rstrip())
     return f"({', '.join(parts)})" if parts else ""
 
 
-def _sent_back(task: Task) -> bool:
+def was_sent_back(task: Task) -> bool:
     """It stopped between two phases because a person said so: nothing was cut."""
     failed = task.status is Status.IN_PROGRESS and task.review_status is ReviewStatus.FAILED
     return failed and not task.phase and task.error is None
