@@ -7,10 +7,13 @@ import stat
 from pathlib import Path
 
 
-def read_regular(path: Path, *, longest: int = 64 * 1024 * 1024) -> bytes | None:
-    """The first bytes of a regular file; None for anything else, above all a pipe that would wait for a writer."""
+def read_regular(path: Path, *, longest: int = 64 * 1024 * 1024, follow: bool = True) -> bytes | None:
+    """The first bytes of a regular file; None for anything else, above all a pipe that would wait for a writer.
+
+    `follow`: also through a link in the last part of the path.
+    """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     except OSError:
         return None
     with os.fdopen(handle, "rb") as file:

@@ -16,9 +16,12 @@ from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.ending import done_of, read_outcome
 from burnish.proc.run import Done, finished_call, read_text
+from burnish.regular_files import read_regular
 
 # characters of a failed program's output that are kept in the event log
 LONGEST_OUTPUT = 4000
+# What burnish reads again from the folder of a call, which the agent may write: the prompt, who was asked, the command.
+RECORDS = ("prompt.md", "agent", "command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,11 @@ class Question:
         # not in the folder of the call, which the agent may write
         write_private(self._model_file(folder), self.configured_model() or "")
         write_private(agent_file(folder), self.entry.name)
-        for name, text in {**call.files, "prompt.md": request.prompt, "agent": self._mark()}.items():
+        records = dict(zip(RECORDS, (request.prompt, self._mark(), shlex.join(call.argv)), strict=True))
+        for name, text in {**call.files, **records}.items():
             write_private(folder / name, text)
         if call.stdin is not None and call.stdin != request.prompt:
             write_private(folder / "stdin", call.stdin)
-        write_private(folder / "command", shlex.join(call.argv))
         return call
 
     def _model_file(self, folder: Path) -> Path:
@@ -113,7 +116,7 @@ class Question:
             model=_text(self._model_file(folder)) or self.configured_model(),
             resumed=request.session if self.entry.resume else None,
             session_usage=request.session_usage if self.entry.resume else None,
-            files={name: read_text(folder / name) for name in self.agent.keeps},
+            files={name: _text(folder / name, errors="replace") for name in self.agent.keeps},
         )
 
     def read(self, folder: Path, done: Done, meter: Meter | None = None) -> AgentReply | AgentFailure:
@@ -183,8 +186,6 @@ def write_private(path: Path, text: str) -> None:
         file.write(data)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
+def _text(path: Path, *, errors: str = "surrogateescape") -> str:
+    """Of a regular file. A link could lead to a private file, and a pipe would never end."""
+    return (read_regular(path, follow=False) or b"").decode("utf-8", errors)

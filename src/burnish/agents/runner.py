@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,7 @@ from burnish.agents.env import agent_environment
 from burnish.agents.meter import Beyond, Spending
 from burnish.agents.patience import Patience
 from burnish.agents.program import located
-from burnish.agents.question import Question, agent_file, last_output, unrecorded_folders, write_private
+from burnish.agents.question import RECORDS, Question, agent_file, last_output, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transient import in_short
 from burnish.agents.usage import with_failed_attempts
@@ -242,11 +242,15 @@ class Runner:
         if self._sandbox is None or self._author_view is None or request.read_only:
             yield TreeView()
             return
-        view = self._author_view(request.cwd, folder / "overlay")
+        # not in the folder of the call: what the kernel keeps there is removed outside of the sandbox
+        scratch = folder.with_name(f"{folder.name}-overlay")
+        view = self._author_view(request.cwd, scratch)
         try:
             yield view
         finally:
             view.remove_scratch()
+            with suppress(OSError):
+                scratch.rmdir()
 
     @contextmanager
     def _command(self, question: Question, call: Call, folder: Path, watch: _Watch) -> Iterator[Command]:
@@ -261,7 +265,7 @@ class Runner:
                 writable, readable = ((folder,), (request.cwd,)) if request.read_only else ((request.cwd, folder), ())
                 shown = (*readable, *([Path(entry.script)] if entry.script else []))
                 # what it prints is what it is billed and judged by: it may not be rewritten from inside
-                outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr"))
+                outputs = tuple(Mount(folder.resolve() / name, "read") for name in ("stdout", "stderr", *RECORDS))
                 for_mounts = variables_for_mounts(env, places=(request.cwd, self._checkout))
                 login = stack.enter_context(self._logins.mounted(request, entry, for_mounts))
                 view = stack.enter_context(self._view(request, folder))

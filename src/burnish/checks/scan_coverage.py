@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from burnish.checks.prepare import pytest_end
+from burnish.checks.reading import read_report
 from burnish.checks.scanners.base import Ground, call, last_line, read_json
 from burnish.core.policy import CheckSpec
 
@@ -86,7 +87,8 @@ def _measure(ground: Ground, tree: Path, python: str, arguments: tuple[str, ...]
     said = call(
         ground, "report", (python, "-m", "coverage", "json", rc, "--quiet", "-o", str(report)), cwd=tree, env=env
     )
-    data = read_json(report.read_text("utf-8", "replace")) if report.is_file() else None
+    written = read_report(place, report.name)
+    data = read_json(written.decode("utf-8", "replace")) if isinstance(written, bytes) else None
     if not isinstance(data, dict):
         return _unknown(f"coverage: {said.trouble or last_line(said.stdout or said.stderr)}")
     return _read(data)

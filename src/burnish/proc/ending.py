@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.regular_files import read_regular
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -33,8 +35,9 @@ def finished_call(call_dir: Path) -> Done | None:
 def read_outcome(call_dir: Path) -> dict[str, object] | None:
     """What the shim wrote last; None if it did not come to that."""
     try:
-        outcome = json.loads((call_dir / "outcome.json").read_bytes())
-    except (OSError, ValueError):
+        # the program may write its folder: a pipe in the place of the file would never end
+        outcome = json.loads(read_regular(call_dir / "outcome.json", longest=4096, follow=False) or b"")
+    except (ValueError, RecursionError):
         return None
     return outcome if isinstance(outcome, dict) else None
 

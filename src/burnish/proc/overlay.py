@@ -57,8 +57,10 @@ class TreeView:
         """Delete what was written above the overlays."""
         for overlay in self.overlays:
             # the kernel leaves a folder there that its owner cannot list
+            hidden = overlay.scratch / "work" / "work"
             with suppress(OSError):
-                (overlay.scratch / "work" / "work").chmod(0o700)
+                if not any(place.is_symlink() for place in (overlay.scratch, hidden.parent, hidden)):
+                    hidden.chmod(0o700)
             shutil.rmtree(overlay.scratch, ignore_errors=True)
 
 

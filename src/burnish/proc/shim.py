@@ -83,7 +83,10 @@ class Log:
 
 
 def open_new(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    """A file of our own: a pipe that the program has put there would hold us up."""
+    if os.path.lexists(path):
+        os.unlink(path)  # noqa: PTH108  (`pathlib` is slow to load)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
 def write_all(fd: int, data: bytes) -> None:
