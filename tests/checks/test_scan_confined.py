@@ -1,4 +1,4 @@
-"""The static reviewer's analysers are confined as checks are: they read, and write beside their output alone."""
+"""The static reviewer's analysers are confined as checks are: they read, and write in a folder of their own alone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def shut(root: Path) -> Confinement:
     return Confinement(Sandbox(root / "home", root / "checkout", root / "burnish"))
 
 
-def test_an_analyser_reads_the_files_and_writes_only_beside_its_output(root: Path) -> None:
+def test_an_analyser_reads_the_files_and_writes_nothing(root: Path) -> None:
     places = [root / "checkout" / "x", root / "burnish" / "files" / "x", root / "burnish" / "out" / "x"]
     text = NOSY.replace("HOME", repr(str(root / "home"))).replace("PLACES", repr(list(map(str, places))))
     (root / "tools" / "shellcheck").write_text(f"#!{sys.executable} -IS\n{text}")
@@ -83,7 +83,7 @@ def test_an_analyser_reads_the_files_and_writes_only_beside_its_output(root: Pat
     (remark,) = review(root, shut(root), {"run.sh": "echo $1\n"}).remarks
     seen = json.loads(remark.description)
     assert seen.pop("home") == []
-    assert list(seen.values()) == ["Read-only file system", "Read-only file system", "written"]
+    assert list(seen.values()) == ["Read-only file system"] * 3
     assert (root / "home" / "private").exists()
 
 
@@ -94,6 +94,44 @@ def test_ruff_and_coverage_work_in_there(root: Path) -> None:
     found = review(root, shut(root), {"app.py": app, "test_app.py": test}, pytest_)
     assert {(r.rule, r.line) for r in found.remarks} == {("F821", 3), ("not-tested", 3)}, found.notes
     assert not (root / "burnish" / "files" / "left").exists()
+
+
+# Tests of the change under coverage: they replace what burnish writes and reads for the calls after them.
+REPLACING = """
+import os
+from pathlib import Path
+from app import half
+def test_it():
+    assert half(4) == 2
+    place = Path(__file__).parent.parent
+    for folder in (place, place.parent):
+        for name in ("combine", "report", "coverage-combine", "coverage-report"):
+            try:
+                (folder / name).symlink_to(VICTIM)
+            except OSError:
+                pass
+        for name in ("run/stdout", "coverage-run/stdout"):
+            try:
+                os.unlink(folder / name)
+                (folder / name).symlink_to(VICTIM + "/stdout")
+            except OSError:
+                pass
+    ENDING
+"""
+
+
+@pytest.mark.attacks("write outside through the output of an analyser", 1)
+def test_tests_under_coverage_cannot_have_output_written_to_or_read_from_a_folder_outside(root: Path) -> None:
+    victim = root / "victim"
+    victim.mkdir()
+    (victim / "stdout").write_text("CANARY\n")
+    pytest_ = CheckSpec("test", (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"))
+    for ending in ("pass", "os._exit(9)"):
+        test = REPLACING.replace("VICTIM", repr(str(victim))).replace("ENDING", ending)
+        app = "def half(n):\n    return n // 2\n"
+        found = review(root, shut(root), {"app.py": app, "test_app.py": test}, pytest_)
+        assert {path.name: path.read_text() for path in victim.iterdir()} == {"stdout": "CANARY\n"}
+        assert "CANARY" not in str(found)
 
 
 def test_where_a_sandbox_is_required_and_missing_nothing_is_started(root: Path) -> None:

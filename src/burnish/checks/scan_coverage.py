@@ -11,7 +11,7 @@ from typing import Any
 
 from burnish.checks.prepare import pytest_end
 from burnish.checks.reading import read_report
-from burnish.checks.scanners.base import Ground, call, last_line, read_json
+from burnish.checks.scanners.base import Ground, Said, call, last_line, read_json
 from burnish.core.policy import CheckSpec
 
 MOST_FILES = 20_000
@@ -58,7 +58,7 @@ def lines_not_run(ground: Ground, test: CheckSpec) -> Unrun:
         if tree is None:
             return _unknown(f"coverage: more than {MOST_FILES} files are too many to copy")
         (place / "rc").write_text(_SETTINGS.format(data=place / "data"))
-        return _measure(replace(ground, out_dir=place, timeout_seconds=test.timeout_seconds), tree, python, arguments)
+        return _measure(replace(ground, timeout_seconds=test.timeout_seconds), tree, python, arguments)
     except (OSError, ValueError) as error:
         return _unknown(f"coverage: {str(error)[:200]}")
     finally:
@@ -66,27 +66,28 @@ def lines_not_run(ground: Ground, test: CheckSpec) -> Unrun:
 
 
 def _measure(ground: Ground, tree: Path, python: str, arguments: tuple[str, ...]) -> Unrun:
-    place = ground.out_dir
+    place = tree.parent
+
+    def ask(name: str, *words: str) -> Said:
+        return call(ground, f"coverage-{name}", (python, *words), cwd=tree, env=env, writable=place)
+
     rc = f"--rcfile={place / 'rc'}"
     # The tree first: an editable install would measure the user's own files instead.
     roots = [str(root) for root in (tree / "src", tree) if root.is_dir()]
     env = {"PYTHONPATH": ":".join(roots), "PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_RCFILE": str(place / "rc")}
-    looked = call(ground, "ask", (python, "-c", _ASK), cwd=tree, env=env)
+    looked = ask("ask", "-c", _ASK)
     if looked.exit_code != 0:
         return _unknown("coverage is not installed where the tests run: which lines they run is not known")
     # Other processes are not measured, and a second measurement would take the place of ours.
     extra = tuple(
         word for word, name in (("--no-cov", "pytest_cov"), ("-n0", "xdist")) if name in looked.stdout.split()
     )
-    run = (python, "-m", "coverage", "run", rc, f"--source={tree}", "-m", "pytest", *arguments, *extra)
-    said = call(ground, "run", run, cwd=tree, env=env)
+    said = ask("run", "-m", "coverage", "run", rc, f"--source={tree}", "-m", "pytest", *arguments, *extra)
     if said.trouble or said.exit_code not in (0, 1):
         return _unknown(f"coverage: the tests did not run: {said.trouble or last_line(said.stdout or said.stderr)}")
     report = place / "coverage.json"
-    call(ground, "combine", (python, "-m", "coverage", "combine", rc, "--quiet"), cwd=tree, env=env)
-    said = call(
-        ground, "report", (python, "-m", "coverage", "json", rc, "--quiet", "-o", str(report)), cwd=tree, env=env
-    )
+    ask("combine", "-m", "coverage", "combine", rc, "--quiet")
+    said = ask("report", "-m", "coverage", "json", rc, "--quiet", "-o", str(report))
     written = read_report(place, report.name)
     data = read_json(written.decode("utf-8", "replace")) if isinstance(written, bytes) else None
     if not isinstance(data, dict):

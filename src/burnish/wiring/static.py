@@ -130,7 +130,7 @@ def _wrapping(confinement: Confinement) -> Wrap | None:
     sandbox = confinement.insist()
     if sandbox is None:
         return None
-    return lambda argv, env, files, out: sandbox.around(argv, env=env, readable=(files,), writable=(out,))
+    return lambda argv, env, reads, writes: sandbox.around(argv, env=env, readable=reads, writable=writes)
 
 
 def _looked(

@@ -18,8 +18,8 @@ READ = 16 * 1024 * 1024
 MANY = 500
 
 
-# argv, its environment, the folder that it reads and the one that it may write to → the same, confined
-Wrap = Callable[[tuple[str, ...], Mapping[str, str], Path, Path], tuple[str, ...]]
+# argv, its environment, the folders that it reads and those that it may write to → the same, confined
+Wrap = Callable[[tuple[str, ...], Mapping[str, str], tuple[Path, ...], tuple[Path, ...]], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,19 @@ def call(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: Path | None = None,
+    writable: Path | None = None,
 ) -> Said:
-    """Run one program within its time. What goes wrong is said, not raised."""
+    """Run one program within its time. What goes wrong is said, not raised.
+
+    `writable`: a folder that nothing outside of the sandbox writes to or follows links in. Programs may run code of the
+    change, so they cannot write where burnish keeps their output and lays files for others.
+    """
     try:
         call_dir = ground.out_dir / name
         call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         given = {**ground.env, **(env or {})}
         command = Command(
-            argv=ground.wrap(argv, given, ground.files, ground.out_dir) if ground.wrap else argv,
+            argv=_confined(ground, argv, given, writable),
             cwd=cwd or ground.files,
             env=given,
             call_dir=call_dir,
@@ -102,6 +107,14 @@ def call(
     except (OSError, ValueError) as error:  # a name that no system call takes, a full disk
         return Said(trouble=str(error)[:200])
     return _said(done, ground.timeout_seconds)
+
+
+def _confined(ground: Ground, argv: tuple[str, ...], env: Mapping[str, str], writable: Path | None) -> tuple[str, ...]:
+    if writable:
+        writable.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not ground.wrap:
+        return argv
+    return ground.wrap(argv, env, (ground.files, ground.out_dir), (writable,) if writable else ())
 
 
 def _said(done: Done, seconds: float) -> Said:

@@ -130,10 +130,11 @@ class Golangci:
         remarks: list[Remark] = []
         notes = [f"golangci-lint {_RAN}"]
         packages = sorted({str(Path("./", path).parent) for path in paths})
-        quiet = {"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOLANGCI_LINT_CACHE": str(ground.out_dir / "go-cache")}
+        cache = ground.out_dir / "go-cache"
+        quiet = {"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOLANGCI_LINT_CACHE": str(cache)}
         for output in (("--output.json.path=stdout", "--output.text.path=/dev/null"), ("--out-format=json",)):
             argv = (program, "run", *_go_settings(ground), *output, *(f"./{name}" for name in packages))
-            said = call(ground, "golangci", argv, env=quiet)
+            said = call(ground, "golangci", argv, env=quiet, writable=cache)
             found = read_json(said.stdout.strip().split("\n")[0])
             if isinstance(found, dict):
                 remarks += _each(found.get("Issues"), lambda item: _go(ground, item))
@@ -180,9 +181,9 @@ class Clippy:
             return Seen(notes=("cargo clippy is not installed: of Rust only the syntax was checked",))
         if not (ground.files / "Cargo.lock").is_file():
             return Seen(notes=("clippy: no Cargo.lock, and one would have to be written",))
-        target = f"--target-dir={ground.out_dir / 'target'}"
-        argv = (program, "clippy", "--message-format=json", "--offline", "--locked", "--workspace", target)
-        said = call(ground, "clippy", argv)
+        target = ground.out_dir / "target"
+        words = ("--message-format=json", "--offline", "--locked", "--workspace", f"--target-dir={target}")
+        said = call(ground, "clippy", (program, "clippy", *words), writable=target)
         found = [item for line in said.stdout.split("\n") if isinstance(item := read_json(line), dict)]
         remarks = _each((item.get("message") for item in found), lambda item: _rust(ground, item))
         trouble = said.trouble or ("" if found else last_line(said.stderr))
