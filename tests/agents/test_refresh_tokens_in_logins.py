@@ -123,6 +123,42 @@ def database(tmp_path: Path) -> bytes:
     return (tmp_path / "db").read_bytes()
 
 
+ARGUMENTS = [
+    '{"args": ["--refresh-token", "%s"]}',
+    '{"args": ["login", "--refresh_token", "%s", "--verbose"]}',
+    '[["refresh_token", "%s"]]',
+    '{"text": "[\\"--refresh-token\\", \\"%s\\"]"}',
+    'args = ["--refresh-token", "%s"]\n',
+    'args = [\n  "--refresh-token",\n  "%s",\n]\n',
+    "args: [--refresh-token, %s]\n",
+    "args:\n  - --refresh-token\n  - %s\n",
+    "args:\n  - '--refresh-token'\n  - '%s'\n",
+    "('refresh_token', '%s')\n",
+    'login --refresh-token "%s"\n',
+    "login --refresh-token \\\n  %s\n",
+    "refresh_token,%s\n",
+]
+
+
+@pytest.mark.parametrize("form", ARGUMENTS)
+def test_a_refresh_token_in_a_list_of_arguments_is_not_in_the_copy(tmp_path: Path, form: str) -> None:
+    token = "rt-AbC123xyzAbC123xyz"
+    found, _ = copied(tmp_path, "settings.conf", (form % token).encode())
+    assert found is not None and token.encode() not in found and b"refresh" in found
+
+
+@pytest.mark.parametrize("form", ['{"args": ["--refresh-token", "%s"]}', 'args = ["--refresh-token", "%s"]\n'])
+def test_the_argument_of_an_option_is_removed_whatever_it_looks_like(tmp_path: Path, form: str) -> None:
+    found, _ = copied(tmp_path, "settings.conf", (form % "hunter").encode())
+    assert found is not None and b"hunter" not in found
+
+
+def test_names_of_grants_in_a_list_stay(tmp_path: Path) -> None:
+    text = '{"grant_types": ["refresh_token", "authorization_code"], "args": ["--refresh-token", "--verbose"]}'
+    found, _ = copied(tmp_path, "client.json", text.encode())
+    assert found is not None and json.loads(found) == json.loads(text)
+
+
 def test_a_database_or_binary_file_with_a_refresh_token_is_left_out(tmp_path: Path) -> None:
     for number, data in enumerate(
         (database(tmp_path), b"\x00\x01refresh_token\x00" + SECRET.encode(), "\x00\x01refreshToken".encode("utf-16-le"))
@@ -170,6 +206,8 @@ def test_instructions_and_settings_without_a_token_are_copied_byte_by_byte(
         'refresh_token" a b ',
         "refresh token \t \t",
         'refresh_token:\\"',
+        'refresh_token", ',
+        "--refresh-token\n - ",
     ],
 )
 def test_hostile_text_takes_linear_time(unit: str) -> None:

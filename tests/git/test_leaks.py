@@ -45,6 +45,31 @@ def test_a_secret_is_refused_by_place_and_kind(workspace: Workspace, name: str, 
     assert workspace.head() == before and (workspace.path / name).read_bytes() == data
 
 
+@pytest.mark.parametrize(("secret", "kind"), [(TOKEN, "GitHub token"), (VALUE, "value of DEPLOY_TOKEN")])
+def test_a_secret_as_the_target_of_a_link_is_refused(workspace: Workspace, secret: str, kind: str) -> None:
+    before = workspace.head()
+    (workspace.path / "link").symlink_to(f"keys/{secret}")
+    assert f"link:1 ({kind})" in refused(workspace)
+    assert workspace.head() == before
+
+
+def test_a_link_that_changes_its_target_to_a_secret_is_refused(world: GitWorld) -> None:
+    (world.repo.path / "link").symlink_to("app.py")
+    world.repo.commit({"a.py": "x = 1\n"}, "a link")
+    workspace = GitWorld.make(world.repo, world.home).workspace("2-more")
+    workspace.secrets = Secrets.of({"DEPLOY_TOKEN": VALUE})
+    (workspace.path / "link").unlink(missing_ok=True)
+    (workspace.path / "link").symlink_to(TOKEN)
+    assert "link:1 (GitHub token)" in refused(workspace)
+
+
+def test_an_ordinary_link_is_committed(workspace: Workspace) -> None:
+    (workspace.path / "link").symlink_to("app.py")
+    before = workspace.head()
+    commit(workspace)
+    assert workspace.head() != before
+
+
 def test_what_the_repository_had_may_move_and_what_is_allowed_may_come(world: GitWorld) -> None:
     world.repo.commit({"old.py": f"x = 1\nt = '{TOKEN}'\n"}, "long ago")
     workspace = GitWorld.make(world.repo, world.home).workspace("2-more")

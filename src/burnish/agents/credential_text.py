@@ -17,6 +17,14 @@ _SEPARATOR = re.compile(
     (?: :=|=>|==?|[:|>]|</\w{1,20}>\s{0,80}<\w{1,20}> ) [ \t]{0,40}""",
     re.VERBOSE,
 )
+# what may stand between an option and its value: a space, the end of a line, or the border of two list elements
+_SPACE = re.compile(r"[ \t]")
+_ARGUMENT_GAP = re.compile(
+    r"""[\\"'`]{0,8}
+    (?: [ \t]{0,40},\s{0,200} | [ \t]{0,40}\\?\r?\n\s{0,200}(?:-[ \t]{1,8})? | [ \t]{1,40} )
+    [\\"'`]{0,8}""",
+    re.VERBOSE,
+)
 _NEXT_LINE_VALUE = re.compile(r"\s{0,200}(?=\\{0,7}[\"'\[{])")
 _BLOCK_START = re.compile(r"(?:[|>][+-]?\d?|[&!][\w!-]{1,40})?[ \t]{0,40}(?:#[^\n]{0,400})?(?:\r?\n|\Z)")
 _QUOTE = re.compile(r"\\{0,7}(?:\"\"\"|'''|[\"'`])")
@@ -50,7 +58,7 @@ def _value_after(text: str, key: re.Match[str], *, is_certain: bool) -> tuple[in
     """Where the value stands, and what replaces it."""
     separator = _SEPARATOR.match(text, key.end())
     if separator is None:
-        return _word_after_space(text, key.end())
+        return _argument_after(text, key, is_certain=is_certain)
     start = separator.end()
     if next_line := _NEXT_LINE_VALUE.match(text, start):
         start = next_line.end()
@@ -63,10 +71,20 @@ def _value_after(text: str, key: re.Match[str], *, is_certain: bool) -> tuple[in
     return _plain(text, start, is_certain=is_certain and " " not in key[0])
 
 
-def _word_after_space(text: str, position: int) -> tuple[int, int, str]:
-    """`--refresh-token VALUE`: only what cannot be a word of a sentence."""
-    word = _WORD.match(text, position + 1) if text[position : position + 1] in (" ", "\t") else None
-    if word and len(word[0]) >= 16 and re.search(r"\d", word[0]) and _looks_like_token(word[0]):
+def _argument_after(text: str, key: re.Match[str], *, is_certain: bool) -> tuple[int, int, str]:
+    """`--refresh-token VALUE`, also as two elements of a list: a value that cannot be a word of a sentence.
+
+    In settings, the element after an option is its value, whatever it looks like.
+    """
+    position = key.end()
+    gap = (_ARGUMENT_GAP if len(key[0]) > len("refresh") else _SPACE).match(text, position)
+    word = _WORD.match(text, gap.end()) if gap else None
+    if gap is None or word is None or word[0].startswith("-"):
+        return position, position, ""
+    is_element = is_certain and text[key.start() - 1 : key.start()] == "-" and bool(set(gap[0]) & set(",\n\"'"))
+    if is_element and not _NOT_SECRET.fullmatch(word[0]):
+        return word.start(), word.end(), ""
+    if len(word[0]) >= 16 and re.search(r"\d", word[0]) and looks_like_token(word[0]):
         return word.start(), word.end(), ""
     return position, position, ""
 
@@ -87,7 +105,7 @@ def _quoted(text: str, quote: re.Match[str], *, is_certain: bool) -> tuple[int, 
     value = text[start:end]
     if is_certain and not _NOT_SECRET.fullmatch(value.strip()):
         return start, end, ""
-    return start, end, "" if not re.search(r"\s", value.strip()) and _looks_like_token(value.strip()) else value
+    return start, end, "" if not re.search(r"\s", value.strip()) and looks_like_token(value.strip()) else value
 
 
 def _bracketed(text: str, start: int, *, is_certain: bool) -> tuple[int, int, str]:
@@ -109,7 +127,7 @@ def _plain(text: str, start: int, *, is_certain: bool) -> tuple[int, int, str]:
         return start, start, ""
     rest = text[word.end() : min(_line_end(text, word.end()), word.end() + 200)].strip()
     alone = not rest or rest.startswith(_AFTER_VALUE[1:])
-    secret = _looks_like_token(word[0]) or (is_certain and alone and not _NOT_SECRET.fullmatch(word[0]))
+    secret = looks_like_token(word[0]) or (is_certain and alone and not _NOT_SECRET.fullmatch(word[0]))
     return start, word.end(), "" if secret else word[0]
 
 
@@ -140,10 +158,10 @@ def _blank_line(line: str, *, is_certain: bool) -> str:
 
 
 def _without_token_words(text: str) -> str:
-    return _WORD.sub(lambda word: "" if _looks_like_token(word[0]) else word[0], text)
+    return _WORD.sub(lambda word: "" if looks_like_token(word[0]) else word[0], text)
 
 
-def _looks_like_token(word: str) -> bool:
+def looks_like_token(word: str) -> bool:
     if len(word) < 8 or _NOT_SECRET.fullmatch(word) or _PLAIN_WORD.fullmatch(word):
         return False
     # an expression such as `login.refreshToken` or `REFRESH_TOKEN`

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from burnish.agents.credential_text import blank_refresh_tokens
+from burnish.agents.credential_text import blank_refresh_tokens, looks_like_token
 
 # Entries such as {"name": "refresh_token", "value": …}
 _NAMES = ("name", "key", "type", "kind", "id", "label", "account", "username")
@@ -34,7 +34,11 @@ def without_refresh_tokens(value: Any) -> Any:
     Refresh tokens are used once: a copy that refreshes logs the original out. The keys stay, since codex wants them.
     """
     if isinstance(value, list):
-        return [without_refresh_tokens(item) for item in value]
+        previous = [None, *value][: len(value)]
+        return [
+            "" if _is_value_of(name, item) else without_refresh_tokens(item)
+            for name, item in zip(previous, value, strict=True)
+        ]
     if isinstance(value, str):
         return _cleaned_string(value)
     if not isinstance(value, dict):
@@ -49,6 +53,15 @@ def without_refresh_tokens(value: Any) -> Any:
         else without_refresh_tokens(item)
         for key, item in value.items()
     }
+
+
+def _is_value_of(name: object, item: object) -> bool:
+    """Is the element after `name` in a list its value? Always after an option; `grant_types` list bare names, too."""
+    if not isinstance(name, str) or not isinstance(item, str) or len(name) > 100 or not is_refresh_key(name):
+        return False
+    if "=" in name or item.startswith("-"):
+        return False
+    return name.startswith("-") or looks_like_token(item)
 
 
 def is_refresh_key(key: str) -> bool:

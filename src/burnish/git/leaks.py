@@ -27,7 +27,7 @@ def leaks(project: Project, root: Path, commit: str, dirt: Dirt, secrets: Secret
     """By path; only lines that no touched file had at `commit`: what was there or only moves is not added."""
     suspects: dict[bytes, bytes] = {}
     for path in dirt.taken:
-        data = read_plain(root / os.fsdecode(path), longest=LONGEST)
+        data = _committed_bytes(root / os.fsdecode(path))
         if data is not None and (_of(secrets, data) or _by_name(path, dirt, secrets)):
             suspects[path] = data
     if not suspects:
@@ -37,6 +37,13 @@ def leaks(project: Project, root: Path, commit: str, dirt: Dirt, secrets: Secret
     old = b"\n".join(data for data in before.values() if data)
     found = {path: [*_by_name(path, dirt, secrets), *_of(secrets, data, old)] for path, data in suspects.items()}
     return {path: hits for path, hits in found.items() if hits}
+
+
+def _committed_bytes(path: Path) -> bytes | None:
+    """What git would store: the content of a file, the target of a symbolic link. None for anything else."""
+    with suppress(OSError):
+        return os.readlink(os.fsencode(path))  # noqa: PTH115 (a Path would drop parts of the target)
+    return read_plain(path, longest=LONGEST)
 
 
 def _of(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
