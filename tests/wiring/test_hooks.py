@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from burnish.errors import BadInput, Refused
 from burnish.wiring.hook_kinds import GIVE_UP, STOP_HOOKS
+from burnish.wiring.hook_sessions import remembered
+from burnish.wiring.hook_stop import read_stopping
 from burnish.wiring.hook_text import put_block, put_entry, take_block, take_entry
 from burnish.wiring.hooks import install, uninstall
 from testing.userrepo import UserRepo
@@ -294,3 +296,17 @@ def test_the_entry_is_found_wherever_a_person_has_moved_it() -> None:
     moved = {"hooks": {"Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "beep"}, mine]}]}}
     left = json.loads(take_entry(json.dumps(moved).encode(), hook, path))
     assert left == {"hooks": {"Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "beep"}]}]}}
+
+
+@pytest.mark.parametrize("cwd", ["/" + "a" * 5000, "/\0", "/\ud800", ".", "", None, 7])
+def test_a_forged_folder_is_refused_in_plain_words(cwd: object) -> None:
+    with pytest.raises(BadInput, match="where it works"):
+        read_stopping(json.dumps({"session_id": "one", "cwd": cwd}).encode())
+
+
+def test_a_session_name_that_is_not_valid_text_is_remembered_like_any_other(tmp_path: Path) -> None:
+    for _ in range(2):
+        with remembered(tmp_path / "sessions", "claude", "\ud800../..", tmp_path) as memory:
+            memory.rounds += 1
+    assert memory.rounds == 2
+    assert len(list((tmp_path / "sessions").iterdir())) == 1

@@ -37,7 +37,7 @@ def remembered(folder: Path, agent: str, session: str, root: Path) -> Iterator[M
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _forget_old(folder)
     key = "\0".join((agent, session, os.fspath(root)))
-    path = folder / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    path = folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "r+b") as file:
         try:
