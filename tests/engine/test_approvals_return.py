@@ -259,6 +259,36 @@ def test_prompts_say_how_many_approvals_a_change_costs_before_it_is_made(two: La
     assert two.task(2)["status"] == "verified"
 
 
+def test_a_change_for_all_projects_counts_the_approvals_of_each_project_that_it_touches(
+    two: Lab, tmp_path: Path
+) -> None:
+    two_verified(two)
+    other = Lab.make(tmp_path / "other", judge=APPROVE)
+    other.env = {**two.env}
+    other.trust()
+    other.add("Elsewhere")
+    other.burnish("run", "1")
+    own = Lab.make(tmp_path / "own", judge=APPROVE)
+    own.env = {**two.env}
+    own.repo.commit({".burnish/prompts/review.system.md": "Of this project.\n"}, "prompt")
+    own.trust()
+    own.add("With a prompt of its own")
+    own.burnish("run", "1")
+    gone = Lab.make(tmp_path / "gone", judge=APPROVE)
+    gone.env = {**two.env}
+    gone.trust()
+    gone.add("Lost")
+    gone.burnish("run", "1")
+    gone.repo.path.rename(tmp_path / "moved")
+
+    said = two.burnish("prompts", "edit", "review.system", "--global", "--json")
+    assert said.json["voids"] == ["1", "2"] and said.json["not_counted"] == [str(gone.repo.path)]
+    assert said.json["elsewhere"] == [{"project": str(other.repo.path), "voids": ["1"], "restores": []}]
+    assert f"In {other.repo.path}: another text of review.system voids 1 approval (task 1)" in said.err
+    assert "elsewhere" in two.burnish("prompts", "edit", "review.system", "--json").json
+    assert two.burnish("prompts", "edit", "review.system", "--json").json["elsewhere"] == []
+
+
 def test_a_hand_edit_of_the_settings_is_noticed_by_every_screen_that_reads_them(two: Lab) -> None:
     two_verified(two)
     (two.repo.path / "burnish.yaml").write_text(two.settings(STRICTER))

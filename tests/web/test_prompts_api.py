@@ -109,3 +109,20 @@ def test_the_page_says_how_many_approvals_another_text_costs(tmp_path: Path) -> 
         assert "Another text voids 1 approval (task 1)" in html(server, "/prompts/part/review.system")
         server.of_project("PUT", "/prompts/review.system", {"text": "Be strict.", "where": "project"})
         assert "voids" not in html(server, "/prompts"), "it no longer holds"
+
+
+def test_the_answer_to_a_change_says_which_approvals_it_costs(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", judge=APPROVE)
+    lab.env["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
+    lab.add()
+    lab.burnish("run")
+    with at_hand(lab) as server:
+        same = server.of_project("GET", "/prompts/review.system").json()["default"]
+        both = {"text": "Be strict.", "enabled": False}
+        assert server.of_project("PUT", "/prompts/review.system", both).json()["voids"] == [], "it is not in force"
+        changed = server.of_project("PUT", "/prompts/review.system", {"enabled": True}).json()
+        assert (changed["voids"], changed["restores"], changed["elsewhere"]) == (["1"], [], [])
+        back = server.of_project("DELETE", "/prompts/review.system").json()
+        assert [one["name"] for one in back["removed"]] == ["review.system"] and "restores" in back
+        everywhere = {"text": same + "More.", "where": "global"}
+        assert server.of_project("PUT", "/prompts/review.system", everywhere).json()["voids"] == ["1"]

@@ -101,21 +101,21 @@ def _show(name: str, as_json: bool) -> None:
 def _edit(name: str, everywhere: bool, as_json: bool) -> None:
     from burnish.wiring import refuse_inside_phase
     from burnish.wiring.approval_cost import cost_of_edit
-    from burnish.wiring.prompt_desk import recording_trust
+    from burnish.wiring.prompt_desk import Where, recording_trust
     from burnish.wiring.prompts import refuse_unknown
 
     refuse_inside_phase()
     app = open_app()
     file = _file(app, name, everywhere)
     new = not file.exists()
-    cost = cost_of_edit(app, name)
+    cost = cost_of_edit(app, name, Where.GLOBAL if everywhere else Where.PROJECT)
     _say_cost(cost, f"Another text of {name}")
     with recording_trust(app, file, "prompts edit"):
         changed = _edited(file, name, new=new)
     if not changed:
         say(f"Nothing was changed: {name} stays as it came with burnish.")
         return
-    say_json({"name": name, "path": str(file), "created": new}) if as_json else say(str(file))
+    say_json({"name": name, "path": str(file), "created": new, **cost.as_json()}) if as_json else say(str(file))
     refuse_unknown(_in_force(app, name))
 
 
@@ -147,7 +147,7 @@ def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
     _say_cost(cost, "This reset")
     removed = reset(app, names, where)
     if as_json:
-        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed], **_cost_json(cost)})
+        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed], **cost.as_json()})
         return
     for one, file in removed:
         now = _in_force(app, one)
@@ -163,12 +163,13 @@ def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
     from burnish.wiring.prompt_desk import Where, switch
 
     app = open_app()
-    cost = cost_of_switch(app, name, on=on)
+    where = Where.GLOBAL if everywhere else Where.PROJECT
+    cost = cost_of_switch(app, name, on=on, where=where)
     _say_cost(cost, f"Switching {name} {'on' if on else 'off'}")
-    file = switch(app, name, on, Where.GLOBAL if everywhere else Where.PROJECT)
+    file = switch(app, name, on, where)
     now = _in_force(open_app(), name)
     if as_json:
-        say_json({**_plain(now), "settings": str(file), **_cost_json(cost)})
+        say_json({**_plain(now), "settings": str(file), **cost.as_json()})
         return
     say(f"{name}: prompts.{name}.enabled is {str(on).lower()} in {clean(str(file))}")
     say(f"In force now: {clean(str(now.path or 'as it came with burnish'))}")
@@ -178,10 +179,6 @@ def _say_cost(cost: ApprovalCost, change: str) -> None:
     """Before anything is written."""
     for line in cost.words(change):
         tell(line)
-
-
-def _cost_json(cost: ApprovalCost) -> dict[str, Any]:
-    return {"voids": [str(one) for one in cost.lost], "restores": [str(one) for one in cost.regained]}
 
 
 def _render(task: str | None, name: str | None, as_json: bool) -> None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from burnish.config.loading import user_folder
 from burnish.core.approval import Approval, asked_for
 from burnish.core.earlier_approvals import earlier_approvals
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError
-from burnish.wiring.prompt_desk import Where, kept
+from burnish.wiring.prompt_desk import Kept, Where, kept
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
 
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
+# with approvals that can be lost or can come back
+TOUCHED = (*APPROVED, Status.CODE_REVIEW)
 NOTICED = "The change of settings or prompts"
 
 
@@ -27,15 +30,54 @@ class ApprovalCost:
     # tasks whose approval is void after the change, and those whose approval counts again
     lost: tuple[int, ...] = ()
     regained: tuple[int, ...] = ()
+    # the same for the user's other projects, by their path, where a change touches them; and those not examined
+    elsewhere: tuple[tuple[str, ApprovalCost], ...] = ()
+    not_counted: tuple[str, ...] = ()
 
     def words(self, change: str) -> list[str]:
         """One line for each; none where nothing changes."""
+        lines = self._own_words(change)
+        for path, cost in self.elsewhere:
+            lines += cost._own_words(f"In {path}: {change[0].lower()}{change[1:]}")
+        if self.not_counted:
+            lines.append(f"Not counted, because they could not be opened: {', '.join(self.not_counted[:10])}.")
+        return lines
+
+    def _own_words(self, change: str) -> list[str]:
         lines = []
         if self.lost:
             lines.append(f"{change} voids {_count(self.lost)}: reviewed again before the merge, unless you undo it.")
         if self.regained:
             lines.append(f"{change} brings back {_count(self.regained)}, without a review.")
         return lines
+
+    def as_json(self) -> dict[str, Any]:
+        own = {"voids": [str(one) for one in self.lost], "restores": [str(one) for one in self.regained]}
+        others = [
+            {"project": path, "voids": list(map(str, cost.lost)), "restores": list(map(str, cost.regained))}
+            for path, cost in self.elsewhere
+        ]
+        return {**own, "elsewhere": others, "not_counted": list(self.not_counted)}
+
+
+def with_other_projects(app: App, cost_in: Callable[[App], ApprovalCost], where: Where) -> ApprovalCost:
+    """What a change costs here and, if it is made for all projects, in each of the user's other projects."""
+    own = cost_in(app)
+    if not where.everywhere:
+        return own
+    elsewhere: list[tuple[str, ApprovalCost]] = []
+    not_counted: list[str] = []
+    for row in app.store.projects():
+        if row.key == app.key or not any(True for _ in app.store.tasks(row.key, statuses=TOUCHED)):
+            continue
+        try:
+            cost = cost_in(type(app).open(row.root, flags={}, store=app.store))
+        except (BurnishError, OSError):
+            not_counted.append(str(row.root))
+            continue
+        if cost.lost or cost.regained:
+            elsewhere.append((str(row.root), cost))
+    return replace(own, elsewhere=tuple(elsewhere), not_counted=tuple(not_counted))
 
 
 def _count(ids: Sequence[int]) -> str:
@@ -66,30 +108,58 @@ def cost_so_far(app: App) -> ApprovalCost:
     return ApprovalCost(tuple(lost), tuple(back))
 
 
-def cost_of_edit(app: App, name: str) -> ApprovalCost:
+def cost_of_edit(app: App, name: str, where: Where = Where.PROJECT) -> ApprovalCost:
     """Of any other text in the place of this one."""
-    return _cost(app, lambda: {**app.prompts, name: f"{app.prompts.get(name, '')}\n(changed)"})
+
+    def cost_in(one: App) -> ApprovalCost:
+        if where.everywhere and kept(one, name).project.text is not None:
+            # the project's own text stays in force
+            return ApprovalCost()
+        return _cost(one, lambda: {**one.prompts, name: f"{one.prompts.get(name, '')}\n(changed)"})
+
+    return with_other_projects(app, cost_in, where)
 
 
-def cost_of_switch(app: App, name: str, *, on: bool) -> ApprovalCost:
-    def after() -> dict[str, str]:
-        found = kept(app, name)
-        text = found.everywhere.text if found.project.text is None else found.project.text
-        return _with(app.prompts, name, text if on else None)
+def cost_of_change(
+    app: App, name: str, where: Where, *, text: str | None = None, on: bool | None = None
+) -> ApprovalCost:
+    """Of this text, of switching it on or off, or of both at once; None: it stays."""
 
-    return _cost(app, after)
+    def cost_in(one: App) -> ApprovalCost:
+        found = kept(one, name)
+        own, everywhere = found.project.text, found.everywhere.text
+        if text is not None and where.everywhere:
+            everywhere = text
+        elif text is not None:
+            own = text
+        # the switch of the project wins over the one for all projects
+        stays = on is None or (where.everywhere and _is_switched_in_project(found))
+        enabled = found.enabled if stays else bool(on)
+        return _cost(one, lambda: _with(one.prompts, name, (everywhere if own is None else own) if enabled else None))
+
+    return with_other_projects(app, cost_in, where)
+
+
+def _is_switched_in_project(prompt: Kept) -> bool:
+    return bool(prompt.switched_at) and not prompt.switched_at.startswith(str(user_folder()))
+
+
+def cost_of_switch(app: App, name: str, *, on: bool, where: Where = Where.PROJECT) -> ApprovalCost:
+    return cost_of_change(app, name, where, on=on)
 
 
 def cost_of_reset(app: App, names: Iterable[str], where: Where) -> ApprovalCost:
-    def after() -> dict[str, str]:
-        prompts = dict(app.prompts)
+    names = tuple(names)
+
+    def after(one: App) -> dict[str, str]:
+        prompts = dict(one.prompts)
         for name in names:
-            found = kept(app, name)
+            found = kept(one, name)
             left = found.project.text if where.everywhere else found.everywhere.text
             prompts = _with(prompts, name, left if found.enabled else None)
         return prompts
 
-    return _cost(app, after)
+    return with_other_projects(app, lambda one: _cost(one, lambda: after(one)), where)
 
 
 def _with(prompts: Mapping[str, str], name: str, text: str | None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -13,6 +13,8 @@ from burnish.web.api.shapes import Body, Line, TaskRef, Text, example
 from burnish.web.parts import AppDep, HouseDep, ProjectKey
 from burnish.web.problems import PROBLEMS
 from burnish.wiring import prompt_desk
+from burnish.wiring.app import App
+from burnish.wiring.approval_cost import cost_of_change, cost_of_reset
 from burnish.wiring.prompt_desk import Kept, Own, Where
 from burnish.wiring.prompts import NAMES, known
 
@@ -71,6 +73,29 @@ class PromptOut(Answer):
     places: dict[str, PlaceOut]
 
 
+class ElsewhereOut(Answer):
+    project: str
+    """The path of its checkout."""
+    voids: list[str]
+    restores: list[str]
+
+
+class CostOut(Answer):
+    """What the change did to approvals. With `where: global`, other projects of the user are counted as well."""
+
+    voids: list[str]
+    """Tasks of this project whose approval is void after the change."""
+    restores: list[str]
+    """Tasks of this project whose approval counts again."""
+    elsewhere: list[ElsewhereOut]
+    not_counted: list[str]
+    """Paths of projects that could not be opened."""
+
+
+class SavedOut(PromptOut, CostOut):
+    """The prompt after the change, and what the change cost."""
+
+
 class PromptsOut(Answer):
     prompts: list[PromptOut]
 
@@ -80,7 +105,7 @@ class GoneOut(Answer):
     path: str
 
 
-class ResetOut(Answer):
+class ResetOut(CostOut):
     removed: list[GoneOut]
 
 
@@ -111,26 +136,27 @@ def prompt(app: AppDep, name: Name, where: Annotated[Where | None, Query()] = No
     return told
 
 
-@router.put("/{name}", response_model=PromptOut)
+@router.put("/{name}", response_model=SavedOut)
 def save(house: HouseDep, project: ProjectKey, app: AppDep, name: Name, said: NewText) -> dict[str, Any]:
     """Write it, switch it, or both. It counts for every review that starts later."""
+    cost = cost_of_change(app, known(name), said.where, text=said.text, on=said.enabled)
     if said.text is not None:
         prompt_desk.save(app, name, said.text, said.where, seen=said.seen)
     if said.enabled is not None:
         prompt_desk.switch(app, name, said.enabled, said.where)
-    return _json(prompt_desk.kept(house.open(project), known(name)))
+    return {**_json(prompt_desk.kept(house.open(project), known(name))), **cost.as_json()}
 
 
 @router.delete("/{name}", response_model=ResetOut)
 def reset(app: AppDep, name: Name, where: Scope = Where.PROJECT) -> dict[str, Any]:
     """Take the user's own text away, as `burnish prompts reset` does."""
-    return _gone(prompt_desk.reset(app, [known(name)], where))
+    return _reset(app, [known(name)], where)
 
 
 @router.post("/reset", response_model=ResetOut)
 def reset_all(app: AppDep, said: Annotated[Scoped, FromBody()] = Scoped()) -> dict[str, Any]:  # noqa: B008
     """Take away every text of the user's own in that place."""
-    return _gone(prompt_desk.reset(app, NAMES, said.where))
+    return _reset(app, NAMES, said.where)
 
 
 @router.post("/{name}/preview", response_model=TrialOut)
@@ -140,8 +166,10 @@ def preview(app: AppDep, name: Name, said: Trial) -> dict[str, Any]:
     return {"id": str(said.task), "prompts": [{"to": one.to, "text": one.text} for one in found]}
 
 
-def _gone(removed: list[tuple[str, FilePath]]) -> dict[str, Any]:
-    return {"removed": [{"name": one, "path": str(file)} for one, file in removed]}
+def _reset(app: App, names: Sequence[str], where: Where) -> dict[str, Any]:
+    cost = cost_of_reset(app, names, where)
+    removed = prompt_desk.reset(app, names, where)
+    return {"removed": [{"name": one, "path": str(file)} for one, file in removed], **cost.as_json()}
 
 
 def _json(one: Kept) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def part(app: AppDep, project: ProjectDep, name: str, where: Where = Where.PROJE
 def _card(app: App, prompt: Kept, where: Where, tasks: Sequence[Task]) -> Card:
     """With the tasks that it can be tried on, the newest first."""
     fitting = [task for task in reversed(tasks) if fits(prompt.name, task)]
-    cost = cost_of_edit(app, prompt.name).words("Another text")
+    cost = cost_of_edit(app, prompt.name, where).words("Another text")
     return Card(prompt, where, tuple(fitting[:MOST_TASKS]), tuple(cost))
 
 
