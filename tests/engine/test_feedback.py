@@ -265,3 +265,33 @@ app.write_text(app.read_text() + "done = 1\\n")
     assert "The files here begin with the newest" in lab.calls()[1]["prompt"]
     branch: Any = lab.task()["branch"]
     assert "half = 1" in lab.text(branch, "half.py") and "done = 1" in lab.text(branch)
+
+
+REMARKS = """
+found = [dict(flaw, severity="error" if n == 399 else "warning", title=f"Part {n} of the list is named wrongly",
+              description=f"WORDS{n} " * 40, file=f"f{n}.py", line=1) for n in range(400)]
+inspected = [f"f{n}.py" for n in range(400)]
+if cycle == 1:
+    print(verdict("changes_requested", "many", found, inspected=inspected))
+else:
+    print(verdict("approved", "ok", inspected=inspected))
+"""
+MANY_FILES = 'for n in range(400):\n    pathlib.Path(f"f{n}.py").write_text(f"x = {n}{cycle}\\n")'
+
+
+def test_a_flood_of_remarks_is_bounded_in_the_ledger_prompts_artifact_and_events(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=MANY_FILES, judge=REMARKS, extra="review: {agents: [judge], block_on: warning}\n")
+    lab.add("Add many files", "--max-cycles", "2")
+    lab.burnish("run", code=None)
+    shown = lab.show(1)
+    findings = {finding["id"]: finding for finding in shown["findings"]}
+    (rest,) = [finding for finding in findings.values() if finding["rule"] == "more-remarks"]
+    assert len(findings) == 80 and rest["count"] == 321
+    assert "Part 399 of the list is named wrongly" in {finding["title"] for finding in findings.values()}, "the worst"
+    assert "burnish log TASK --phase review" in rest["description"]
+    assert "WORDS350" in lab.burnish("log", "1", "--phase", "review").out
+    assert f"{rest['count']:,} more problems" in artifact(lab) and len(artifact(lab)) < 80_000
+    assert len(fix_prompt(lab)) < 40_000
+    assert max(len(json.dumps(event)) for event in lab.events()) < 80_000
+    assert len(json.dumps(lab.events())) < 400_000
+    assert shown["status"] == "verified", "each finding was in the prompt, so that it could be ruled on"

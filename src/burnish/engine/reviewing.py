@@ -16,6 +16,7 @@ from burnish.core.flow import DoReview
 from burnish.core.history import History
 from burnish.core.ledger import Update, absorb_criteria, absorb_review, split_criterion_remarks
 from burnish.core.policy import Policy
+from burnish.core.remark_limit import limit_remarks
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
 from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event, watched
@@ -72,6 +73,7 @@ def conclude(
     """Put together what was said, and write it down with what belongs before it."""
     subject = hearing.subject
     panel, repeated = split_criterion_remarks(panel_of(hearing, heard), history.findings, subject.text_of)
+    panel = replace(panel, remarks=limit_remarks(panel.remarks, mechanical(heard)))
     update = absorb_review(
         history.findings,
         remarks=panel.remarks,
