@@ -221,3 +221,10 @@ def test_a_finding_in_task_json_tells_its_state() -> None:
     done = replace(FOUND, state=State.RESOLVED)
     said = json.loads(render_task_json(Task("p", 29, Spec("x")), [Iteration(2, "c", "d", PANEL, (done,))]))
     assert said["codeReviewSpec"]["iterations"][0]["findings"][0]["state"] == "resolved"
+
+
+def test_a_review_that_failed_names_no_file() -> None:
+    task = Task("p", 29, Spec("Add login"), cycle=1)
+    crashed = Iteration(1, "c" * 40, "diff-1.patch", None, (), error="The command failed.", failed_agent="bot")
+    (one,) = json.loads(render_task_json(task, [crashed]))["codeReviewSpec"]["iterations"]
+    assert one["status"] == "failed" and "reviewFile" not in one

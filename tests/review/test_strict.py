@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from burnish.core.finding import Category, Severity
 from burnish.core.review import Verdict
-from burnish.review.strict import read_unsigned
+from burnish.review.prose import first_sentence
+from burnish.review.strict import read_unsigned, summary_in
 
 APPROVED = ["**Verdict: APPROVED**", "**[APPROVED]**", "[APPROVED]", "REVIEW_PASSED", "Verdict: APPROVED"]
 
@@ -154,3 +155,20 @@ def test_automakers_review_file_is_read() -> None:
 def test_hostile_lines_are_read_in_no_time() -> None:
     for line in ("MAJOR: a" + " " * 100_000 + "b", "(" * 100_000, "# h\n" * 20_000, "Verdict " * 10_000):
         read_unsigned(line)
+
+
+@pytest.mark.parametrize(
+    ("reply", "title"),
+    [
+        ("REVIEW_FAILED\nThe loop in my_file.py never ends. More.", "The loop in my_file.py never ends."),
+        ("**[REJECTED]**\n\n## Issues\n\n- _Zero_ is **not** handled", "Zero is not handled"),
+        ("**Verdict: CHANGES_REQUESTED**", "Verdict: CHANGES_REQUESTED"),
+    ],
+)
+def test_a_finding_from_prose_is_named_by_its_words_and_not_by_the_verdict(reply: str, title: str) -> None:
+    assert first_sentence(reply) == title
+
+
+def test_headings_alone_are_not_a_summary() -> None:
+    assert summary_in(["# Review", "", "**Verdict: CHANGES_REQUESTED**"]) == ""
+    assert summary_in(["# Review", "It is slow."]) == "# Review\nIt is slow."

@@ -7,7 +7,7 @@ from collections.abc import Collection
 # By the last part of the key, in lower case without underscores, so that automaker's spelling is found as well.
 _SAME_MEANING = {
     "approval": ("hitl", "humanapproval", "requireapproval"),
-    "agent": ("provider", "defaultagent", "aiprovider", "claudecommand", "executor"),
+    "agent": ("provider", "defaultagent", "aiprovider", "claudecommand"),
     "hitl_review": ("humanreview", "holdforreview"),
     "review.max_cycles": (
         "maxrevisions", "maxreviewcycles", "maxiterations", "maxreviewiterations", "reviewcycles", "maxretries",
@@ -17,6 +17,12 @@ _SAME_MEANING = {
     "review.required": ("requirereview", "requirereviewbeforemerge", "reviewrequired"),
     "review.agents": ("reviewcommand", "reviewagent", "reviewprovider", "reviewers", "reviewroles", "reviewparallel"),
     "review.model": ("reviewermodel", "codereviewmodel"),
+    "review.trigger": ("scriptcompletion", "sessionidle", "reviewtrigger"),
+    "review.context.task_definition": ("includetaskdefinition",),
+    "review.context.git_diff": ("includegitdiff",),
+    "review.context.test_results": ("includetestresults",),
+    "review.context.lint_results": ("includelintresults",),
+    "review.context.session_log": ("includesessionlog",),
     "review.slash_command": ("slashcommand", "reviewslashcommand"),
     "checks.test": (
         "testcommand", "verifycommand", "runtestsondone", "testcmd", "baselinetestcommand", "pretestcommand",
@@ -40,6 +46,8 @@ _SAME_MEANING = {
 _MODEL = "A model is set for an agent (agents.NAME.model), a role (roles.review.model) or a task (burnish add --model)."
 # What is given on the command line or with the task.
 _NO_SETTING = {
+    # spec-runner's section: everything stands below it there, and at the top here
+    "executor": "Its settings stand at the top here: hitl_review, review.max_cycles, checks.test, agent and so on.",
     "model": _MODEL,
     "claudemodel": _MODEL,
     "defaultmodel": _MODEL,

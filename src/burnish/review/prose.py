@@ -8,6 +8,7 @@ from burnish.review.blocks import without_blocks
 from burnish.review.contract import DISPUTES, WORD
 from burnish.review.fence import cut_text
 from burnish.review.reading import clean
+from burnish.review.strict import verdict_of
 
 # as much as one artifact can hold beside its findings
 LONGEST_PROSE = 8 * 1024
@@ -16,7 +17,8 @@ STORED_PROSE = 2 * 1024
 # of an author's last message, in its event
 LAST_WORDS = 2 * 1024
 
-_MARKS = re.compile(r"^[\s#>*+\-]+|[*_`]{1,3}")
+# a `_` inside of a word is part of a name
+_MARKS = re.compile(r"^[\s#>*+\-]+|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)")
 
 
 def prose_of(reply: str) -> str:
@@ -37,8 +39,9 @@ def last_words(reply: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """A title for the text: its first sentence that is not a heading, without Markdown marks."""
+    """A title for the text: its first sentence that is neither a heading nor a verdict, without Markdown marks."""
     lines = [line for line in text.split("\n") if line.strip()]
-    body = [line for line in lines if not line.lstrip().startswith("#")] or lines
+    words = [line for line in lines if verdict_of(line) is None] or lines
+    body = [line for line in words if not line.lstrip().startswith("#")] or words
     plain = _MARKS.sub("", body[0]).strip() if body else ""
     return re.split(r"(?<=[.!?])\s", plain, maxsplit=1)[0][:120]

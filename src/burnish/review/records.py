@@ -96,8 +96,10 @@ def _iteration(one: Iteration) -> dict[str, Any]:
         "gitDiff": one.diff,
         "findings": [{"id": f.id, "state": f.state.value, **_finding(f.remark)} for f in one.findings],
         "overallSummary": one.panel.summary if one.panel else "",
-        "reviewFile": file_name(one.cycle),
     }
+    if not one.error:
+        # a review that crashed or timed out has no file
+        facts["reviewFile"] = file_name(one.cycle)
     if _status(one) == "rejected" and one.panel:
         facts["rejectionReason"] = one.panel.rejection_reason or one.panel.summary or one.why
     if one.error:

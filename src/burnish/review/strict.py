@@ -107,6 +107,8 @@ def summary_in(lines: list[str]) -> str:
             under = "\n".join(lines[at + 1 :]).strip()
             return clean(re.split(r"\n\s*\n|\n#", under, maxsplit=1)[0])[:2000]
     rest = [_words_after(line) for line in lines]
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in rest):
+        return ""  # headings alone, such as the title of a file, are not a summary
     return clean("\n".join(rest)).strip()[:2000]
 
 
