@@ -58,6 +58,7 @@ STATES = {
     "skip_tests": State("waiting_approval", add=("--skip-tests",)),
     "plan at the gate": State("waiting_approval", extra="approval: required\n", add=("-t", "plan")),
     "verified": State("verified"),
+    "voided approval": State("code_review", then=(("run", "1"), ("edit", "1", "--accept", "is fast"), ("done", "1"))),
     "cancelled": State("cancelled", then=(("cancel", "1"),)),
     "max_cycles": State("blocked", "max_cycles", judge=REJECT, add=ONE),
     "needs_discussion": State("blocked", "needs_discussion", judge=UNSURE),
