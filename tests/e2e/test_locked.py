@@ -55,7 +55,11 @@ def test_a_second_one_is_told_and_age_breaks_nothing(tmp_path: Path) -> None:
             for words in COMMANDS:
                 said = lab.burnish(*words, code=4)
                 who = f"being run by {getpass.getuser()}@{socket.gethostname()}, pid {runner.pid}, since 20"
-                assert who in said.err and "burnish cancel 1" in said.err, (words, said)
+                assert (
+                    who in said.err
+                    and "stop it where it runs" in said.err
+                    and "give the task up: burnish cancel 1" in said.err
+                ), (words, said)
                 assert facts(lab) == before
             told = lab.burnish("run", "1", code=4).err
             assert f"pid {runner.pid}, since 20" in told and " min ago)" in told

@@ -19,7 +19,9 @@ def refuse_if_held(store: Store, project: str, number: int, is_dead: Callable[[s
     raise Refused(
         f"Task {number} is being run by {holder.get('user')}@{holder.get('host')}, "
         f"pid {holder.get('pid')}, since {_when(str(holder.get('since') or ''))}.",
-        hint=f"Wait for it (`burnish status`), or stop it: burnish cancel {number}",
+        # cancel gives the task up; a stopped one goes on with `burnish run`
+        hint=f"Wait for it (`burnish status`), stop it where it runs (Ctrl-C, or Stop on the board), "
+        f"or give the task up: burnish cancel {number}",
     )
 
 
