@@ -13,9 +13,11 @@ _started: list[subprocess.Popen[Any]] = []
 
 
 def make_children_interruptible() -> None:
-    """Children inherit an ignored SIGINT, as in `make test &`, but never a handler: install Python's own one."""
+    """Children inherit an ignored signal (`make test &` ignores SIGINT, `nohup` SIGHUP), but never a handler."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def record_children() -> None:

@@ -7,6 +7,7 @@ import random
 import re
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -97,15 +98,25 @@ SLOW_AUTHOR = "time.sleep(0.4)\n" + AUTHOR + "time.sleep(0.4)\n"
 SLOW_CRITIC = "time.sleep(0.4)\n" + CRITIC
 
 
-def slow_lab(root: Path) -> Lab:
-    return Lab.make(root, author=SLOW_AUTHOR, judge=SLOW_CRITIC, extra=CHECKS)
+# Writes, and is then at work until it is killed; the second attempt ends.
+HELD_AUTHOR = (
+    AUTHOR + "held = pathlib.Path(LOG).with_name('held')\nif not held.exists():\n    held.touch()\n    time.sleep(60)\n"
+)
+
+
+def slow_lab(root: Path, author: str = SLOW_AUTHOR) -> Lab:
+    return Lab.make(root, author=author, judge=SLOW_CRITIC, extra=CHECKS)
 
 
 def kill_inside(lab: Lab, nth: int, wait: float) -> Lab:
     """Killed while the nth agent is at work."""
+    return kill_when(lab, lambda: len(lab.calls()) >= nth, wait)
+
+
+def kill_when(lab: Lab, is_time: Callable[[], bool], wait: float = 0) -> Lab:
     lab.apart("add", "Add division")
     process = lab.start("run")
-    lab.until(lambda: len(lab.calls()) >= nth)
+    lab.until(is_time)
     time.sleep(wait)
     process.kill()
     process.communicate()
@@ -115,9 +126,11 @@ def kill_inside(lab: Lab, nth: int, wait: float) -> Lab:
 
 def test_killed_inside_a_phase_the_agent_is_ended_its_work_rescued_and_the_phase_done_again(tmp_path: Path) -> None:
     # made one after the other: a laboratory changes the variables of this process while it is trusted
-    labs = [slow_lab(tmp_path / str(number)) for number in (1, 2, 3)]
+    labs = [slow_lab(tmp_path / "1", HELD_AUTHOR), slow_lab(tmp_path / "2"), slow_lab(tmp_path / "3")]
     with ThreadPoolExecutor(3) as threads:
-        list(threads.map(kill_inside, labs, (1, 2, 3), (0.6, 0.1, 0.1)))
+        first = threads.submit(kill_when, labs[0], (labs[0].root / "held").exists)
+        list(threads.map(kill_inside, labs[1:], (2, 3), (0.1, 0.1)))
+        first.result()
     for lab in labs:
         assert_ended_well(lab, extra_starts=1)
     # the first had written already: what it left was kept, and the second attempt was told

@@ -158,8 +158,9 @@ def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Serv
         goto(page, served, 2, "#gate")
         page.wait_for_selector("#part-changes .file")
         page.evaluate("document.querySelector('[data-gate]').dataset.commit = '0'.repeat(40)")
-        page.get_by_role("button", name="Reject").click()
-        page.wait_for_selector("#gate .trouble:not([hidden])")
+        with page.expect_response(lambda answer: "/parts?" in answer.url and "gate" in answer.url):
+            page.get_by_role("button", name="Reject").click()
+        page.wait_for_timeout(500)  # the page has put in place what it fetched again
         assert "out of date" in page.locator("#gate .trouble").inner_text()
         assert page.locator("#gate [data-stale]").is_visible()
     assert served.of_project("GET", "/tasks/2").json()["status"] == "waiting_approval"

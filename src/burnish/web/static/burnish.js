@@ -75,13 +75,13 @@ export function swap(old, html) {
   return true;
 }
 
-/** Is a form in here being filled in? */
+/** Is a form in here being filled in, or does it show why it was refused? */
 export function busy(element) {
   const active = document.activeElement;
   const typing = active && element.contains(active) && active.matches("input, textarea, select, [contenteditable]") &&
     // a box outside of a form holds no words
     !(active.type === "checkbox" && !active.form);
-  return Boolean(typing || element.querySelector("form[data-touched]"));
+  return Boolean(typing || element.querySelector("form[data-touched], form .trouble:not([hidden])"));
 }
 
 document.addEventListener("input", (event) => {

@@ -76,6 +76,7 @@ async function submitted(event) {
   if (!form.matches("[data-gate]") && !box) return;
   event.preventDefault();
   const trouble = form.querySelector(".trouble");
+  if (trouble) trouble.hidden = true;
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));
   try {
