@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
+import resource
 import shlex
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from burnish.core.status import ErrorCode, Reason, Status
 from testing.lab import APPROVE, AUTHOR, REJECT, Lab
+from testing.program import put_on_path
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 LONG = 'pathlib.Path("long.py").write_text("x = 1\\n" * 2000)\n' + AUTHOR
@@ -29,28 +38,116 @@ class State:
     add: tuple[str, ...] = ()
     then: tuple[tuple[str, ...], ...] = (("run", "1"),)
     killed_at: str = ""
+    # Ctrl-C in this phase
+    stop_at: str = ""
+    # what the task has beside its reason
+    error: str = ""
+    # the settings and programs of this state
+    prepare: Callable[[Lab], None] | None = None
+    # what is wrong with the machine while the commands of `then` run
+    trouble: Callable[[Lab], AbstractContextManager[None]] = lambda lab: nullcontext()
+    # what a person does first, because the hint says so; a command must then lead out of the state
+    repair: Callable[[Lab], None] | None = None
 
     def make(self, root: Path) -> tuple[Lab, str]:
         """The task in that state, and everything that was said on the way."""
         lab = Lab.make(root, author=self.author, judge=self.judge, extra=self.extra)
+        if self.prepare:
+            self.prepare(lab)
         lab.add("Add division", *self.add)
         told = ""
         if self.killed_at:
             lab.apart("run", "1", code=-9, BURNISH_FAILPOINT=self.killed_at)
-        for argv in self.then:
-            said = lab.burnish(*argv, code=None)
+        if self.stop_at:
+            self._stop(lab)
+        for argv in () if self.stop_at else self.then:
+            with self.trouble(lab):
+                said = lab.burnish(*argv, code=None)
             told = said.out + said.err
         task = lab.task()
+        assert not self.error or task["error"] == self.error
         assert (task["status"], task["reason"] or task["error"] or "") == (self.status, self.why), (task, told)
         return lab, told
 
+    def _stop(self, lab: Lab) -> None:
+        with lab.start("run", "1") as process:
+            lab.until(lambda: any(call["phase"] == self.stop_at for call in lab.calls()))
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
 
+
+def no_agent(lab: Lab) -> None:
+    lab.commit_settings("agent: claude\nreview: {agents: [claude]}\nchecks: {test: null, lint: null}\n")
+    programs = lab.root / "bin"
+    programs.mkdir()
+    (programs / "git").symlink_to("/usr/bin/git")
+    lab.env["PATH"] = str(programs)
+
+
+def other_branch(lab: Lab) -> None:
+    lab.repo.git("checkout", "-q", "-b", "other")
+    lab.repo.commit({"other.py": "x = 1\n"}, "something to review")
+
+
+@contextmanager
+def full_disk(lab: Lab) -> Iterator[None]:
+    """A limit on the size of files stands in for the disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def locked_database(lab: Lab) -> Iterator[None]:
+    """Another program writes for longer than burnish waits, from the moment the agent is at work."""
+    holder = threading.Thread(target=_hold_database, args=(lab,))
+    holder.start()
+    yield
+    holder.join()
+
+
+def _hold_database(lab: Lab) -> None:
+    lab.until(lambda: (lab.root / "at-work").exists())
+    with closing(sqlite3.connect(lab.root / "home" / "burnish" / "burnish.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        (lab.root / "locked").touch()
+        # the first write is given up after BUSY_SECONDS; the one that records the failure succeeds
+        time.sleep(2 * BUSY_SECONDS)
+        other.execute("ROLLBACK")
+
+
+BUSY_SECONDS = 1.5
+WAITS_FOR_LOCK = """
+root = pathlib.Path(LOG).parent
+(root / "at-work").touch()
+while not (root / "locked").exists():
+    time.sleep(0.02)
+"""
+OTHER_COMMIT = """
+import subprocess
+REPO = str(pathlib.Path(LOG).parent / "repo")
+def git(*words):
+    return subprocess.run(["git", "-C", REPO, "-c", "user.name=P", "-c", "user.email=p@e", *words],
+                          capture_output=True, text=True, check=True).stdout.strip()
+branch = "burnish/1-add-division"
+git("update-ref", f"refs/heads/{branch}", git("commit-tree", branch + "^{tree}", "-p", branch, "-m", "by hand"))
+"""
 MANUAL = State("code_review", add=("-A",))
 ONE = ("--max-cycles", "1")
 STATES = {
     "backlog": State("backlog", then=()),
     "interrupted": State("in_progress", killed_at="work-started", then=()),
     "interrupted review": State("code_review", killed_at="review-started", then=()),
+    "INTERRUPTED": State(
+        "code_review",
+        "INTERRUPTED",
+        judge="time.sleep(60)",
+        stop_at="review",
+        repair=lambda lab: lab.agent("judge", APPROVE),
+    ),
     "waits for review": MANUAL,
     "waits for improve": State("code_review", judge=REJECT, add=("-A",), then=(("run", "1"), ("review", "1"))),
     "handed off": State("code_review", then=(("run", "1"), ("handoff", "1"))),
@@ -64,7 +161,11 @@ STATES = {
     "needs_discussion": State("blocked", "needs_discussion", judge=UNSURE),
     "rejected": State("blocked", "rejected", judge='print(verdict("rejected", "no"))'),
     "human_rejected": State(
-        "blocked", "human_rejected", extra="approval: required\n", then=(("run", "1"), ("decide", "1", "reject"))
+        "blocked",
+        "human_rejected",
+        error="REVIEW_REJECTED",
+        extra="approval: required\n",
+        then=(("run", "1"), ("decide", "1", "reject")),
     ),
     "stalled": State(
         "blocked", "stalled", author='if phase == "implement":\n    app.write_text("x = 1\\n")', judge=REJECT
@@ -89,7 +190,36 @@ STATES = {
     "SETUP_FAILED": State(
         "failed", "SETUP_FAILED", extra="workspace: {setup: 'exit 3'}\nchecks: {test: 'true', lint: null}\n"
     ),
+    "budget": State(
+        "blocked",
+        "budget",
+        prepare=lambda lab: put_on_path(lab, "budget: {task_usd: 0.5}"),
+        repair=lambda lab: put_on_path(lab, "budget: {task_usd: 5}"),
+    ),
+    "AGENT_MISSING": State(
+        "failed", "AGENT_MISSING", prepare=no_agent, repair=lambda lab: put_on_path(lab, "agent: claude")
+    ),
+    "GIT_ERROR": State(
+        "failed", "GIT_ERROR", author=OTHER_COMMIT + AUTHOR, repair=lambda lab: lab.agent("robot", AUTHOR)
+    ),
+    "CONFIG_ERROR": State("failed", "CONFIG_ERROR", add=("-t", "review", "--base", "main"), repair=other_branch),
+    "DISK_FULL": State(
+        "failed",
+        "DISK_FULL",
+        author="while True: print('x' * 5000)",
+        trouble=full_disk,
+        repair=lambda lab: lab.agent("robot", AUTHOR),
+    ),
+    "DATABASE_LOCKED": State(
+        "failed",
+        "DATABASE_LOCKED",
+        author=WAITS_FOR_LOCK + AUTHOR,
+        trouble=locked_database,
+        repair=lambda lab: None,
+    ),
 }
+# a task that is completed needs nothing more
+NEEDS_NOTHING = {Status.COMPLETED}
 # whatever follows the command on its line: a sentence, a remark in brackets, the end of a quotation
 _COMMAND = re.compile(
     r"\bburnish ((?:-C \S+ )?[a-z]+(?: [^`\n]*?)?)(?=`|\.(?:\s|$)|,\s|;\s|:\s|\s{2,}|\s\(|$)", re.MULTILINE
@@ -127,6 +257,18 @@ def acts_of(lab: Lab, told: str) -> tuple[list[str], list[str]]:
     return [one for one in named if one.split()[0] in _LOOKS], [one for one in named if one.split()[0] not in _LOOKS]
 
 
+def test_each_status_reason_and_error_code_has_a_row() -> None:
+    rows = STATES.values()
+    assert {row.status for row in rows} == set(Status) - NEEDS_NOTHING
+    explained = {row.why for row in rows} | {row.error for row in rows}
+    assert explained - {""} == set(Reason) | set(ErrorCode)
+
+
+@pytest.fixture(autouse=True)
+def _short_wait_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("burnish.store.database.BUSY_SECONDS", BUSY_SECONDS)
+
+
 @pytest.mark.parametrize("name", STATES)
 def test_each_command_that_a_screen_names_works_when_typed(name: str, tmp_path: Path) -> None:
     state = STATES[name]
@@ -135,10 +277,16 @@ def test_each_command_that_a_screen_names_works_when_typed(name: str, tmp_path: 
     assert acts, f"nothing leads out of {name}"
     for command in looks:
         lab.burnish(*typed(command, lab))
+    left = False
     for number, command in enumerate(acts):
         here = lab if number == 0 else state.make(tmp_path / str(number))[0]
+        if state.repair:
+            state.repair(here)
         before = here.events(task=1)
         said = here.burnish(*typed(command, here), code=None)
         # 1 and 3: it was done, and came to what the agents of this test make of it
         assert said.code in (0, 1, 3), (command, said)
         assert here.events(task=1) != before, f"{command} did nothing"
+        task = here.task()
+        left = left or (task["status"], task["reason"] or task["error"] or "") != (state.status, state.why)
+    assert left or not state.repair, f"none of {acts} leads out of {name}"

@@ -47,8 +47,10 @@ def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
             hint="Make room, then `burnish run`.",
         )
     if code in _BUSY:
-        return BurnishError(
-            f"Another program has kept {path} locked for 30 seconds.", hint="End it, or wait, and try again."
+        return PhaseFailed(
+            "DATABASE_LOCKED",
+            f"Another program has kept {path} locked for 30 seconds.",
+            hint="End it, or wait, and try again.",
         )
     if code in _NO_ACCESS:
         return BurnishError(
