@@ -65,6 +65,58 @@ def test_an_object_by_schema_is_compared_as_well() -> None:
     assert conflicting_verdict("codex", done, texts[1])
 
 
+def block(body: str) -> str:
+    return f"```burnish-verdict {NUMBER}\n{body}\n```"
+
+
+def by_schema(verdict: str) -> str:
+    return json.dumps({"number": NUMBER, "verdict": verdict, "summary": "x", "findings": []})
+
+
+def pieces(text: str, size: int = 7) -> list[str]:
+    """As gemini prints a message."""
+    parts = [text[start : start + size] for start in range(0, len(text), size)]
+    return [json.dumps({"type": "message", "role": "assistant", "content": part, "delta": True}) for part in parts]
+
+
+_FINDING = {"category": "security", "severity": "error", "title": "x", "description": "x"}
+_LATE_VERDICT = json.dumps({"findings": [_FINDING | {"suggestion": "\n```py\nx\n```"}], "verdict": "rejected"})
+OTHER_MESSAGES = {
+    "another case": block('{"verdict": "REJECTED"}'),
+    "another word": block('{"verdict": "request_changes"}'),
+    "no word": block('{"verdict": null}'),
+    "a code block in a finding before the verdict": block(_LATE_VERDICT),
+    "a long text before the verdict": block(json.dumps({"summary": "x" * 30_000, "verdict": "rejected"})),
+    "an approval that blocks": block('{"verdict": "approved", "blocking": true}'),
+    "an approval with an error": block(json.dumps({"verdict": "approved", "findings": [_FINDING]})),
+    "another case of the name": message("rejected").replace("burnish", "Burnish"),
+    "more behind the number": message("rejected").replace(NUMBER, f"{NUMBER} json"),
+    "an object by schema": by_schema("rejected"),
+    "an object by schema over several lines": json.dumps(json.loads(by_schema("rejected")), indent=2),
+}
+
+
+@pytest.mark.parametrize("answer", [message("approved"), by_schema("approved")], ids=["block", "schema"])
+@pytest.mark.parametrize("other", OTHER_MESSAGES.values(), ids=OTHER_MESSAGES.keys())
+def test_every_form_of_another_verdict_is_found_in_every_form_of_output(other: str, answer: str) -> None:
+    escaped = item("TEXT").replace('"TEXT"', json.dumps(other).replace('\\"', "\\u0022"))
+    for lines in ([item(other)], pieces(other), [escaped], [json.dumps({"payload": json.dumps({"text": other})})]):
+        done = spoken(*lines, json.dumps({"type": "tool_use"}), item(answer), DONE)
+        assert conflicting_verdict("codex", done, answer), lines
+
+
+def test_an_approval_that_quotes_a_rejection_is_compared_as_well() -> None:
+    answer = message("approved").replace('"x"', json.dumps('The fixture has "verdict": "rejected".'))
+    assert conflicting_verdict("codex", spoken(item(message("rejected")), item(answer), DONE), answer)
+    assert conflicting_verdict("codex", spoken(item(answer), DONE), answer) is None
+
+
+def test_an_approval_in_pieces_stands() -> None:
+    for size in (1, 7, 40, 60):
+        lines = [*pieces(PROMPT, 9), *pieces(message("approved"), size)]
+        assert conflicting_verdict("gemini", spoken(*lines), message("approved")) is None
+
+
 @pytest.mark.parametrize(
     "lines",
     [
