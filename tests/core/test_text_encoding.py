@@ -90,6 +90,8 @@ def test_a_sign_that_a_two_byte_letter_swallows_is_written_out() -> None:
     assert reading is not None and r"ソ\x83\x5c" in reading.text
 
 
+# Shift-JIS takes the last byte of this kana and the backslash as one letter.
+SWALLOWED = "x = 'ッ\\' + evil\n"
 IN_DOUBT = {
     "UTF-16 mark before ASCII": b"\xff\xfe#!/bin/sh\nEVIL\n\n",
     "other byte order": b"\xff\xfe" + "EVIL".encode("utf-16-be"),
@@ -105,6 +107,12 @@ IN_DOUBT = {
     "a codec that only an extra package has": b"# coding: pyxl-of-a-package\n",
     "UTF-8 for Python, UTF-7 for a browser": b"# coding: utf-8\n<meta charset=utf-7>\n",
     "XML in UTF-7": b'<?xml version="1.0" encoding="utf-7"?>\n<a/>\n',
+    "XML in an encoding that Python does not know": b'<?xml version="1.0" encoding="UTF-7-IMAP"?>\n<a>&ADw-</a>\n',
+    "HTML with another declaration in a comment": b'<!-- <meta charset=utf-8> --><meta charset="iso-2022-jp">\n',
+    "HTML with a bracket in quotes": b'<meta name="a>b" charset="iso-2022-jp">\n',
+    "UTF-8 for Python, Shift-JIS for a browser": f"# coding: utf-8\n<meta charset=shift_jis>\n{SWALLOWED}".encode(),
+    "Shift-JIS for a browser, with bytes that it replaces": f"<meta charset=shift_jis>\n{SWALLOWED}\uffbf\n".encode(),
+    "Shift-JIS by a name of browsers": f"<meta charset=x-sjis>\n{SWALLOWED}".encode(),
     "EBCDIC by declaration": b"# coding: cp037\n",
     "Shift-JIS that swallows a backslash of UTF-8": "# coding: shift_jis\nx = 'ッ\\' + evil\n".encode(),
     "PNG": b"\x89PNG\r\n\x1a\n\0\0\0#!/bin/sh\n",
@@ -117,6 +125,17 @@ IN_DOUBT = {
 @pytest.mark.parametrize("what", IN_DOUBT)
 def test_binary_or_in_doubt(what: str) -> None:
     assert read_text(IN_DOUBT[what]) is None
+
+
+@pytest.mark.parametrize("char", ["\ufe0e", "\ufe0f", "\U0001bca0", "\ufff0", "\U00013430", "\U00016fe4", "\U0001d159"])
+def test_a_character_without_a_shape_does_not_make_another_name_that_looks_the_same(char: str) -> None:
+    for name in (f"is_admin{char} = 1", f"{char}x", f"größe{char}(", f"1{char}"):
+        assert char not in escape_invisible(name) and has_invisible(name)
+
+
+@pytest.mark.parametrize("text", ["1\ufe0f\u20e3", "\u2764\ufe0f", "\u2139\ufe0f", "\u26a0\ufe0f x", "\u00a9\ufe0e"])
+def test_symbols_keep_the_mark_that_chooses_their_look(text: str) -> None:
+    assert escape_invisible(text) == text
 
 
 LINE_PIECES = (

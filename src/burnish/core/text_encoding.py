@@ -48,20 +48,23 @@ _BLANK_OR_COMMENT = re.compile(rb"[ \t\f]*(?:#|\Z)")
 _LINE_END = re.compile(rb"\r\n?|\n")
 _UNKNOWN = "unknown"
 _BEFORE_WORD = re.compile(r"[^\x00-\x7f](?=[A-Za-z0-9_])")
-# XML; CSS; HTML.
-_MARKUP = (
-    re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)"),
-    re.compile(rb"\A@charset \"([-\w.]+)\""),
-    re.compile(rb"<meta[^>]*\bcharset\s*=\s*[\"']?([-\w.]+)", re.IGNORECASE),
-)
+_XML = re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)")
+_CSS = re.compile(rb"\A@charset \"([-\w.]+)\"")
+_META = re.compile(rb"<meta\b", re.IGNORECASE)
+# Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
+_CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
+# Browsers' names of encodings in which a character may swallow the letter behind it; other unknown names they ignore.
+_BROWSER_NAMES = frozenset({"x-sjis", "x-gbk", "x-x-big5", "cn-big5", "chinese", "gb_2312", "ksc5601"})
 # How much of a file is looked at first. Where a comment in its first two lines is longer, the whole file is read.
 HEAD = 4096
 # Controls other than tab and newline, a carriage return inside a line, marks that turn the direction of writing,
 # line separators that some interpreters obey, and characters without a shape.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n|\\Z)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f"
+    "\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n|\\Z)"
+    # these two choose the look of a symbol (or U+2139); behind a letter they make another name that looks the same
+    "|(?:(?<![^\x00-\x7f])|(?<=[\\w\\s\ufe0e\ufe0f])(?<!\u2139))[\ufe0e\ufe0f](?!\u20e3)"
 )
 
 _ASCII_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -167,12 +170,14 @@ def _is_binary(data: bytes, *, valid: bool) -> bool:
 
 def _legacy(data: bytes) -> TextReading | None:
     """Text of before Unicode, as declared or as it looks; ASCII letters stay what they are."""
-    declared = _declared(data)
-    if declared and declared != "utf-8":
-        text = _decoded(data, declared)
-        if text is None or _swallows_letters(text, declared):
+    declared = {codec for codec in _declarations(data) if codec != "utf-8"}
+    if len(declared) > 1:
+        return None
+    for codec in declared:
+        text = _decoded(data, codec)
+        if text is None or _swallows_letters(text, codec):
             return None
-        return TextReading(_with_swallowed(text, declared), declared)
+        return TextReading(_with_swallowed(text, codec), codec)
     if _is_ebcdic(data):
         return None
     escaped = data.decode("utf-8", "backslashreplace")
@@ -223,28 +228,36 @@ def _with_swallowed(text: str, codec: str) -> str:
 
 
 def _agrees_with_declaration(data: bytes) -> bool:
-    """Valid UTF-8 that declares another encoding: is its ASCII part the same in both?"""
-    declared = _declared(data)
-    if declared is None or declared == "utf-8" or data.isascii():
+    """Valid UTF-8 that declares another encoding: is its ASCII part the same in all of them?"""
+    if data.isascii():
         return True
-    text = _decoded(data, declared)
-    return text is None or "".join(c for c in text if c <= "\x7f") == data.translate(None, _HIGH).decode("ascii")
-
-
-def _declared(data: bytes) -> str | None:
-    return next(_declarations(data), None)
+    letters = data.translate(None, _HIGH).decode("ascii")
+    # a browser replaces what it cannot decode, and goes on
+    texts = (data.decode(codec, "replace") for codec in _declarations(data) if codec != "utf-8")
+    return all("".join(char for char in text if char <= "\x7f") == letters for text in texts)
 
 
 def _declarations(data: bytes) -> Iterator[str]:
     """Names of the declared encodings. Each is for another kind of file, and nothing here knows the kind."""
     if (name := _coding_comment(data)) is not None:
         yield _python_codec(name)
-    for pattern in _MARKUP:
-        if match := pattern.search(data[:HEAD]):
-            try:
-                yield codecs.lookup(match[1].decode("ascii")).name
-            except (LookupError, UnicodeError, ValueError):
-                continue
+    head = data[:HEAD]
+    # parsers of XML know more names than Python, UTF-7-IMAP among them
+    yield from (_codec(match[1]) or _UNKNOWN for match in _XML.finditer(head))
+    found = list(_CSS.findall(head))
+    if meta := _META.search(head):
+        found += _CHARSET.findall(head, meta.end())
+    for raw in found:
+        if codec := _codec(raw) or (_UNKNOWN if raw.decode("ascii").lower() in _BROWSER_NAMES else ""):
+            yield codec
+
+
+def _codec(name: bytes) -> str:
+    """Python's name of an encoding; empty for one that it does not know."""
+    try:
+        return codecs.lookup(name.decode("ascii")).name
+    except (LookupError, UnicodeError, ValueError):
+        return ""
 
 
 def _coding_comment(data: bytes) -> str | None:
