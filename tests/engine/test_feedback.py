@@ -285,13 +285,50 @@ def test_a_flood_of_remarks_is_bounded_in_the_ledger_prompts_artifact_and_events
     lab.burnish("run", code=None)
     shown = lab.show(1)
     findings = {finding["id"]: finding for finding in shown["findings"]}
-    (rest,) = [finding for finding in findings.values() if finding["rule"] == "more-remarks"]
+    (rest,) = [finding for finding in findings.values() if finding["rule"] == "more-remarks:judge"]
     assert len(findings) == 80 and rest["count"] == 321
     assert "Part 399 of the list is named wrongly" in {finding["title"] for finding in findings.values()}, "the worst"
-    assert "burnish log TASK --phase review" in rest["description"]
+    assert "burnish log 1 --phase review" in rest["description"]
     assert "WORDS350" in lab.burnish("log", "1", "--phase", "review").out
     assert f"{rest['count']:,} more problems" in artifact(lab) and len(artifact(lab)) < 80_000
     assert len(fix_prompt(lab)) < 40_000
     assert max(len(json.dumps(event)) for event in lab.events()) < 80_000
     assert len(json.dumps(lab.events())) < 400_000
     assert shown["status"] == "verified", "each finding was in the prompt, so that it could be ruled on"
+
+
+TWICE = """
+inspected = [f"f{n}.py" for n in range(400)]
+found = [dict(flaw, severity="warning", title=f"Part {n} of the list is named wrongly", file=f"f{n}.py", line=1)
+         for n in (range(400) if cycle == 1 else range(399, -1, -1))]
+print(verdict("changes_requested", "many", found, inspected=inspected, prior=[]))
+"""
+
+
+def test_a_flood_that_is_repeated_in_another_order_raises_the_same_findings_again(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=MANY_FILES, judge=TWICE, extra="review: {agents: [judge], block_on: warning}\n")
+    lab.add("Add many files", "--max-cycles", "2")
+    lab.burnish("run", code=None)
+    findings = lab.show(1)["findings"]
+    first = [finding for finding in findings if finding["first_cycle"] == 1]
+    assert len(first) == 80 and {finding["last_cycle"] for finding in first} == {2}
+    assert [finding["count"] for finding in findings if finding["rule"].startswith("more-remarks")] == [301]
+    assert {finding["severity"] for finding in findings} == {"warning"}, "what was part of the rest stays as grave"
+
+
+BROKEN_FILES = """
+for n in range(100):
+    pathlib.Path(f"f{n}.py").write_text("def (:\\n" if phase == "implement" else f"x = {n}\\n")
+"""
+
+
+def test_a_flood_of_static_is_limited_says_how_to_list_all_and_is_resolved_by_the_fix(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=BROKEN_FILES, extra="review: {agents: [static]}\n")
+    lab.add("Add many files", "--max-cycles", "2")
+    lab.burnish("run", code=None)
+    findings = lab.show(1)["findings"]
+    (rest,) = [finding for finding in findings if finding["rule"] == "more-remarks:static"]
+    assert len(findings) == 80
+    assert {finding["state"] for finding in findings} == {"resolved"}
+    command = rest["description"].split("All of them: `burnish ")[1].split("`")[0]
+    assert lab.burnish(*command.split(), "--no-tests").json["verdict"] == "approved", "all files of the task"

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 # Prose wider than this is hard to read, however wide the terminal.
 WIDEST = 100
 AROUND = 2
-# With more than these the rest is told in one line each.
+# With more than these the rest is told in one line each, and after these not at all.
 MOST_IN_FULL = 40
+MOST_IN_ONE_LINE = 200
 LONGEST_EXCERPT = 8
 
 
@@ -47,9 +48,11 @@ def report(done: Reviewed, page: Page) -> Iterator[str]:
     if rest:
         yield ""
         yield f"{len(rest)} more:"
-    for finding in rest:
+    for finding in rest[:MOST_IN_ONE_LINE]:
         place = f"{_place(finding.remark)}  " if finding.remark.file else ""
         yield cut(f"  {finding.id} {finding.remark.severity}  {place}{one_line(finding.remark.title)}", page.room)
+    if len(rest) > MOST_IN_ONE_LINE:
+        yield f"  … and {len(rest) - MOST_IN_ONE_LINE:,}; --json lists all"
     yield ""
     yield from _compliance(done, page)
     yield from _end(done, page)

@@ -2,45 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from burnish.core.finding import Category, Remark
+from burnish.core.finding import Category, Finding, Remark
 
 # Each finding is an event, an entry in the artifact, in prompts and on the page, and must be ruled on by its id.
 MOST_REMARKS = 80
+# Where findings that are known already fill the limit, this many new ones still get an id of their own.
+SMALLEST_SHARE = 20
 MOST_EXAMPLES = 20
 LONGEST_EXAMPLE = 200
 RULE = "more-remarks"
 
 
-def limit_remarks(remarks: Sequence[Remark], unlimited: frozenset[str] = frozenset()) -> tuple[Remark, ...]:
-    """`unlimited` names reviewers that are programs: what they no longer list counts as resolved."""
+def limit_remarks(
+    remarks: Sequence[Remark],
+    full_lists: Mapping[str, str],
+    known: Callable[[], frozenset[int]] = frozenset,
+) -> tuple[Remark, ...]:
+    """`full_lists` says by reviewer where all remarks can be read.
+
+    `known` gives the indices of remarks that raise a finding of the ledger again. These are never part of the rest:
+    a program's finding that is not listed again counts as resolved.
+    """
+    sizes = Counter(remark.source for remark in remarks)
+    if all(size <= MOST_REMARKS for size in sizes.values()):
+        return tuple(remarks)
+    again = known()
     limited: list[Remark] = []
-    for source in dict.fromkeys(remark.source for remark in remarks):
-        own = [remark for remark in remarks if remark.source == source]
-        if source in unlimited or len(own) <= MOST_REMARKS:
-            limited += own
-            continue
-        # several passes over one change repeat each other
-        ordered = sorted(dict.fromkeys(own), key=lambda remark: remark.severity.rank)
-        limited += [*ordered[: MOST_REMARKS - 1], _rest(ordered[MOST_REMARKS - 1 :])]
+    for source, size in sizes.items():
+        own = [(remark, index in again) for index, remark in enumerate(remarks) if remark.source == source]
+        if size <= MOST_REMARKS:
+            limited += [remark for remark, _ in own]
+        else:
+            limited += _limit_source(own, full_lists.get(source, ""))
     return tuple(limited)
 
 
-def _rest(remarks: Sequence[Remark]) -> Remark:
+def stands_for_more(findings: Iterable[Finding]) -> bool:
+    """Is there an open finding whose remarks were not all named? What a review names next may be one of them."""
+    return any(finding.alive and finding.remark.rule.startswith(f"{RULE}:") for finding in findings)
+
+
+def _limit_source(own: Sequence[tuple[Remark, bool]], full_list: str) -> list[Remark]:
+    repeated = list(dict.fromkeys(remark for remark, is_known in own if is_known))
+    # several passes over one change repeat each other
+    new = dict.fromkeys(remark for remark, is_known in own if not is_known)
+    ordered = sorted(new, key=lambda remark: remark.severity.rank)
+    room = max(MOST_REMARKS - 1 - len(repeated), SMALLEST_SHARE)
+    if len(ordered) <= room + 1:
+        return [*repeated, *ordered]
+    return [*repeated, *ordered[:room], _rest(ordered[room:], full_list)]
+
+
+def _rest(remarks: Sequence[Remark], full_list: str) -> Remark:
     worst = remarks[0]
     examples = tuple(_example(remark) for remark in remarks[:MOST_EXAMPLES])
     head = f"{len(examples)} of the {len(remarks):,}:" if len(remarks) > len(examples) else f"All {len(remarks)}:"
-    note = (
-        f"A review becomes at most {MOST_REMARKS} findings; the worst of the others is {worst.severity.value}. "
-        "All of them, with all their words, are in the reviewer's reply (`burnish log TASK --phase review`)."
-    )
+    note = f"A review becomes at most {MOST_REMARKS} findings; the worst of the others is {worst.severity.value}."
+    if full_list:
+        note += f" All of them: {full_list}."
     return Remark(
         Category.CODE,
         worst.severity,
         f"{len(remarks):,} more problems that {worst.source} lists",
         "\n".join([note, "", head, *(f"- {example}" for example in examples)]),
-        rule=RULE,
+        # by reviewer, so that the rests of two are two findings, and those of two reviews by one are the same
+        rule=f"{RULE}:{worst.source}",
         source=worst.source,
         count=len(remarks),
         examples=examples,

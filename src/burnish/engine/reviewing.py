@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from burnish.core.agent import joint_source
@@ -16,7 +17,7 @@ from burnish.core.flow import DoReview
 from burnish.core.history import History
 from burnish.core.ledger import Update, absorb_criteria, absorb_review, split_criterion_remarks
 from burnish.core.policy import Policy
-from burnish.core.remark_limit import limit_remarks
+from burnish.core.remark_limit import limit_remarks, stands_for_more
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
 from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event, watched
@@ -73,23 +74,42 @@ def conclude(
     """Put together what was said, and write it down with what belongs before it."""
     subject = hearing.subject
     panel, repeated = split_criterion_remarks(panel_of(hearing, heard), history.findings, subject.text_of)
-    panel = replace(panel, remarks=limit_remarks(panel.remarks, mechanical(heard)))
-    update = absorb_review(
+    absorb = partial(
+        absorb_review,
         history.findings,
-        remarks=panel.remarks,
         rulings=panel.rulings,
         cycle=step.cycle,
         delta=subject.delta,
         files=subject.text_of,
         # the same code before new judges: all they see is new to them
-        narrow=not _new_to_them(history, step, site.policy),
+        narrow=not _new_to_them(history, step, site.policy) and not stands_for_more(history.findings),
         mechanical=mechanical(heard),
     )
+    known = partial(_known_remarks, history, panel, absorb)
+    panel = replace(panel, remarks=limit_remarks(panel.remarks, _full_lists(history.task, heard), known))
+    update = absorb(remarks=panel.remarks)
     update = absorb_criteria(history.findings, update, panel, step.cycle, repeated)
     panel = replace(panel, not_ruled=_not_ruled(history, panel, update))
     update = absorb_breach(history.findings, update, breaches, step.cycle, site.policy.block_on)
     update = absorb_touched(history.findings, update, touched, step.cycle, site.policy.block_on)
     _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
+
+
+def _full_lists(task: Task, heard: tuple[Heard, ...]) -> dict[str, str]:
+    """Where all remarks of each reviewer can be read."""
+    reply = f"in the reviewer's reply, `burnish log {task.id} --phase review`"
+    programs = mechanical(heard)
+    again = f"`burnish review {(task.base or '')[:12]}..{task.branch} --agent {{}} --json`"
+    return {h.voice.agent: again.format(h.voice.agent) if h.voice.agent in programs else reply for h in heard}
+
+
+def _known_remarks(history: History, panel: Panel, absorb: Callable[..., Update]) -> frozenset[int]:
+    """Which remarks raise a finding of the ledger again, by their index."""
+    if not history.findings:
+        return frozenset()
+    before = {finding.id for finding in history.findings}
+    given = absorb(remarks=panel.remarks).given
+    return frozenset(index for index, id in enumerate(given) if id in before)
 
 
 def _not_ruled(history: History, panel: Panel, update: Update) -> tuple[str, ...]:
