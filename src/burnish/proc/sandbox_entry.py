@@ -1,8 +1,8 @@
-"""What the shim does to itself before it becomes bubblewrap: rules of the kernel, and variables for the inside alone.
+"""What the shim does to itself before it becomes bubblewrap: rules, mounts, and variables for the inside alone.
 
 Loaded by `shim.py` from this folder, without the package: only cheap imports.
 """
-# ruff: noqa: PTH116
+# ruff: noqa: PTH108, PTH116
 
 from __future__ import annotations
 
@@ -19,17 +19,25 @@ SYSTEM_CALLS = {
     "x86_64": ((0xC000003E, 56, 272), (0x40000003, 120, 310)),
     "aarch64": ((0xC00000B7, 220, 97), (0x40000028, 120, 337)),
 }
+# An outer sandbox that hides nothing. Its first process is the bubblewrap that holds the program, which cannot see it.
+# A program can trace the first process that it does see, and free it from dying with its parent.
+ENCLOSURE = ("--dev-bind", "/", "/", "--unshare-pid", "--as-pid-1", "--die-with-parent", "--")
+# What bubblewrap shows of /dev: the machine's own files, which belong to root.
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
-def prepare(argv: list[str], env: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def prepare(argv: list[str], env: dict[str, str], *, enclosed: bool) -> tuple[list[str], dict[str, str]]:
     """Confine this process, and return what to execute in it."""
     place = bubblewrap_in(argv)
     if place is None:
         # not found where burnish looked: a PATH that the repository sets must not find it outside of the sandbox
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    if os.geteuid() == 0:
+        protect_devices()
     scope_to_sandbox(argv[place])
     forbid_cgroup_namespaces(argv[place])
-    return keep_inside(argv, env, place)
+    argv, env = keep_inside(argv, env, place)
+    return ([argv[place], *ENCLOSURE, *argv] if enclosed else argv), env
 
 
 def bubblewrap_in(argv: list[str]) -> int | None:
@@ -52,6 +60,48 @@ def keep_inside(argv: list[str], env: dict[str, str], place: int) -> tuple[list[
         if "LD_LIBRARY_PATH" not in names:
             options += ["--unsetenv", "LD_LIBRARY_PATH"]
     return [*argv[: place + 1], *options, *argv[place + 1 :]], rest
+
+
+def private_copy(path: str) -> int:
+    """The content of a file, for reading, without a name.
+
+    A read-only mount does not protect a file that is open: the program could open /proc/self/fd/0 again and write.
+    """
+    name = path + ".copy"
+    source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        reader = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        while data := os.read(source, 1 << 20):
+            while data:
+                data = data[os.write(target, data) :]
+    finally:
+        os.unlink(name)
+        os.close(source)
+        os.close(target)
+    return reader
+
+
+def protect_devices() -> None:
+    """Root owns the device files that bubblewrap shows, and could change their mode: read-only mounts forbid that.
+
+    They can still be written to. Bubblewrap itself would make such a mount unusable for devices. Only root calls this.
+    """
+    import ctypes
+
+    new_mounts, bind, remount_read_only, private = 0x20000, 0x1000, 0x1000 | 0x20 | 1, 0x4000 | 0x40000
+    no_suid_dev_exec, by_status = 2 | 4 | 8, {1024: 1024, 2048: 2048, 4096: 1 << 21}
+    libc = ctypes.CDLL(None)
+    if libc.unshare(new_mounts) != 0 or libc.mount(b"none", b"/", None, ctypes.c_ulong(private), None) != 0:
+        return  # then bubblewrap cannot mount either, and tells why
+    for name in DEVICES:
+        path = f"/dev/{name}".encode()
+        if libc.mount(path, path, None, ctypes.c_ulong(bind), None) == 0:
+            status = os.statvfs(path).f_flag
+            # a container may forbid to change the others
+            others = sum(flag for bit, flag in by_status.items() if status & bit)
+            flags = remount_read_only | (status & no_suid_dev_exec) | others
+            libc.mount(None, path, None, ctypes.c_ulong(flags), None)
 
 
 def scope_to_sandbox(program: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
+from burnish.proc.sandbox_entry import ENCLOSURE
 
 # The file system of a sandbox before its own mounts: all of it read-only, with own devices and processes.
 SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
@@ -40,6 +41,21 @@ def sandbox_obstacle(*, network: bool = True) -> Obstacle | None:
     if program is None:
         return Obstacle("bubblewrap is not installed", "Install the package `bubblewrap`.")
     return _trial(program, Path(program).stat().st_mtime_ns, network)
+
+
+def can_nest() -> bool:
+    """Can a sandbox be started inside another one? A setuid bubblewrap and some profiles of AppArmor forbid it."""
+    program = shutil.which("bwrap")
+    return program is not None and _nesting_trial(program, Path(program).stat().st_mtime_ns)
+
+
+@lru_cache
+def _nesting_trial(program: str, _installed: int) -> bool:
+    argv = [program, *ENCLOSURE, program, *SYSTEM, "--tmpfs", "/tmp", *NAMESPACES, "--", "true"]
+    try:
+        return capture(argv, cwd=Path("/"), env={"PATH": os.defpath}, timeout=10).exit_code == 0
+    except BurnishError:
+        return False
 
 
 @lru_cache

@@ -359,11 +359,14 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     if os.getppid() != shim:
         os._exit(127)
     os.chdir(order["cwd"])
-    for number, fd in enumerate((os.open(order["stdin"] or os.devnull, os.O_RDONLY), out, err)):
-        os.dup2(fd, number)
-    argv, env = order["argv"], order["env"]
+    argv, env, source = order["argv"], order["env"], order["stdin"]
     if order["wrapped"]:
-        argv, env = sandbox_entry().prepare(argv, env)
+        entry = sandbox_entry()
+        argv, env = entry.prepare(argv, env, enclosed=order["enclosed"])
+    # opened last: `prepare` makes /dev/null a file that cannot be changed
+    stdin = entry.private_copy(source) if order["wrapped"] and source else os.open(source or os.devnull, os.O_RDONLY)
+    for number, fd in enumerate((stdin, out, err)):
+        os.dup2(fd, number)
     os.execvpe(argv[0], argv, env)
 
 
