@@ -21,6 +21,17 @@ def test_a_refusal_stands_in_the_reason_and_on_the_page_of_the_task(tmp_path: Pa
     assert task["cycles"][0]["last_words"].endswith("forbids changes.")
 
 
+def test_an_agent_that_found_nothing_to_do_is_first_given_a_clearer_description(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=REFUSES)
+    lab.add()
+    lab.burnish("run", code=1)
+    [entry] = lab.burnish("inbox", "--json").json["inbox"]
+    assert entry["command"] == 'burnish edit 1 -d "…"'
+    page = lab.burnish("show", "1").out
+    assert page.index('Next: burnish edit 1 -d "…"') < page.index("burnish retry 1")
+    assert "Next: burnish retry 1" in lab.burnish("edit", "1", "-d", "Divide, in a new file.").err
+
+
 def test_an_author_that_fixes_nothing_is_quoted_with_the_reason(tmp_path: Path) -> None:
     author = """
 if phase == "implement":

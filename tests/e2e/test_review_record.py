@@ -107,6 +107,26 @@ def test_pointers_of_spec_kitty_resolve(tmp_path: Path) -> None:
     lab.burnish("show", "feedback://001-login/WP02/none.md", code=2)
 
 
+@pytest.mark.parametrize("linked", ["spec-kitty", "spec-kitty/feedback", "spec-kitty/feedback/001-login/WP01", ""])
+def test_a_pointer_of_spec_kitty_follows_no_symbolic_link(linked: str, tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge=APPROVE)
+    place = Path("spec-kitty/feedback/001-login/WP01/note.md")
+    git, outside = lab.repo.path / ".git", tmp_path / "outside"
+    secret = outside / place.relative_to(linked or place)
+    if not linked:
+        secret = outside
+    secret.parent.mkdir(parents=True, exist_ok=True)
+    secret.write_text("the user's own file\n")
+    link = git / (linked or place)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside)
+    assert (git / place).read_text() == "the user's own file\n"
+
+    answer = lab.burnish("show", "feedback://001-login/WP01/note.md", code=2)
+
+    assert "own file" not in answer.out + answer.err and "Symbolic links are not followed" in answer.err
+
+
 def test_skip_tests_says_why_it_waits(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add("Add division", "--skip-tests")

@@ -102,6 +102,33 @@ def test_what_no_review_judged_has_no_verdict_however_often_it_is_tried(
     assert lab.task()["final_verdict"] is None
 
 
+@pytest.mark.parametrize(("author", "judge", "place"), [
+    (AUTHOR, 'print("fine")', "review-started"),
+    ('print("no")', REJECT, "work-started"),
+    (AUTHOR, "sys.exit(3)", "review-started"),
+])  # fmt: skip
+def test_a_retry_that_is_killed_has_no_verdict_where_no_review_judged(
+    author: str, judge: str, place: str, tmp_path: Path
+) -> None:
+    lab = Lab.make(tmp_path, author=author, judge=judge)
+    lab.add()
+    lab.burnish("run", "1", code=None)
+    lab.apart("retry", "1", code=-9, BURNISH_FAILPOINT=place)
+
+    task = lab.task()
+    assert task["status"] in ("in_progress", "code_review")
+    assert (task["final_verdict"], task["review_status"]) == (None, None)
+
+
+def test_a_killed_retry_of_an_unreadable_review_has_the_verdict_of_the_one_before(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge='print(verdict("changes_requested", "no", [flaw]) if cycle == 1 else "fine")')
+    lab.add()
+    lab.burnish("run", "1", code=1)
+    lab.apart("retry", "1", code=-9, BURNISH_FAILPOINT="review-started")
+
+    assert lab.task()["final_verdict"] == "CHANGES_REQUESTED"
+
+
 def test_a_review_that_cannot_be_read_leaves_the_verdict_of_the_one_before(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge='print(verdict("changes_requested", "no", [flaw]) if cycle == 1 else "fine")')
     lab.add()

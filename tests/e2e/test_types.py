@@ -98,6 +98,9 @@ def test_a_plan_waits_for_approval_and_is_written_again_with_a_note(tmp_path: Pa
     assert "waits for 1" in lab.burnish("status").out
     lab.burnish("decide", "1", "fix", code=2)
     lab.burnish("decide", "1", "fix", "-m", "please log")
+    line = lab.burnish("status").out
+    assert 'sent back with "please log": `burnish run 1`' in line and "interrupted" not in line
+    assert "sent back, not fixed yet: please log" in lab.burnish("inbox").out
     lab.burnish("run", "1", code=1)
     assert "Plan A" in lab.calls()[-1]["prompt"]
     assert lab.show(1)["plan_text"].strip() == "Plan B: with logging."

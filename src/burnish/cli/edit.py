@@ -10,6 +10,7 @@ import typer
 from burnish.cli import questions
 from burnish.cli.paint import say, say_json, tell, titled
 from burnish.cli.session import AsJson, TaskId, open_app
+from burnish.core.decision import needs_description
 from burnish.core.override import Grounds
 from burnish.core.status import Status
 from burnish.core.task import Item, Task, task_id
@@ -74,6 +75,8 @@ def edit(
         _report(edited, "Changed", as_json)
         if edited.status is Status.CODE_REVIEW is not before.status:
             tell(f"  No longer approved: {edited.note}. `burnish run {number}` has it judged again.")
+        elif edited.status is Status.BLOCKED and needs_description(edited.reason, edited.note):
+            tell(f"  Next: burnish retry {number}")
         return
     from burnish.wiring import people
 

@@ -14,7 +14,7 @@ from burnish.core.finding import ALIVE
 from burnish.core.override import in_words
 from burnish.core.review import is_person
 from burnish.core.status import Reason, Status
-from burnish.views.inbox import ANSWERS
+from burnish.views.inbox import answer_to
 from burnish.views.status import MARKS
 
 Story = Mapping[str, Any]
@@ -219,7 +219,7 @@ def _next(story: Story) -> list[str]:
 
 def _answer(story: Story) -> list[str]:
     """What the inbox names for a task that is blocked for this reason; a finding to waive is named by `_waive`."""
-    command = ANSWERS.get(Reason(story["reason"]), "") if story.get("reason") else ""
+    command = answer_to(Reason(story["reason"]), story.get("note") or "") if story.get("reason") else ""
     return [command.format(story["id"])] if command and "{finding}" not in command else []
 
 

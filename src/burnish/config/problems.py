@@ -61,8 +61,12 @@ def _words(problem: Any, layers: Sequence[Layer], *, more: int) -> BadInput:
 
 def _suggest(loc: Where) -> str:
     names = known_keys(loc[:-1])
+    if respelled := next((name for name in names if _letters(name) == _letters(loc[-1])), ""):
+        return f"Did you mean {'.'.join([*map(str, loc[:-1]), respelled])}?"
     if hint := hint_for(".".join(map(str, loc)), names):
         return hint
+    if doubled := _with_section_name(loc, names):
+        return f"Did you mean {doubled}?"
     parent = ".".join(map(str, loc[:-1]))
     close = difflib.get_close_matches(str(loc[-1]).lower(), names, n=1, cutoff=0.6)
     if close:
@@ -71,6 +75,19 @@ def _suggest(loc: Where) -> str:
     if elsewhere:
         return f"Did you mean {min(elsewhere, key=lambda path: path.count('.'))}?"
     return f"Known here: {', '.join(names)}." if names else "`burnish config show` lists the settings."
+
+
+def _with_section_name(loc: Where, names: Sequence[str]) -> str:
+    """`review.review_model` and `review_model` are `review.model`; "" for other keys."""
+    key, parents = _letters(loc[-1]), [*map(str, loc[:-1])]
+    if parents:
+        found = next((name for name in names if _letters(parents[-1] + name) == key), "")
+        return ".".join([*parents, found]) if found else ""
+    return next((path for path, _, _ in Config().items() if _letters(path) == key), "")
+
+
+def _letters(key: object) -> str:
+    return str(key).replace("_", "").replace("-", "").replace(".", "").lower()
 
 
 def _fault(problem: Any) -> str:
@@ -92,8 +109,10 @@ def _remedy(problem: Any, key: str) -> str:
         case "value_error":
             return f"Correct {key}."
         case "literal_error":
-            expected = context["expected"].replace("False", "false")
-            close = difflib.get_close_matches(str(value), _literals(expected), n=1)
+            expected = context["expected"].replace("False", "false").replace("True", "true")
+            literals = _literals(expected)
+            yaml_word = _YAML_WORDS.get(str(value).lower())
+            close = [yaml_word] if yaml_word in literals else difflib.get_close_matches(str(value), literals, n=1)
             return f"Write {expected}." + (f" Did you mean {close[0]}?" if close else "")
         case "string_type" if isinstance(value, int | float):
             return f'Put it in quotes: "{str(value).lower()}".'
@@ -112,6 +131,8 @@ def _remedy(problem: Any, key: str) -> str:
     return _IN_OUR_WORDS.get(kind) or f"See `burnish config show` for what {key} may be."
 
 
+# other YAML parsers read these as booleans
+_YAML_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _IN_OUR_WORDS = {
     "bool_type": "Write true or false.",
     "bool_parsing": "Write true or false.",

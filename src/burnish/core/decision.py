@@ -12,6 +12,8 @@ from burnish.core.matching import say_the_same
 from burnish.core.review import Compliance, Panel, UnseenFile, Verdict
 from burnish.core.status import Reason
 
+CHANGED_NOTHING = "The agent changed nothing"
+
 
 @dataclass(frozen=True, slots=True)
 class Accept:
@@ -68,6 +70,14 @@ class Round:
     disputed_again: tuple[str, ...] = ()
 
 
+def needs_description(reason: Reason | None, note: str) -> bool:
+    """Did the agent find nothing to do? Asked the same again, it does the same again.
+
+    A file that may not be committed has the same reason and another note: there, the description is not at fault.
+    """
+    return reason is Reason.NO_CHANGES and note.startswith(CHANGED_NOTHING)
+
+
 def after_work(now: Round) -> Decision | None:
     """Nothing changed, or code that was judged before: there is nothing to judge. None = go on."""
     if now.tree and now.tree in now.earlier_trees:
@@ -80,8 +90,8 @@ def after_work(now: Round) -> Decision | None:
     but = f" {left_out_words(now.left_out)}" if now.left_out else ""
     reply = f" It said: {_shortened(now.last_words)}" if now.last_words else ""
     if now.cycle == 1:
-        what = "nothing that may be committed" if but else "nothing"
-        return Escalate(Reason.NO_CHANGES, f"The agent changed {what}.{but}{reply}")
+        what = " that may be committed" if but else ""
+        return Escalate(Reason.NO_CHANGES, f"{CHANGED_NOTHING}{what}.{but}{reply}")
     why = f"The agent was asked to fix the findings, but changed nothing and disputed none (cycle {now.cycle}).{but}"
     why += reply
     return Escalate(Reason.STALLED, why, tuple(sorted(now.earlier_blockers[-1] if now.earlier_blockers else ())))

@@ -15,7 +15,7 @@ from burnish.core.override import Grounds
 from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task
-from burnish.engine.moves import moved
+from burnish.engine.moves import moved, resumed
 from burnish.engine.overriding import judged_commit, needs_grounds, overridden, road_to_verified, walk
 from burnish.engine.ports import Book, FollowUp
 from burnish.engine.ports_git import Code, SetAside
@@ -33,7 +33,7 @@ def retry(book: Book, task_id: int, *, by: str) -> Task:
         return task
     if task.status is Status.FAILED:
         to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
-        book.record(task_id, moved(task, to, note=""))
+        book.record(task_id, resumed(history, to))
     elif task.status is Status.BLOCKED:
         book.record(task_id, *_unblock(history, by))
     elif task.status is Status.CANCELLED:
@@ -59,7 +59,7 @@ def review_again(book: Book, task_id: int, *, by: str) -> Task:
     if task.status is Status.VERIFIED:
         events.append(Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle))
     if task.status is not Status.CODE_REVIEW:
-        events.append(moved(task, Status.CODE_REVIEW, note=why))
+        events.append(resumed(history, Status.CODE_REVIEW, note=why))
     book.record(task_id, *events)
     return book.task(task_id)
 
@@ -86,12 +86,12 @@ def _unblock(history: History, by: str) -> list[Event]:
     stuck = _stuck_work(history)
     if task.reason in REVIEW_AGAIN:
         again = _again(task, cycle, by, ["review"], "review it again")
-        return [again, moved(task, Status.CODE_REVIEW)]
+        return [again, resumed(history, Status.CODE_REVIEW)]
     if task.reason in WORK_AGAIN or stuck:
         again = _again(task, cycle, by, ["implement", "improve", "check", "review"], "work on it again")
-        return [again, moved(task, Status.IN_PROGRESS)]
+        return [again, resumed(history, Status.IN_PROGRESS)]
     if task.reason is Reason.BUDGET or history.decision(cycle) is None:
-        return [moved(task, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
+        return [resumed(history, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
     data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": _blockers(history)}
     return [Event("decision.made", data, run=task.run, cycle=cycle), moved(task, Status.IN_PROGRESS)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from burnish.core.event import Event
@@ -55,3 +56,11 @@ def moved(
         # said outright: what an earlier round ended with is no longer so
         data.setdefault("final_verdict", None)
     return Event("task.status", data, run=task.run, cycle=task.cycle if cycle is None else cycle)
+
+
+def resumed(history: History, to: Status, *, note: str = "") -> Event:
+    """A task that stopped goes on. A review that judged nothing, such as an unreadable one, leaves no status behind."""
+    event = moved(history.task, to, note=note)
+    if history.task.review_status is not ReviewStatus.FAILED or history.sent_back:
+        return event
+    return replace(event, data={**event.data, "review_status": None})

@@ -210,7 +210,7 @@ def send_back(book: Book, history: History, note: str, person: Person, **more: A
         *_void(book, task, "a person asked for changes"),
         Event("decision.made", data, **where),
         Event("review.rejected", {"why": why, "blockers": _alive(history), "by": person.name}, **where),
-        moved(task, Status.IN_PROGRESS, cycle=history.cycle, review_status=ReviewStatus.FAILED),
+        moved(task, Status.IN_PROGRESS, cycle=history.cycle, note=note.strip(), review_status=ReviewStatus.FAILED),
     ]
 
 

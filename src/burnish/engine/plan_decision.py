@@ -23,7 +23,8 @@ def decide_plan(history: History, answer: Answer, person: Person) -> list[Event]
         if not note:
             raise BadInput("A plan is written again only with a note.", hint='Say what to change: -m "…"')
         again = {"action": "again", "why": note, "guidance": note, "supersede": ["implement", "gate"], **signed}
-        return [Event("decision.made", again, **where), moved(task, Status.IN_PROGRESS, cycle=history.cycle)]
+        back = moved(task, Status.IN_PROGRESS, cycle=history.cycle, note=note)
+        return [Event("decision.made", again, **where), back]
     if answer.choice is Choice.REJECT:
         return _reject(history, note or "the plan was rejected by a person", signed, where)
     data = {"action": "accept", "why": note or "the plan was approved by a person", **signed}

@@ -8,6 +8,7 @@ from shlex import quote
 from typing import Any
 
 from burnish.core.commit import left_out_words
+from burnish.core.decision import needs_description
 from burnish.core.finding import State, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
@@ -37,6 +38,16 @@ ANSWERS = {
     Reason.NO_CHANGES: "burnish retry {}",
     Reason.SECRET: "burnish retry {}",
 }
+
+
+DESCRIBE = 'burnish edit {} -d "…"'
+
+
+def answer_to(reason: Reason | None, note: str) -> str:
+    """The command that answers a blocked task, with `{}` for its number."""
+    if needs_description(reason, note):
+        return DESCRIBE
+    return ANSWERS[reason] if reason else "burnish retry {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +151,7 @@ def _at_rest(store: Store, task: Task) -> Entry:
     if task.status is Status.FAILED:
         why = f"{task.error}: {task.note}" if task.note else str(task.error or "it could not be run")
         return Entry(task, "failed", why, *_when(task, f"burnish retry {task.id}"))
-    command = ANSWERS[task.reason] if task.reason else "burnish retry {}"
+    command = answer_to(task.reason, task.note)
     finding = _worst(store, task) if "{finding}" in command else ""
     why = f"{task.reason}: {task.note}" if task.note else str(task.reason)
     return Entry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))

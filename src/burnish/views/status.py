@@ -54,7 +54,9 @@ _FIRST = (
 )
 
 GOES_ON = "interrupted: `burnish run {}` goes on"
-SENT_BACK = "sent back: `burnish run {}` has it fixed"
+SENT_BACK = "sent back{words}: `burnish run {id}` has it fixed"
+# of the words that a task was sent back with: a line of status has one row
+_LONGEST_NOTE = 60
 AT_REST = {
     "review": "waits for its review",
     "improve": "waits for `burnish improve {}`",
@@ -232,7 +234,7 @@ def _detail(task: Task, now: datetime, *, alive: Alive, running: bool) -> str:
 def _progress(task: Task, now: datetime, *, running: bool) -> str:
     parts = [cycles_words(task)] if task.cycle else []
     if not running and was_cut(task):
-        parts.append((SENT_BACK if was_sent_back(task) else GOES_ON).format(task.id))
+        parts.append(_sent_back(task) if was_sent_back(task) else GOES_ON.format(task.id))
     elif not running and task.waits_for:
         parts.append(AT_REST.get(task.waits_for, AT_REST["review"]).format(task.id))
     elif task.phase:
@@ -240,10 +242,19 @@ def _progress(task: Task, now: datetime, *, running: bool) -> str:
     return f"({', '.join(parts)})" if parts else ""
 
 
+def _sent_back(task: Task) -> str:
+    note = " ".join(task.note.split())
+    short = note if len(note) <= _LONGEST_NOTE else f"{note[: _LONGEST_NOTE - 1]}…"
+    return SENT_BACK.format(words=f' with "{short}"' if short else "", id=task.id)
+
+
 def was_sent_back(task: Task) -> bool:
-    """It stopped between two phases because a person said so: nothing was cut."""
-    failed = task.status is Status.IN_PROGRESS and task.review_status is ReviewStatus.FAILED
-    return failed and not task.phase and task.error is None
+    """It stopped between two phases because a review or a person asked for changes: nothing was cut.
+
+    A plan has no review status: there, the person's note tells it.
+    """
+    asked = task.review_status is ReviewStatus.FAILED or bool(task.note)
+    return task.status is Status.IN_PROGRESS and asked and not task.phase and task.error is None
 
 
 def was_cut(task: Task) -> bool:

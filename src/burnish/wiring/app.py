@@ -31,6 +31,7 @@ from burnish.git.large import MEGABYTE
 from burnish.git.project import Project, discover, open_project
 from burnish.git.written import read_written
 from burnish.proc.identity import is_dead
+from burnish.regular_files import read_below
 from burnish.review.commit_message import check_commit_message
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
@@ -293,11 +294,13 @@ class App:
     def spec_kitty_feedback(self, place: str) -> bytes:
         """What `feedback://feature/WP01/file.md` points at: spec-kitty keeps these files in the git folder."""
         file = self.repo.common_dir / "spec-kitty" / "feedback" / place
-        if not file.is_file():
+        text = read_below(self.repo.common_dir, file.relative_to(self.repo.common_dir))
+        if text is None:
             raise NotFound(
-                f"There is no {file}.", hint="The pointer is spec-kitty's, and its file is not in this clone."
+                f"There is no regular file {file}.",
+                hint="The pointer is spec-kitty's, and its file is not in this clone. Symbolic links are not followed.",
             )
-        return file.read_bytes()
+        return text
 
     def logs(self, task_id: int) -> list[LogFile]:
         from burnish.wiring.logs import find_logs

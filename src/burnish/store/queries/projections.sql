@@ -47,7 +47,8 @@ ON CONFLICT (project, task, run, cycle, phase, attempt) DO UPDATE SET state = ex
     tokens = excluded.tokens;
 
 -- name: p_task_phase
-UPDATE tasks SET cycle = :cycle, phase = :phase, phase_started = :ts, error = :error, updated_at = :ts
+UPDATE tasks SET cycle = :cycle, phase = :phase, phase_started = :ts, error = :error, updated_at = :ts,
+    note = CASE WHEN status = 'in_progress' THEN '' ELSE note END
 WHERE project = :project AND id = :id;
 
 -- name: p_task_phase_end
