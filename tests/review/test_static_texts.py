@@ -10,7 +10,7 @@ from burnish.core.finding import Remark, Severity
 from burnish.core.secrets import NO_SECRETS
 from burnish.review.static_files import Looked, look
 from burnish.review.static_lines import line_remarks
-from burnish.review.static_secrets import secrets
+from burnish.review.static_secrets import AROUND, _lines_to_search, secrets
 from burnish.review.static_syntax import syntax_remarks
 from testing.changes import binary
 from testing.defects import changed_file
@@ -215,3 +215,26 @@ def test_a_long_yaml_file_is_parsed_in_a_fraction_of_a_second() -> None:
 def test_yaml_that_libyaml_refuses_is_judged_by_the_rules_of_yaml_1_2() -> None:
     assert rules("a.yaml", "%YAML 1.2\n---\na: 1\n") == []
     assert rules("a.yaml", "a: [1\nb: 2\n") != []
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_a_known_secret_in_the_middle_of_a_long_file_is_found_if_its_lines_are_changed(name: str) -> None:
+    before = [f"x{n} = {n}" for n in range(200)]
+    after = [*before[:100], *f"A = 1\n{KNOWN[name]}\n".splitlines(), *before[100:]]
+    file = looked("a.py", "\n".join(after) + "\n", "\n".join(before) + "\n")
+    whole = looked("a.py", "\n".join(after) + "\n", None)
+    assert {secret.value for secret in secrets(file)} == {secret.value for secret in secrets(whole)} != set()
+
+
+def test_a_private_key_is_found_though_only_a_line_far_from_its_beginning_is_changed() -> None:
+    body = [f"{n:02d}MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKjM" for n in range(60)]
+    kind = "PRIVATE KEY"
+    text = "\n".join([f"-----BEGIN {kind}-----", *body, f"-----END {kind}-----"]) + "\n"
+    assert [secret.line for secret in secrets(looked("key.pem", text, text.replace(f"{body[40]}\n", "")))] == [42]
+
+
+def test_only_lines_near_the_change_are_searched_for_secrets() -> None:
+    before = "".join(f"x{n} = {n}\n" for n in range(500))
+    file = looked("a.py", before.replace("x250 = 250\n", "x250 = 251\n"), before)
+    lines = _lines_to_search(file)
+    assert len(lines) == len(file.lines) and sum(map(bool, lines)) == 2 * AROUND + 1

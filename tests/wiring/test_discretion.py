@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from burnish.core.secrets import Secrets
-from burnish.wiring.discretion import redact_file, redact_folder
+from burnish.core.secrets import NO_SECRETS, LineFilter, Secrets
+from burnish.wiring.discretion import clean_lines, redact_file, redact_folder
+from testing.known_secrets import KNOWN
 
 TOKEN = "tok-7f8a9b2c3d4e"
 SECRETS = Secrets.of({"X_TOKEN": TOKEN})
@@ -47,3 +48,18 @@ def test_bytes_that_are_no_text_stay_and_clean_files_are_not_touched(tmp_path: P
     assert (tmp_path / "clean").stat().st_ino == before.st_ino
     assert (tmp_path / "number").read_text() == TOKEN
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clean", "home", "link", "number", "odd"]
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("around", ["x = 1\n", "x = '\\n'\n", "x = '\x1b[31m'\n", 'token =\n  "'])
+def test_a_file_is_cleaned_as_its_lines_are(name: str, around: str) -> None:
+    """A file without secrets is recognised as a whole, which must not let any through."""
+    text = f"{around}{KNOWN[name]}\n{around}"
+    line_filter = LineFilter(NO_SECRETS)
+    assert clean_lines(NO_SECRETS, text) == "\n".join(line_filter(line) or "" for line in text.split("\n"))
+
+
+def test_a_value_of_the_environment_is_taken_out_of_a_file() -> None:
+    secrets = Secrets.of({"MY_TOKEN": "zq8v7-Kx2"})
+    assert "zq8v7" not in clean_lines(secrets, "a\nsay('zq8v7-Kx2')\nb")
+    assert clean_lines(secrets, "a\nb") == "a\nb"

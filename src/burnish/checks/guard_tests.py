@@ -128,20 +128,27 @@ def has_inline_tests(path: str, text: str | None) -> bool:
     return path.endswith(".rs") and text is not None and ("#[cfg(test)]" in text or "#[test]" in text)
 
 
-def testing_in(path: str, text: str | None) -> Testing:
+def testing_in(path: str, text: str | None, *, assertions: bool = True) -> Testing:
+    """`assertions=False` leaves out their number, which takes the longest to count."""
     if text is None:
         return Testing()
     lines = [line for line in re.split(r"\r\n?|\n", text) if not _COMMENT.match(line)]
     # JavaScript ends a comment at U+2028 too, Python does not: what follows it may skip a test, but asserts nothing.
     pieces = [piece for piece in text.splitlines() if not _COMMENT.match(piece)]
     code = "\n".join(lines)
+    if not assertions:
+        return Testing(names=Counter(test_names(path, code)), skips=_skips(pieces))
     plain = [line for line in lines if not _IMPORT.match(line)]
     return Testing(
         names=Counter(test_names(path, code)),
         assertions=sum(_asserting(line) for line in _with_hint(plain, _ASSERTION_HINTS)),
-        skips=Counter(squeeze(line) for line in _with_hint(pieces, _SKIP_HINTS) if _SKIP.search(line)),
+        skips=_skips(pieces),
         multipliers=sum(len(_MULTIPLIER.findall(line)) for line in _with_hint(plain, _MULTIPLIER_HINTS)),
     )
+
+
+def _skips(lines: Sequence[str]) -> Counter[str]:
+    return Counter(squeeze(line) for line in _with_hint(lines, _SKIP_HINTS) if _SKIP.search(line))
 
 
 def _with_hint(lines: Sequence[str], hints: Sequence[str]) -> list[str]:

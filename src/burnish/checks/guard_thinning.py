@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from burnish.checks.guard_tests import Testing, has_inline_tests, is_skip, is_test_path, squeeze, test_names, testing_in
@@ -51,7 +51,7 @@ def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text
 
 def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
     """Tests that are gone or switched off, by the texts alone; the number of assertions is left aside."""
-    tested = [seen for file in change.files if (seen := _seen(file, old_text, new_text))]
+    tested = [seen for file in change.files if (seen := _seen(file, old_text, new_text, assertions=False))]
     counted = [pair for comparison in comparisons if (pair := _counts(comparison))]
     as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
     skipped = (loss for loss in _skipped(tested) if _switches_off(tested, loss))
@@ -74,7 +74,7 @@ def _switches_off(tested: list[_Tested], loss: Loss) -> bool:
     return any(name in seen.old.names for name in names) or (not names and bool(seen.old.names))
 
 
-def _seen(file: ChangedFile, old_text: Text, new_text: Text) -> _Tested | None:
+def _seen(file: ChangedFile, old_text: Text, new_text: Text, *, assertions: bool = True) -> _Tested | None:
     if file.binary or file.is_submodule or file.is_symlink:
         return None
     old_path = file.old_path or file.path
@@ -86,8 +86,8 @@ def _seen(file: ChangedFile, old_text: Text, new_text: Text) -> _Tested | None:
     was = is_test_path(old_path) or has_inline_tests(old_path, old)
     # a test file that is given another kind of name is not run any more
     now = is_test_path(file.path) or has_inline_tests(file.path, new)
-    before = testing_in(old_path, old) if was else Testing()
-    after = testing_in(file.path, new) if now else Testing()
+    before = testing_in(old_path, old, assertions=assertions) if was else Testing()
+    after = testing_in(file.path, new, assertions=assertions) if now else Testing()
     return _Tested(file, before, after, new, old)
 
 
@@ -134,10 +134,17 @@ def _uncounted(comparisons: tuple[Comparison, ...]) -> Iterator[Loss]:
             )
 
 
+def _add_up(counters: Iterable[Counter[str]]) -> Counter[str]:
+    total = Counter[str]()
+    for counter in counters:
+        total.update(counter)
+    return total
+
+
 def _deleted(tested: list[_Tested]) -> Iterator[Loss]:
     """Tests that are nowhere any more, unless as many others took their place."""
-    before = sum((seen.old.names for seen in tested), Counter[str]())
-    after = sum((seen.new.names for seen in tested), Counter[str]())
+    before = _add_up(seen.old.names for seen in tested)
+    after = _add_up(seen.new.names for seen in tested)
     gone = before - after
     if gone.total() <= (after - before).total():
         return
@@ -158,8 +165,8 @@ def _deleted(tested: list[_Tested]) -> Iterator[Loss]:
 
 
 def _skipped(tested: list[_Tested]) -> Iterator[Loss]:
-    before = sum((seen.old.skips for seen in tested), Counter[str]())
-    after = sum((seen.new.skips for seen in tested), Counter[str]())
+    before = _add_up(seen.old.skips for seen in tested)
+    after = _add_up(seen.new.skips for seen in tested)
     if after.total() <= before.total():
         return
     fresh = after - before

@@ -47,15 +47,22 @@ class Shape:
     whole: bool = True
     # begins like much that is no secret: the more must speak for it
     strict: bool = False
+    # part of each secret, quicker to search for than the whole because it begins with a literal
+    part: str = ""
 
     def hits(self, text: str) -> Iterator[re.Match[str]]:
-        if any(hint in text for hint in self.hints):
+        if self._is_possible(text):
             yield from (hit for hit in compiled(self).finditer(text) if self._counts(hit))
 
     def sub(self, text: str, put: Callable[[re.Match[str]], str]) -> str:
-        if not any(hint in text for hint in self.hints):
+        if not self._is_possible(text):
             return text
         return compiled(self).sub(lambda hit: put(hit) if self._counts(hit) else hit[0], text)
+
+    def _is_possible(self, text: str) -> bool:
+        return any(hint in text for hint in self.hints) and (
+            not self.part or _pattern(self.part).search(text) is not None
+        )
 
     def _counts(self, hit: re.Match[str]) -> bool:
         # looked at here, not by the pattern: one that begins with a literal is found much faster
@@ -64,6 +71,9 @@ class Shape:
             return False
         value = hit["secret"]
         return not (is_stand_in(value) or (self.strict and (_MADE_UP.search(value) or value.isalpha())))
+
+
+_pattern = cache(re.compile)
 
 
 @cache
@@ -108,6 +118,7 @@ SHAPES: tuple[Shape, ...] = (
         (".",),
         r"[MNO][A-Za-z\d]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}",
         strict=True,
+        part=r"\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27}",
     ),
     Shape("Stripe key", ("k_live_", "k_test_", "whsec_"), r"(?:[sr]k_(?:live|test)|whsec)_[0-9A-Za-z]{20,250}"),
     Shape("Anthropic key", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_-]{20,250}"),

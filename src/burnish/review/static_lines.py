@@ -108,7 +108,7 @@ def _large(file: Looked) -> Iterator[Remark]:
 
 def _conflicts(file: Looked, *, reads: bool) -> Iterator[Remark]:
     """A whole conflict: `<<<<<<<`, `=======` and `>>>>>>>`, in this order, at the start of lines."""
-    if reads:
+    if reads or "<<<<<<<" not in file.text:
         return
     begin: int | None = None
     middle: int | None = None

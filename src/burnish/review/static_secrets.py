@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -17,6 +17,8 @@ from burnish.review.static_files import Looked
 
 HIDDEN = "***"
 LONGEST_LINE = 4000
+# A name and its value may stand on different lines.
+AROUND = 12
 
 _PLACEHOLDER = re.compile(
     r"example|dummy|sample|fake|change[-_ ]?me|placeholder|your|xxx|redacted|todo|insert|replace|default|foo|bar\b|test"
@@ -108,8 +110,9 @@ def hide(text: str, values: list[str]) -> str:
 
 def _known(file: Looked, *, soft: bool) -> Iterator[Secret]:
     """Everything that redaction knows without the environment, on a changed line."""
-    text = file.text
-    starts = list(accumulate((len(line) + 1 for line in file.lines), initial=0))
+    lines = _lines_to_search(file)
+    text = "\n".join(lines)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for start, end, kind in NO_SECRETS.spans(text):
         first, last = (bisect_right(starts, at) for at in (start, max(start, end - 1)))
         number = next((n for n in range(first, last + 1) if n in file.changed), None)
@@ -117,6 +120,18 @@ def _known(file: Looked, *, soft: bool) -> Iterator[Secret]:
             continue
         value = text[max(start, starts[number - 1]) : min(end, starts[number] - 1)]
         yield Secret(number, value, kind, _SOFT.get(kind, Severity.ERROR) if soft else Severity.ERROR)
+
+
+def _lines_to_search(file: Looked) -> Sequence[str]:
+    """The changed lines and some around them, the others empty: a few lines of a long file must not take long."""
+    # a key may begin and end far from the lines that were changed
+    if "PRIVATE KEY" in file.text:
+        return file.lines
+    near = bytearray(len(file.lines) + 1)
+    for number in file.changed:
+        first, last = max(number - AROUND, 1), min(number + AROUND, len(file.lines))
+        near[first : last + 1] = b"\1" * (last + 1 - first)
+    return [line if near[number] else "" for number, line in enumerate(file.lines, 1)]
 
 
 def _short_keys(file: Looked) -> Iterator[Secret]:
