@@ -34,6 +34,38 @@ def test_well_known_formats_are_taken_out(name: str, around: str) -> None:
     assert Secrets().redact(redacted) == redacted
 
 
+@pytest.mark.parametrize("name", [name for name in KNOWN if name not in STRICT])
+@pytest.mark.parametrize("around", ["https://a.b/{}/x", "{}/a.txt", "k={}=", "{}+x"])
+def test_a_well_known_format_with_a_sign_behind_it_is_taken_out(name: str, around: str) -> None:
+    text = around.format(KNOWN[name])
+    assert KNOWN[name] not in Secrets().redact(text) and Secrets().find(text)
+
+
+ODD_VALUE = "aa>>>???~~~q8Z/bbb?>~+>~cccc"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        base64.urlsafe_b64encode(ODD_VALUE.encode()).decode(),
+        "".join(f"%{ord(char):02x}" for char in ODD_VALUE),
+        ODD_VALUE.replace("/", "%2f").replace("+", "%2b"),
+        ODD_VALUE.replace("+", "\\u002B").replace(">", "\\u003e"),
+        *(mark.join(ODD_VALUE) for mark in ("\ufe0f", "\u034f", "\u3164", "\U0001bca0", "\U000e0041", "\u2800")),
+    ],
+)
+def test_a_value_of_the_environment_is_found_in_other_spellings(text: str) -> None:
+    secrets = Secrets.of({"APP_TOKEN": ODD_VALUE})
+    redacted = secrets.redact(f"x {text} y")
+    assert redacted.startswith("x [secret: value of APP_TOKEN removed]") and redacted.endswith(" y")
+    assert "cc" not in redacted and secrets.find(text) == [Leak(1, "value of APP_TOKEN")]
+
+
+def test_an_escaped_text_without_a_secret_is_left_alone() -> None:
+    text = "https://a.b/c%20d?e=%2Fpath%2fto \\u003cb\\u003e 100%25 %41%42"
+    assert Secrets.of({"APP_TOKEN": ODD_VALUE}).redact(text) == text
+
+
 def test_a_password_in_an_address_goes_and_the_rest_stays() -> None:
     redacted = Secrets().redact("postgres://app:s3cr9Qz7x@db.local:5432/app?a=b")
     assert redacted == "postgres://app:[secret: password in an address removed]@db.local:5432/app?a=b"

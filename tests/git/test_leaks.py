@@ -6,6 +6,7 @@ import pytest
 
 from burnish.core.secrets import Secrets
 from burnish.errors import SecretFound
+from burnish.git.leaks import OVERLAP, PART
 from burnish.git.workspace import Workspace
 from testing.gitworld import GitWorld, commit
 
@@ -35,11 +36,16 @@ def refused(workspace: Workspace) -> str:
         ("a.bin", b"\0\1\2" + VALUE.encode(), "a.bin:1 (value of DEPLOY_TOKEN)"),
         ("a.py", f"t = '{VALUE}'  # burnish: allow-secret\n".encode(), "a.py:1 (value of DEPLOY_TOKEN)"),
         (f"{TOKEN}.txt", b"x\n", "[secret: GitHub token removed].txt:0 (GitHub token in its name)"),
+        (f"{TOKEN}/a.txt", b"x\n", "[secret: GitHub token removed]/a.txt:0 (GitHub token in its name)"),
+        ("a.db", b"\0\1\2" + bytes(range(256)) + TOKEN.encode() + b"\0\2", "a.db:1 (GitHub token)"),
+        ("large.txt", b"a b\n" * 2_300_000 + TOKEN.encode(), "large.txt:2300001 (GitHub token)"),
+        ("a.py", f"t = '{TOKEN[:20]}\ufe0f{TOKEN[20:]}'\n".encode(), "a.py:1 (GitHub token)"),
         ("app.env", b"API_KEY=k8Jx2mQ9vR4tB7nW\n", "app.env:1 (password or token)"),
     ],
 )
 def test_a_secret_is_refused_by_place_and_kind(workspace: Workspace, name: str, data: bytes, told: str) -> None:
     before = workspace.head()
+    (workspace.path / name).parent.mkdir(exist_ok=True)
     (workspace.path / name).write_bytes(data)
     assert told in refused(workspace)
     assert workspace.head() == before and (workspace.path / name).read_bytes() == data
@@ -61,6 +67,12 @@ def test_a_link_that_changes_its_target_to_a_secret_is_refused(world: GitWorld) 
     (workspace.path / "link").unlink(missing_ok=True)
     (workspace.path / "link").symlink_to(TOKEN)
     assert "link:1 (GitHub token)" in refused(workspace)
+
+
+def test_a_secret_across_two_parts_of_a_large_file_is_refused(workspace: Workspace) -> None:
+    for size in (PART - 20, PART - OVERLAP - 20, 2 * (PART - OVERLAP) - 20):
+        (workspace.path / "large.txt").write_bytes(b"a" * (size - 1) + b" " + TOKEN.encode() + b" " + b"a" * OVERLAP)
+        assert refused(workspace).count("large.txt:1 (GitHub token)") == 1
 
 
 def test_an_ordinary_link_is_committed(workspace: Workspace) -> None:

@@ -15,7 +15,10 @@ _CODES = re.compile(
     # strings for the terminal itself: DCS, SOS, PM, APC
     rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
     r"|\x1b[ -/]*[0-Z\\^-~]"
-    "|[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    # characters without a shape
+    "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 # What a terminal or our own log leaves out between two letters: NUL, a carriage return inside of a line, and a
 # backspace, either alone or with the letters that it takes back.
@@ -31,7 +34,13 @@ _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
 
 _BARE = re.compile(_CONTROLS)
-_RARE = re.compile(rf"{_CONTROLS}|[\u061c\u2028-\u202e\u2065-\u2069]|u00[017][0-9a-fA-F]")
+_RARE = re.compile(
+    rf"{_CONTROLS}|u00[017][0-9a-fA-F]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u2065-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# Signs and letters as addresses and JSON may write them.
+_ASCII_ESCAPE = re.compile(r"%([2-7][0-9a-fA-F])|\\+u00([2-7][0-9a-fA-F])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,11 @@ class PlainText:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The part of the original that holds text[start:end], with the codes inside it."""
-        return self._origin(start), self._origin(end - 1) + 1 if end > start else self._origin(start)
+        if end <= start:
+            return self._origin(start), self._origin(start)
+        last = self._origin(end - 1)
+        escape = _ASCII_ESCAPE.match(self.original, last)
+        return self._origin(start), escape.end() if escape else last + 1
 
     def codes(self, start: int, end: int) -> str:
         """The colour codes alone in a part of the original: what a backspace takes back may be the secret itself."""
@@ -91,6 +104,22 @@ def _without(text: str, codes: re.Pattern[str]) -> PlainText | None:
     origins.append(at)
     pieces.append(text[at:])
     return PlainText(text, "".join(pieces), tuple(starts), tuple(origins))
+
+
+def with_ascii_unescaped(text: str) -> PlainText | None:
+    """With `%2F` and `\\u002f` as the signs that they stand for; None where there are none."""
+    pieces: list[str] = []
+    starts, origins, length, at = [], [], 0, 0
+    for escape in _ASCII_ESCAPE.finditer(text):
+        for origin, piece in ((at, text[at : escape.start()]), (escape.start(), chr(int(escape[1] or escape[2], 16)))):
+            starts.append(length)
+            origins.append(origin)
+            pieces.append(piece)
+            length += len(piece)
+        at = escape.end()
+    if not pieces:
+        return None
+    return PlainText(text, "".join([*pieces, text[at:]]), (*starts, length), (*origins, at))
 
 
 def _with_letters_erased(text: str) -> PlainText | None:

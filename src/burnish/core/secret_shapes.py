@@ -80,7 +80,9 @@ _pattern = cache(re.compile)
 def compiled(shape: Shape) -> re.Pattern[str]:
     if not shape.whole:
         return re.compile(shape.pattern)
-    return re.compile(rf"(?P<secret>{shape.pattern})(?!{_IN_WORD.pattern})")
+    # a path, an address or base64 may go on behind a token: only letters and digits would be a part of it
+    end = _IN_WORD.pattern if shape.strict else "[A-Za-z0-9]"
+    return re.compile(rf"(?P<secret>{shape.pattern})(?!{end})")
 
 
 _ADDRESS = r"[^\s:@/\"'<>{}$\\]"

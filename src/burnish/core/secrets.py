@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from burnish.core.escape_codes import READINGS, plain_texts, without_codes, without_short_escapes
+from burnish.core.escape_codes import (
+    READINGS,
+    PlainText,
+    plain_texts,
+    with_ascii_unescaped,
+    without_codes,
+    without_short_escapes,
+)
 from burnish.core.secret_shapes import KEY_BEGIN, KEY_END, KEY_LINE, SHAPES, assignments
 
 # A person's word on a line that it holds no secret.
@@ -29,6 +36,9 @@ _NO_VALUE = re.compile(
     r"|(?:/|~|\./|\.\./|file:|ssh-|\$).*",
     re.S,
 )
+
+
+_READABLE = re.compile(r"[ -~]{16,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +86,21 @@ class Secrets:
             for start, end, kind in sorted(self._hits(plain.text), reverse=True):
                 begin, stop = plain.span(start, end)
                 text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
-        return self._redact_short_escapes(text)
+        return self._redact_escaped(text)
 
-    def _redact_short_escapes(self, text: str) -> str:
-        """Secrets that `\\b`, `\\r` or `\\n` cut into pieces in JSON; known values and shapes only."""
-        plain = without_short_escapes(text)
-        if plain is None:
-            return text
-        for start, end, kind in sorted(self._hits(plain.text), reverse=True):
-            begin, stop = plain.span(start, end)
-            # what has no escape inside of it was looked at before, with the letters around it
-            if kind != ASSIGNED and stop - begin > end - start:
-                text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
+    def _redact_escaped(self, text: str) -> str:
+        """Secrets that `\\b`, `\\r` or `\\n` cut into pieces in JSON, or with some signs as `%2F` or `\\u002f`."""
+        for reading in (without_short_escapes, with_ascii_unescaped):
+            if (plain := reading(text)) is not None:
+                for begin, stop, kind in reversed(self._escaped_spans(plain)):
+                    text = text[:begin] + mark(kind) + plain.codes(begin, stop) + text[stop:]
         return text
+
+    def _escaped_spans(self, plain: PlainText) -> list[tuple[int, int, str]]:
+        """Known values and shapes only. What has no escape inside of it is found in the text itself."""
+        hits = ((start, end, kind) for start, end, kind in self._hits(plain.text) if kind != ASSIGNED)
+        spans = ((*plain.span(start, end), end - start, kind) for start, end, kind in hits)
+        return sorted((begin, stop, kind) for begin, stop, length, kind in spans if stop - begin > length)
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Start, end and kind of every secret, in the order of the text."""
@@ -98,6 +110,10 @@ class Secrets:
                 begin, stop = plain.span(start, end)
                 if not any(first < stop and begin < last for first, last, _ in found):
                     found.append((begin, stop, kind))
+        escaped = with_ascii_unescaped(text)
+        for begin, stop, kind in self._escaped_spans(escaped) if escaped else ():
+            if not any(first < stop and begin < last for first, last, _ in found):
+                found.append((begin, stop, kind))
         return sorted(found)
 
     def find(self, text: str) -> list[Leak]:
@@ -116,13 +132,12 @@ class Secrets:
         return _ordered(text, counts)
 
     def find_values(self, data: bytes) -> list[Leak]:
-        """In what is no text only known values can be told from chance."""
+        """In what is no text, such as a database: known values and shapes in its rows of readable letters."""
         text = data.decode("latin-1")
-        return (
-            [Leak(1, kind) for kind in sorted({self.kinds[hit] for hit in self._values.findall(text)})]
-            if self._values
-            else []
-        )
+        kinds = {self.kinds[hit] for hit in self._values.findall(text)} if self._values else set()
+        rows = "\n".join(_READABLE.findall(text))
+        kinds |= {shape.kind for shape in SHAPES if not shape.strict for _ in shape.hits(rows)}
+        return [Leak(1, kind) for kind in sorted(kinds)]
 
     def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Start, end and kind; no letter is taken for two secrets."""
@@ -222,4 +237,4 @@ def _dresses(value: str) -> Iterator[str]:
         coded = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")
         inner = (coded[4:] if lead else coded)[:-2]
         if len(inner) >= 16:
-            yield inner
+            yield from {inner, inner.replace("+", "-").replace("/", "_")}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -18,32 +19,57 @@ from burnish.git.reading import read_files
 from burnish.git.staging import Dirt
 from burnish.git.taking import is_secret
 
-LONGEST = 8 * 1024 * 1024
+# Files are looked at in parts of this size, which overlap: no secret is longer than that.
+PART = 2 * 1024 * 1024
+OVERLAP = 64 * 1024
 
 Leaks = Mapping[bytes, list[Leak]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    # lines of the file before it
+    lines: int
+    data: bytes
+
+
 def leaks(project: Project, root: Path, commit: str, dirt: Dirt, secrets: Secrets) -> Leaks:
     """By path; only lines that no touched file had at `commit`: what was there or only moves is not added."""
-    suspects: dict[bytes, bytes] = {}
+    suspects: dict[bytes, list[_Part]] = {}
     for path in dirt.taken:
-        data = _committed_bytes(root / os.fsdecode(path))
-        if data is not None and (_of(secrets, data) or _by_name(path, dirt, secrets)):
-            suspects[path] = data
+        parts = [part for part in _parts(root / os.fsdecode(path)) if _of(secrets, part.data)]
+        if parts or _by_name(path, dirt, secrets):
+            suspects[path] = parts
     if not suspects:
         return {}
     tracked = [os.fsdecode(path) for path in dirt.taken if path not in dirt.new]
     before = read_files(project, commit, tracked)
     old = b"\n".join(data for data in before.values() if data)
-    found = {path: [*_by_name(path, dirt, secrets), *_of(secrets, data, old)] for path, data in suspects.items()}
-    return {path: hits for path, hits in found.items() if hits}
+    found = {
+        path: [*_by_name(path, dirt, secrets), *(leak for part in parts for leak in _in_part(secrets, part, old))]
+        for path, parts in suspects.items()
+    }
+    return {path: list(dict.fromkeys(hits)) for path, hits in found.items() if hits}
 
 
-def _committed_bytes(path: Path) -> bytes | None:
-    """What git would store: the content of a file, the target of a symbolic link. None for anything else."""
+def _in_part(secrets: Secrets, part: _Part, old: bytes) -> Iterator[Leak]:
+    return (Leak(part.lines + leak.line, leak.kind) for leak in _of(secrets, part.data, old))
+
+
+def _parts(path: Path) -> Iterator[_Part]:
+    """What git would store: the content of a file, the target of a symbolic link. Nothing for anything else."""
     with suppress(OSError):
-        return os.readlink(os.fsencode(path))  # noqa: PTH115 (a Path would drop parts of the target)
-    return read_plain(path, longest=LONGEST)
+        yield _Part(0, os.readlink(os.fsencode(path)))  # noqa: PTH115 (a Path would drop parts of the target)
+        return
+    data = read_plain(path, longest=PART)
+    at = lines = 0
+    while data is not None:
+        yield _Part(lines, data)
+        if len(data) < PART:
+            return
+        step = PART - OVERLAP
+        at, lines = at + step, lines + data.count(b"\n", 0, step)
+        data = read_plain(path, longest=PART, start=at)
 
 
 def _of(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
