@@ -29,7 +29,7 @@ from burnish.proc.capture import capture
 from burnish.wiring.check_environments import command_words
 from burnish.wiring.confining import missing_paths
 from burnish.wiring.files import files_of, reader_of
-from burnish.wiring.last_results import SETUP, LastResult
+from burnish.wiring.last_results import SETUP, LastResult, command_hash
 from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start, missing_agent
 from burnish.wiring.signs import OK, Group, Sign
@@ -201,7 +201,7 @@ def _setup(repository: Found, config: Config, paths: list[str]) -> _Setup | None
 def _with_last_result(sign: Sign, command: str, results: Mapping[str, LastResult], head: str) -> Sign:
     """A command that did not work when it was last run is not ok, even if its program is there."""
     last = results.get(sign.name)
-    if sign.state != OK or last is None or last.command != command or not last.problem:
+    if sign.state != OK or last is None or last.command != command_hash(command) or not last.problem:
         return sign
     what = f"{sign.what} did not work on {last.at[:10]} at {last.commit[:10]}: {last.problem.rstrip('.')}"
     setting = "workspace.setup" if sign.name == SETUP else setting_of(sign.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -18,15 +19,20 @@ SETUP = "set-up"
 class LastResult:
     """`problem` is why it did not work, "" if it did."""
 
+    # a hash, by `command_hash`: the command may have a secret in it
     command: str
     commit: str
     at: str
     problem: str = ""
 
 
+def command_hash(command: str) -> str:
+    return hashlib.sha256(command.encode(errors="surrogateescape")).hexdigest()
+
+
 def record_result(home: Path, key: str, name: str, *, command: str, commit: str, problem: str = "") -> None:
     """Replace the result of one name; `problem` must hold no secret."""
-    results = read_results(home, key)
+    results, command = read_results(home, key), command_hash(command)
     if name in results and (results[name].command, results[name].commit, results[name].problem) == (
         command,
         commit,
