@@ -55,7 +55,11 @@ def test_it_is_in_the_artifact_on_the_ref_in_show_in_status_and_in_the_next_fix_
     lab = blocked(tmp_path)
     lab.burnish("override", "1", "--pre-existing", "--explain", "it was there in 2019")
     name = "review-cycle-1.md"
-    kept = parse_artifact(lab.burnish("show", f"review-cycle://1/{name}").out, name).arbiter_override
+    artifact = parse_artifact(lab.burnish("show", f"review-cycle://1/{name}").out, name)
+    status = next(row for row in artifact.body.split("\n") if row.startswith("**Status**"))
+    assert "CHANGES REQUESTED, overridden by user:" in status and "pre_existing: it was there in 2019" in status
+    assert artifact.verdict == "changes_requested"
+    kept = artifact.arbiter_override
     assert kept and (kept["category"], kept["explanation"]) == ("pre_existing", "it was there in 2019")
     (ref,) = lab.refs("refs/burnish/artifacts/")
     committed = lab.text(ref, f"{lab.task()['branch'].removeprefix('burnish/')}/{name}")

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from burnish.core.finding import Category, Severity
 from burnish.core.review import Verdict
 from burnish.review.prose import first_sentence
-from burnish.review.strict import read_unsigned, summary_in
+from burnish.review.strict import summary_in
+from burnish.review.unsigned import read_unsigned
 
 APPROVED = ["**Verdict: APPROVED**", "**[APPROVED]**", "[APPROVED]", "REVIEW_PASSED", "Verdict: APPROVED"]
 
@@ -172,3 +173,28 @@ def test_a_finding_from_prose_is_named_by_its_words_and_not_by_the_verdict(reply
 def test_headings_alone_are_not_a_summary() -> None:
     assert summary_in(["# Review", "", "**Verdict: CHANGES_REQUESTED**"]) == ""
     assert summary_in(["# Review", "It is slow."]) == "# Review\nIt is slow."
+
+
+SHAPES = {
+    "marks in a numbered list": "1. **[ERROR]** Lock is late (app/a.py:3)\n2. **[WARNING]** Queue is slow\n",
+    "headings": "## Findings\n\n### 1. Lock is late (High)\n\n**File:** app/a.py:3\n\n### 2. Queue is slow (Medium)\n",
+    "table": "| Severity | File | Finding |\n|---|---|---|\n"
+    "| High | app/a.py:3 | Lock is late |\n| Medium | | Queue is slow |\n",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("verdict", ["REVIEW_FAILED", "**[REJECTED]**", "**Verdict: CHANGES_REQUESTED**"])
+def test_a_list_of_the_reviewers_own_shape_is_one_finding_for_each_entry(shape: str, verdict: str) -> None:
+    review = read_unsigned(f"{verdict}\n\n{SHAPES[shape]}", source="judge")
+    found = [(one.severity.value, one.file, one.line, one.source) for one in review.remarks]
+    assert found == [("error", "app/a.py", 3, "judge"), ("warning", None, None, "judge")]
+    assert [word for one in review.remarks for word in ("Lock", "Queue") if word in one.title] == ["Lock", "Queue"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("verdict", APPROVED)
+def test_an_approval_beside_a_grave_finding_of_any_shape_has_that_finding(shape: str, verdict: str) -> None:
+    review = read_unsigned(f"{verdict}\n\n{SHAPES[shape]}")
+    grave = any(one.severity is Severity.ERROR for one in review.remarks)
+    assert grave or review.verdict is Verdict.CHANGES_REQUESTED

@@ -20,12 +20,13 @@ from burnish.engine.joining import added, joined
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
 from burnish.errors import OverBudget, PhaseFailed
-from burnish.review import contract, strict
+from burnish.review import contract
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
 from burnish.review.packing import batches, hidden_words, passes
 from burnish.review.panel import combine, merge_compliance
 from burnish.review.prose import prose_of
 from burnish.review.slash import through
+from burnish.review.unsigned import read_unsigned
 
 MOST_FILES = 200
 _SCHEMA = json.dumps(contract.json_schema())
@@ -246,7 +247,7 @@ def _read(hearing: Hearing, seat: Seat, context: ReviewContext, text: str) -> Re
     reader = contract.read_schema if bare.startswith("{") and bare.endswith("}") else contract.read
     reading = reader(text, context.number, expect=context.expect(seat.name))
     if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned:
-        return strict.read_unsigned(text, source=seat.name, may_fix=hearing.policy.may_fix)
+        return read_unsigned(text, source=seat.name, may_fix=hearing.policy.may_fix)
     return reading
 
 

@@ -12,6 +12,7 @@ from burnish.core.finding import Finding, Severity
 from burnish.core.flow import DoReview
 from burnish.core.history import History, PhaseRecord, fixed_by_reviewer
 from burnish.core.ledger import Update
+from burnish.core.override import in_words
 from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
 from burnish.core.task import Task
 from burnish.engine.checking import NO_TESTS
@@ -19,7 +20,7 @@ from burnish.engine.ports import Deps
 from burnish.engine.site import Site
 from burnish.engine.subject import Subject
 from burnish.review.artifact import LIMIT, MalformedArtifact, cut, file_name, parse_artifact, render_artifact
-from burnish.review.body import Cycle, artifact_of
+from burnish.review.body import Cycle, artifact_of, with_override
 
 
 def keep_review(
@@ -154,7 +155,7 @@ def for_the_ref(text: bytes, *, link: str) -> bytes:
 
 
 def mark_overrides(deps: Deps, task: Task) -> None:
-    """The newest override, in the front matter of the review that it goes against."""
+    """The newest override, in the front matter and the body of the review that it goes against."""
     said = [e for e in deps.book.events(task.id) if e.type == "override.recorded" and e.data.get("review_ref")]
     if not said:
         return
@@ -171,5 +172,6 @@ def mark_overrides(deps: Deps, task: Task) -> None:
     except MalformedArtifact as damaged:
         deps.progress.note(f"Task {task.id}: {damaged}")
         return
-    whole = render_artifact(replace(artifact, arbiter_override=override), limit=1 << 30)
+    body = with_override(artifact.body, in_words(said[-1].data))
+    whole = render_artifact(replace(artifact, arbiter_override=override, body=body), limit=1 << 30)
     deps.desk.write(task, name, whole.encode())

@@ -16,6 +16,8 @@ from burnish.review.names import quoted
 
 # opens the last section of every body
 ACTION = "## Action Required\n\n"
+# what `core.override.in_words` begins with
+_OVERRIDDEN = ", overridden by "
 _STATUS = {
     "approved": "✅ APPROVED",
     "changes_requested": "❌ CHANGES REQUESTED",
@@ -132,6 +134,15 @@ def with_action(body: str, action: str) -> str:
     """The body with another text under its last heading, which says what happens next."""
     before, heading, _ = body.rpartition(ACTION)
     return f"{before}{heading}{prose(action)}\n" if heading else body
+
+
+def with_override(body: str, words: str) -> str:
+    """The body with the newest override behind its status, which stays what the review concluded."""
+    before, status, rest = body.partition("**Status**: ")
+    concluded, newline, after = rest.partition("\n")
+    if not status:
+        return f"{line(words, longest=2000)}\n\n{body}"
+    return f"{before}{status}{concluded.partition(_OVERRIDDEN)[0]}, {line(words, longest=2000)}{newline}{after}"
 
 
 def _by(panel: Panel | None) -> str:

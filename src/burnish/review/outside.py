@@ -15,25 +15,21 @@ from burnish.review import contract, strict
 from burnish.review.blocks import LONGEST_REPLY, prose_lines
 from burnish.review.contradicting_fields import contradicting_field
 from burnish.review.frontmatter import load
+from burnish.review.markdown_findings import LONGEST_PROSE, findings_in
 from burnish.review.outside_contradiction import rejecting_text
-from burnish.review.outside_findings import listed_findings, unread_grave
+from burnish.review.outside_findings import unread_grave
 from burnish.review.outside_lines import (
-    bullets,
     compliance,
-    marked,
     numberless,
     rulings,
-    sections,
     unknown_rulings,
     unread_alarm,
-    without_bullets,
     without_findings,
 )
 from burnish.review.outside_verdicts import conclude, without_verdict
 from burnish.review.reading import Expect, clean, review_of
 from burnish.review.strictjson import BadJson, loads
 
-LONGEST_PROSE = 8000
 # what another tool calls rejected is sent back, not given up
 _FRONT = {
     "approved": Verdict.APPROVED,
@@ -121,13 +117,7 @@ def _front(facts: dict[str, Any]) -> Verdict | None:
 
 
 def _review(page: Page, verdict: Verdict, expect: Expect) -> Review:
-    rest = without_bullets(page.body)
-    headed = _whole_words(rest, tuple(strict.remarks_in(prose_lines(rest))))
-    approving = verdict is Verdict.APPROVED
-    remarks = (*headed, *bullets(page.body, approving=approving), *marked(page.body))
-    structured = listed_findings(page.body, approving=approving)
-    if len(structured) > len(remarks):
-        remarks = structured
+    remarks = findings_in(page.body, approving=verdict is Verdict.APPROVED)
     listed = bool(remarks)
     ids = (*expect.prior_ids, *expect.closed_ids)
     prose = clean(without_verdict(page.body)).strip()
@@ -154,17 +144,6 @@ def _summary(body: str, remarks: tuple[Remark, ...]) -> str:
 
 def _asks(ruling: Ruling) -> bool:
     return ruling.state is RulingState.OPEN
-
-
-def _whole_words(body: str, remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:
-    """Under a heading of its own a finding has code and all: taken as it was written."""
-    texts = sections(body)
-    if len(texts) != len(remarks):
-        return remarks
-    return tuple(
-        replace(one, description=clean(text)[:LONGEST_PROSE]) if text else one
-        for one, text in zip(remarks, texts, strict=True)
-    )
 
 
 def _prose_remark(prose: str, facts: dict[str, Any]) -> Remark:

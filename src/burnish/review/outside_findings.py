@@ -66,7 +66,7 @@ _FIELD = re.compile(
     r"[-*\s]*\*\*(?P<key>severity|priority|level|file|files|location|where|status)(?::\*\*|\*\*:)[ \t]*(?P<value>.+)",
     re.IGNORECASE,
 )
-_PLACE = re.compile(
+PLACE = re.compile(
     r"(?<![\w./@+-])(?P<file>[\w@+-][\w./@+-]{0,200}\.[A-Za-z]\w{0,9}):L?(?P<line>\d{1,6})(?:[-–]L?(?P<end>\d{1,6}))?"
 )
 _FILE = re.compile(r"[`\[(]*(?P<file>[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z]\w{0,9})[`\])]*")
@@ -207,7 +207,7 @@ def _from_item(text: str, number: int, sections: list[tuple[int, str]], *, appro
     settled = bool(_SETTLED_TITLE.search(text)) or any(_SETTLED.search(heading) for _, heading in sections)
     draft = Draft(title, severity, number, 7, grave, settled=settled)
     draft.lines.append(text)
-    draft.place = _PLACE.search(text)
+    draft.place = PLACE.search(text)
     return draft
 
 
@@ -219,7 +219,7 @@ def _from_paragraph(text: str, number: int, *, approving: bool) -> Draft | None:
     severity, grave = named or (Severity.ERROR, False)
     title = _title(re.sub(r"^\*\*[^*]{0,24}\*\*[ \t:–—-]*", "", text)) or _title(text)
     # the text goes on below, also in lists and without an indent, until the next one or a heading
-    return Draft(title, severity, number, 6, grave, lines=[text], place=_PLACE.search(text))
+    return Draft(title, severity, number, 6, grave, lines=[text], place=PLACE.search(text))
 
 
 def _cells(text: str) -> list[str]:
@@ -244,7 +244,7 @@ def _from_row(
     draft = Draft(_title(cells[text_at]), named[0], number, 7, named[1], settled=settled)
     pairs = zip(header, cells, strict=True)
     draft.lines = [f"{key}: {cell}" for key, cell in pairs if cell and cell not in ("-", "—")]
-    draft.place = _PLACE.search(" ".join(cells))
+    draft.place = PLACE.search(" ".join(cells))
     file_at = _column(header, r"file|location|path|where|place")
     if draft.place is None and file_at is not None and (file := _FILE.fullmatch(cells[file_at])):
         draft.file = file["file"]
@@ -261,14 +261,14 @@ def _note_field(draft: Draft, text: str) -> None:
     found = _FIELD.fullmatch(text)
     if found is None:
         # the first place stands for it where no field names one
-        draft.place = draft.place or _PLACE.search(text)
+        draft.place = draft.place or PLACE.search(text)
         return
     key, value = found["key"].lower(), found["value"]
     if key in ("severity", "priority", "level") and (named := _level_of(value)):
         draft.severity, draft.grave = named
     elif key == "status":
         draft.settled = draft.settled or bool(_SETTLED.search(value))
-    elif place := _PLACE.search(value):
+    elif place := PLACE.search(value):
         draft.place = place
     elif file := _FILE.search(value):
         draft.file, draft.place = file["file"], None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState
 from burnish.review.blocks import prose_lines
+from burnish.review.outside_findings import PLACE
 from burnish.review.reading import clean, severity
 from burnish.review.strict import LONGEST_LINE, remarks_in
 
@@ -130,8 +132,13 @@ def _as_marked(line: str) -> re.Match[str] | None:
 def _remark(match: re.Match[str]) -> Remark:
     level = severity(re.sub(r"\W|_", "", match["mark"]), [])
     words = clean(match["text"]).strip() or clean(match["file"] or "").strip()
-    start, end = (int(match[key]) or None if match[key] else None for key in ("line", "end"))
-    return Remark(Category.CODE, level, words[:200], words, file=match["file"], line=start, end_line=end)
+    # `[error] what is wrong (src/a.py:45)`: the first place in the text, where none stands before it
+    place = match if match["file"] else PLACE.search(match["text"])
+    found = Remark(Category.CODE, level, words[:200], words)
+    if place is None:
+        return found
+    start, end = (int(place[key]) or None if place[key] else None for key in ("line", "end"))
+    return replace(found, file=place["file"], line=start, end_line=end)
 
 
 def numberless(body: str) -> str:

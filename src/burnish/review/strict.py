@@ -9,8 +9,7 @@ import re
 from dataclasses import replace
 
 from burnish.core.finding import Category, Remark, Severity
-from burnish.core.review import Review, Verdict
-from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
+from burnish.core.review import Verdict
 from burnish.review.reading import category, clean, severity
 from burnish.review.refusal import is_conditional, plain_line, takes_back
 
@@ -33,7 +32,7 @@ _BRACKET = re.compile(r"(?:\*\*)?\[(APPROVED|REJECTED)\](?:\*\*)?")
 _REMARK = re.compile(r"(?P<verdict>.{1,60}?[\]*A-Z])[ \t]+[-\u2013\u2014][ \t]+(?P<words>\S.*)")
 _STATUS = re.compile(r"REVIEW_(PASSED|FIXED|FAILED)")
 # a line that speaks of a verdict without being one
-_HINT = re.compile(r"\bVerdict\b\s{0,9}:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
+HINT = re.compile(r"\bVerdict\b\s{0,9}:|\[(APPROVED|REJECTED)\]|\bREVIEW_(PASSED|FIXED|FAILED)\b", re.IGNORECASE)
 
 # a longer line is no list entry, and costs the patterns below too much
 LONGEST_LINE = 1000
@@ -49,29 +48,6 @@ _PATTERNS = (
     re.compile(r"(?:[-*][ \t]+)?(?P<severity>BLOCKER|CRITICAL|MAJOR|MINOR|ERROR|WARNING|INFO):" + rf"[ \t]{_TITLE}"),
 )
 _DETAIL = re.compile(r"[-*]?[ \t]*(?:\*\*)?(Description|File|Line|Suggestion)(?:\*\*)?:(?:\*\*)?[ \t]*(.*)")
-
-
-def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Review:
-    """What the old markers say; anything unclear is `changes_requested`. Never raises.
-
-    `REVIEW_FIXED` approves only where the reviewer was allowed to change the code.
-    """
-    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
-    if "\0" in text or len(text) > LONGEST_REPLY:
-        return _unclear(text, "the reply cannot be read as text")
-    lines = prose_lines(text)
-    remarks = tuple(replace(remark, source=source) for remark in remarks_in(lines))
-    said = [verdict for line in own_lines(text) if (verdict := verdict_of(line, may_fix)) is not None]
-    hints = sum(_HINT.search(line) is not None for line in lines)
-    if len(said) != 1 or hints > 1:
-        why = "no verdict line" if not hints else "not exactly one clear verdict line"
-        return replace(_unclear(text, why), remarks=remarks)
-    return Review(said[0], summary_in(lines), remarks=remarks, signed=False)
-
-
-def _unclear(text: str, why: str) -> Review:
-    summary = clean(text).strip()[:2000] or "The reviewer said nothing."
-    return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)
 
 
 def verdict_of(line: str, may_fix: bool = False) -> Verdict | None:
@@ -128,7 +104,7 @@ def remarks_in(lines: list[str]) -> list[Remark]:
         if match := next((m for pattern in _PATTERNS if (m := pattern.fullmatch(line))), None):
             found.append(_remark(match))
             here = True
-        elif line.startswith(("#", "---")) or _HINT.search(line):
+        elif line.startswith(("#", "---")) or HINT.search(line):
             here = False
         elif here and (detail := _DETAIL.fullmatch(line)):
             found[-1] = _with_detail(found[-1], detail[1], detail[2])

@@ -1,0 +1,42 @@
+"""A reply without a signed block, read where `review.accept_unsigned` allows it: old markers, findings as outside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from burnish.core.review import Review, Verdict
+from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
+from burnish.review.markdown_findings import findings_in
+from burnish.review.outside_findings import unread_grave
+from burnish.review.outside_lines import numberless
+from burnish.review.reading import clean
+from burnish.review.strict import HINT, summary_in, verdict_of
+
+
+def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Review:
+    """What the old markers say; anything unclear is `changes_requested`. Never raises.
+
+    `REVIEW_FIXED` approves only where the reviewer was allowed to change the code.
+    """
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
+    if "\0" in text or len(text) > LONGEST_REPLY:
+        return _unclear(text, "the reply cannot be read as text")
+    lines, body = prose_lines(text), numberless(text)
+    verdicts = [verdict for line in own_lines(text) if (verdict := verdict_of(line, may_fix)) is not None]
+    hints = sum(HINT.search(line) is not None for line in lines)
+    clear = len(verdicts) == 1 and hints <= 1
+    approving = clear and verdicts[0] is Verdict.APPROVED
+    remarks = tuple(replace(remark, source=source) for remark in findings_in(body, approving=approving))
+    if not clear:
+        why = "no verdict line" if not hints else "not exactly one clear verdict line"
+        return replace(_unclear(text, why), remarks=remarks)
+    if approving and (title := unread_grave(body, remarks)):
+        why = f"it approves, and this grave finding could not be read: {clean(title)}"
+        return replace(_unclear(text, why), remarks=remarks)
+    return Review(verdicts[0], summary_in(lines), remarks=remarks, signed=False)
+
+
+def _unclear(text: str, why: str) -> Review:
+    summary = clean(text).strip()[:2000] or "The reviewer said nothing."
+    return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)
