@@ -19,7 +19,7 @@ from burnish.errors import BurnishError
 from burnish.proc import shim
 from burnish.proc.ending import Done, done_of, finished_call, read_outcome
 from burnish.proc.orphans import held, wait_for_orphans
-from burnish.proc.sandbox_support import can_nest
+from burnish.proc.sandbox_support import nesting_bubblewrap
 from burnish.proc.stop import Stop, Stopped
 from burnish.proc.text import clean_text, read_text
 
@@ -122,7 +122,7 @@ class _Talk:
                 "live": live,
                 "keep": keep,
                 "wrapped": command.wrapped,
-                "enclosed": command.wrapped and can_nest(),
+                "outer": nesting_bubblewrap() if command.wrapped else "",
             }
         )
         with contextlib.suppress(BrokenPipeError):

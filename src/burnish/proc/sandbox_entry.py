@@ -26,8 +26,8 @@ ENCLOSURE = ("--dev-bind", "/", "/", "--unshare-pid", "--as-pid-1", "--die-with-
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
-def prepare(argv: list[str], env: dict[str, str], *, enclosed: bool) -> tuple[list[str], dict[str, str]]:
-    """Confine this process, and return what to execute in it."""
+def prepare(argv: list[str], env: dict[str, str], *, outer: str) -> tuple[list[str], dict[str, str]]:
+    """Confine this process, and return what to execute in it. `outer`: the bubblewrap for the enclosure, or ""."""
     place = bubblewrap_in(argv)
     if place is None:
         # not found where burnish looked: a PATH that the repository sets must not find it outside of the sandbox
@@ -37,7 +37,7 @@ def prepare(argv: list[str], env: dict[str, str], *, enclosed: bool) -> tuple[li
     scope_to_sandbox(argv[place])
     forbid_cgroup_namespaces(argv[place])
     argv, env = keep_inside(argv, env, place)
-    return ([argv[place], *ENCLOSURE, *argv] if enclosed else argv), env
+    return ([outer, *ENCLOSURE, *argv] if outer else argv), env
 
 
 def bubblewrap_in(argv: list[str]) -> int | None:

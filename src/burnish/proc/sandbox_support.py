@@ -43,10 +43,10 @@ def sandbox_obstacle(*, network: bool = True) -> Obstacle | None:
     return _trial(program, Path(program).stat().st_mtime_ns, network)
 
 
-def can_nest() -> bool:
-    """Can a sandbox be started inside another one? A setuid bubblewrap and some profiles of AppArmor forbid it."""
+def nesting_bubblewrap() -> str:
+    """The bubblewrap in which another one can be started; "" where a setuid bit or a profile of AppArmor forbids it."""
     program = shutil.which("bwrap")
-    return program is not None and _nesting_trial(program, Path(program).stat().st_mtime_ns)
+    return program if program and _nesting_trial(program, Path(program).stat().st_mtime_ns) else ""
 
 
 @lru_cache

@@ -362,7 +362,7 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     argv, env, source = order["argv"], order["env"], order["stdin"]
     if order["wrapped"]:
         entry = sandbox_entry()
-        argv, env = entry.prepare(argv, env, enclosed=order["enclosed"])
+        argv, env = entry.prepare(argv, env, outer=order["outer"])
     # opened last: `prepare` makes /dev/null a file that cannot be changed
     stdin = entry.private_copy(source) if order["wrapped"] and source else os.open(source or os.devnull, os.O_RDONLY)
     for number, fd in enumerate((stdin, out, err)):
