@@ -11,6 +11,8 @@ from testing.lab import APPROVE, Lab
 ADDS = 'app.write_text(app.read_text() + f"# {phase} {cycle}\\n")'
 REJECT = 'print(verdict("changes_requested", f"no, says {NAME}", [{**flaw, "title": f"Flaw of {NAME}"}]))'
 DIES = "sys.exit(3)"
+# more than fits into a prompt
+WRITES_MUCH = 'pathlib.Path("notes.txt").write_text("".join(f"line {n}\\n" for n in range(20_000)))'
 
 
 def panel(tmp_path: Path, quorum: str, *voices: str) -> Lab:
@@ -199,3 +201,20 @@ def test_a_reviewer_that_could_not_be_asked_stays_visible(tmp_path: Path) -> Non
     assert said["judge"][0] == "approved"
     assert said["bad"][0] is None and "could not be asked" in said["bad"][1]
     assert "bad" in lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+
+
+def test_static_beside_a_reviewer_does_not_cover_what_that_reviewer_did_not_see(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=WRITES_MUCH, judge=APPROVE)
+    lab.settle("review: {agents: [judge, static]}\n")
+    lab.add("Add notes", "--max-cycles", "1")
+    lab.burnish("run", code=None)
+    task = lab.task()
+    assert (task["status"], task["reason"]) == ("blocked", "incomplete_review")
+
+
+def test_a_reviewer_that_could_not_be_asked_has_seen_nothing(tmp_path: Path) -> None:
+    lab = panel(tmp_path, "any", REJECT, DIES)
+    lab.agent("robot", WRITES_MUCH)
+    lab.burnish("run", code=None)
+    reviews = [event["data"] for event in lab.events("phase.finished") if event["data"]["phase"] == "review"]
+    assert reviews[-1]["unseen"] == ["notes.txt"]

@@ -139,7 +139,7 @@ def _unheard(hearing: Hearing, seat: Seat, failure: PhaseFailed) -> Heard:
         cost_source=CostSource(failure.cost_source) if failure.cost_source else None,
         tokens=failure.tokens,
     )
-    return Heard(voice)
+    return Heard(voice, unseen=hearing.subject.change.paths)
 
 
 def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
@@ -147,7 +147,7 @@ def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
     policy = hearing.policy
     panel = combine(tuple(h.voice for h in heard), quorum=policy.quorum, configured=len(policy.reviewers))
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
-    missing = [set(h.uncovered) for h in heard if _approves(h.voice)]
+    missing = [set(h.uncovered) for h in whose_look_counts([h for h in heard if _approves(h.voice)])]
     uncovered = sorted(set.intersection(*missing)) if missing else []
     return replace(
         panel,
@@ -155,6 +155,11 @@ def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
         unseen_files=not_allowed(unseen_files(hearing.subject.change), policy.unseen_allow),
         mechanical=bool(heard) and all(h.mechanical for h in heard),
     )
+
+
+def whose_look_counts(heard: Sequence[Heard]) -> list[Heard]:
+    """Those whose look at a file counts: a program that judges nothing counts only where it is alone."""
+    return [h for h in heard if not h.mechanical] or list(heard)
 
 
 def unseen_files(change: Change) -> tuple[UnseenFile, ...]:

@@ -21,7 +21,7 @@ from burnish.core.remark_limit import limit_remarks, stands_for_more
 from burnish.core.review import Panel, Review, Unreadable, Voice
 from burnish.core.task import Task
 from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event, watched
-from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of, unseen_files
+from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of, unseen_files, whose_look_counts
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.metering import asking
 from burnish.engine.ports import Deps, Inspection
@@ -258,7 +258,7 @@ def _shortened(remark: Remark) -> Remark:
 
 def _unseen(heard: tuple[Heard, ...]) -> list[str]:
     """What nobody saw."""
-    missing = [set(h.unseen) for h in heard]
+    missing = [set(h.unseen) for h in whose_look_counts(heard)]
     return sorted(set.intersection(*missing)) if missing else []
 
 
