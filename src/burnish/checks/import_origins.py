@@ -52,6 +52,7 @@ _ENVIRONMENTS = re.compile(r"(?:^|/)(?:\.venv|venv|env|site-packages|dist-packag
 MOST_PACKAGES = 20
 # pytest may be told there where to import from; a stored answer holds only for the same settings
 PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_ASK_SECONDS = 60.0
 # counts the forms of the question: answers to an earlier one are not used
 QUESTION_FORM = 4
 
@@ -102,6 +103,15 @@ def _project_name(path: str, text: str) -> str:
 
 def _table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def question_spec(test: CheckSpec, tracked: Sequence[str], projects: Sequence[str]) -> CheckSpec | None:
+    """The question about the tree that holds the files `tracked`, as a check; None if there is nothing to ask."""
+    start = f"{test.cwd.strip('/')}/" if test.cwd.strip("./") else ""
+    packages = top_level_packages(path.removeprefix(start) for path in tracked if path.startswith(start))
+    if not packages and not projects:
+        return None
+    return CheckSpec("origins", question(test, projects, packages), timeout_seconds=_ASK_SECONDS, cwd=test.cwd)
 
 
 def question(spec: CheckSpec, projects: Sequence[str], packages: Sequence[str]) -> tuple[str, ...]:

@@ -97,9 +97,10 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
         if site.policy.checks_where == "clean":
             with checks.on(specs, site.head_tree(f"{task.name}-check"), out_dir=out_dir, env=env) as place:
                 return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
+        tree = site.head_tree(f"{task.name}-check")
         try:
-            place = checks.inside(site.workspace.path)
-            return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
+            with checks.inside(specs, tree, folder=site.workspace.path, env=env) as place:
+                return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
         finally:
             site.workspace.tidy()
 

@@ -115,8 +115,13 @@ class Checks(Protocol):
     ) -> AbstractContextManager[CheckPlace]:
         """A clean checkout of the commit with its environment, built; `env` joins the variables of the build."""
 
-    def inside(self, folder: Path) -> CheckPlace:
-        """A folder as it is (`checks.where: workspace`)."""
+    def folder_environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit) -> str:
+        """As `environment`, for checks `inside` a folder."""
+
+    def inside(
+        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, folder: Path, env: Mapping[str, str]
+    ) -> AbstractContextManager[CheckPlace]:
+        """A folder as it is (`checks.where: workspace`), proved to be what tests import; `tree` is its commit."""
 
     def furnish(self, workspace: Path, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> bool:
         """Copy the environment of a commit into a workspace; False where set-up has to be run there instead."""
@@ -153,7 +158,9 @@ class Checks(Protocol):
     ) -> tuple[Remark, ...]:
         """What of the change makes it easier to pass; `old` and `new` read files at the base and now."""
 
-    def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
+    def command(
+        self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float
+    ) -> tuple[int, str]:
         """A command of the user's own (`checks.lint_fix`): exit code and the end of what it printed."""
 
     def set_up(

@@ -310,8 +310,8 @@ def _capture(deps: Deps, task: Task, site: Site, environment: str) -> None:
 def baseline_environment(deps: Deps, site: Site) -> str:
     """What decides about the result of the checks beside the tree of the base: a baseline holds only for the same."""
     if site.policy.checks_where != "clean":
-        settings = (site.policy.setup, site.policy.isolation_env)
-        return hashlib.sha256(repr(settings).encode()).hexdigest() if any(settings) else ""
+        found = deps.checks(site.task_id).folder_environment(site.policy.checks, site.base_tree("baseline"))
+        return hashlib.sha256(repr((found, site.policy.setup, site.policy.isolation_env)).encode()).hexdigest()
     task = deps.book.task(site.task_id)
     out_dir = deps.desk.out_dir(task, 0, "setup")
     return deps.checks(task.id).environment(site.policy.checks, site.base_tree("baseline"), out_dir=out_dir)
@@ -347,7 +347,8 @@ def _base_place(
         return
     with deps.code.throwaway(tree.commit, tree.label) as files:
         run_setup_in(deps, task, site, files, "baseline-setup")
-        yield checks.inside(files)
+        with checks.inside(specs, tree, folder=files, env=env) as place:
+            yield place
 
 
 def baseline_event(

@@ -191,7 +191,11 @@ def _lint_fix(deps: Deps, site: Site, task: Task, step: Work) -> None:
         return
     out_dir = deps.desk.out_dir(task, step.cycle, "lint-fix")
     _code, said = deps.checks(task.id).command(
-        site.policy.lint_fix, cwd=site.workspace.path, out_dir=out_dir, timeout=600
+        site.policy.lint_fix,
+        site.head_tree(f"{task.name}-lint-fix"),
+        cwd=site.workspace.path,
+        out_dir=out_dir,
+        timeout=600,
     )
     fixed = re.search(r"\b(\d+) fixed\b|\b[Ff]ixed (\d+)\b", said)
     deps.desk.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (fixed[1] or fixed[2]) if fixed else "0")

@@ -143,8 +143,7 @@ class CheckEnvironments:
         self, folders: Sequence[EnvironmentFolder], contents: dict[str, bytes | None], warning: str = ""
     ) -> CheckEnvironment:
         root = self.project.root
-        facts = (f"{one.path} {_installed_state(root / one.path)}" for one in folders)
-        key = fingerprint(contents, "checkout", str(root), *facts)
+        key = fingerprint(contents, "checkout", str(root), *_installed_facts(root, folders))
         return CheckEnvironment(key, root, tuple(folders), warnings=(warning,) if warning else ())
 
     def _made(self, command: Command, commit: str, base: str, contents: dict[str, bytes | None]) -> CheckEnvironment:
@@ -236,6 +235,17 @@ def _used_at(layer: Path) -> float:
         return layer.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def workspace_environment(project: Project, commit: str) -> CheckEnvironment:
+    """What checks in a workspace find beside it: the environment folders of the checkout, and the programs on PATH."""
+    folders = environment_folders(project.root, list_files(project, commit))
+    facts = (*_installed_facts(project.root, folders), *_tool_versions(os.environ.get("PATH", "")))
+    return CheckEnvironment(fingerprint({}, "workspace", str(project.root), *facts), project.root, folders)
+
+
+def _installed_facts(root: Path, folders: Iterable[EnvironmentFolder]) -> list[str]:
+    return [f"{one.path} {_installed_state(root / one.path)}" for one in folders]
 
 
 def _installed_state(folder: Path) -> str:

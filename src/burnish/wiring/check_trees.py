@@ -72,13 +72,14 @@ class CheckTree:
         env = variables_for_mounts(env, places=(self.path,))
         packages = show_package_caches(self.sandbox.home, env, self.scratch)
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
-        looked_up = {**env, "PATH": self._path_on_disk(env.get("PATH", ""))}
-        if "/" not in argv[0] and not shutil.which(argv[0], path=looked_up["PATH"]):
-            return tuple(argv)  # cannot be started, and the error should name it
-        # looked up inside: a program of the layer is at this path only there
-        words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
-        inside = self.sandbox.around(
-            words, env=looked_up, writable=(report_dir,), readable=(*named_files(env), *readable), trees=mounts
+        inside = enclose(
+            self.sandbox,
+            argv,
+            env=env,
+            programs=self._programs_on_disk(),
+            writable=(report_dir,),
+            readable=readable,
+            trees=mounts,
         )
         return with_overlays(inside, (*overlays, *packages.overlays))
 
@@ -101,16 +102,35 @@ class CheckTree:
             found.append(over)
         return found
 
-    def _path_on_disk(self, path: str) -> str:
+    def _programs_on_disk(self) -> list[Path]:
         """Where the programs of a layer lie outside of the sandbox, to see what they need."""
         root = self.environment.root
-        own = [str(root / folder.programs) for folder in self.environment.folders] if root else []
-        return os.pathsep.join([*own, path])
+        return [root / folder.programs for folder in self.environment.folders] if root else []
 
     def keep_build(self, name: str) -> None:
         """What `checks.build` wrote becomes part of the tree for the checks after it."""
         if name in self.uppers:
             self.build.insert(0, self.uppers[name])
+
+
+def enclose(
+    sandbox: Sandbox,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    programs: Sequence[Path],
+    writable: Sequence[Path],
+    readable: Sequence[Path],
+    trees: Sequence[Mount],
+) -> tuple[str, ...]:
+    """`argv` in the sandbox with `trees` mounted; `programs`: folders outside of it with the programs of the trees."""
+    path = os.pathsep.join([*map(str, programs), env.get("PATH", "")])
+    if "/" not in argv[0] and not shutil.which(argv[0], path=path):
+        return tuple(argv)  # cannot be started, and the error should name it
+    # looked up inside: a program of a tree is at this path only there
+    words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
+    shown = (*named_files(env), *readable)
+    return sandbox.around(words, env={**env, "PATH": path}, writable=writable, readable=shown, trees=trees)
 
 
 @contextmanager

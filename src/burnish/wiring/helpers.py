@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from burnish.agents.registry import PROJECT_FILES
 from burnish.agents.runner import OnSetback, Runner
 from burnish.checks.compare import compare
-from burnish.checks.environment import check_environment, index_settings, named_files, setup_environment
+from burnish.checks.environment import check_environment, index_settings, setup_environment
 from burnish.checks.environment_modules import environment_modules
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirmed, passing_again
@@ -20,7 +20,6 @@ from burnish.checks.guard_precedence import settings_beside
 from burnish.checks.guard_shadowing import guarded_trees
 from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.outcome import trouble
-from burnish.checks.placement import Placement, Wrap
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
@@ -31,13 +30,13 @@ from burnish.core.secrets import Secrets
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
 from burnish.git.reading import list_links
-from burnish.proc.environment import variables_for_mounts
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
-from burnish.wiring.check_environments import CheckEnvironment
+from burnish.wiring.check_environments import CheckEnvironment, workspace_environment
 from burnish.wiring.check_trees import copy_below
 from burnish.wiring.confining import OPEN, Confinement
 from burnish.wiring.tree_checks import CheckGround, TreeChecks, as_interrupted
+from burnish.wiring.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
 
 
 @dataclass
@@ -141,15 +140,24 @@ class TaskChecks:
                 ground = stack.enter_context(self.trees.on(specs, tree, out_dir=out_dir, env=env, stop=self.stop))
             yield ground
 
-    def inside(self, folder: Path) -> CheckGround:
-        def variables(extra: Mapping[str, str]) -> dict[str, str]:
-            return check_environment(os.environ, places=(folder, self.checkout), extra=extra)
+    def folder_environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit) -> str:
+        return self.trees.baseline_key(workspace_environment(self.trees.project, tree.commit)) if specs else ""
 
-        return CheckGround(
-            folder,
-            variables,
-            lambda env: Placement.plain(folder, wrapping(self.confinement, folder, env)),
-        )
+    @contextmanager
+    def inside(
+        self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, folder: Path, env: Mapping[str, str]
+    ) -> Iterator[CheckGround]:
+        with self._workspace(folder, tree.commit) as laid:
+            origins = laid.origins(specs, tree.commit, env, self.stop)
+            as_interrupted(self.stop)
+            if origins.problem:
+                confined, has_setup = laid.sandbox is not None, self.trees.setup is not None
+                raise other_tree_imported(origins.problem, confined=confined, has_setup=has_setup)
+            yield CheckGround(folder, laid.variables, laid.placement, origins.packages)
+
+    def _workspace(self, folder: Path, commit: str = "") -> AbstractContextManager[WorkspaceTree]:
+        place = self.trees.home / "throwaway" / self.trees.key
+        return workspace_tree(self.trees.project, folder, self.confinement.insist(), place, commit)
 
     def run(
         self, specs: Sequence[CheckSpec], *, place: CheckPlace, out_dir: Path, env: Mapping[str, str]
@@ -246,10 +254,13 @@ class TaskChecks:
         path = check_environment(os.environ, places=(self.checkout,))["PATH"]
         return environment_modules((self.checkout, *made), path=path, home=Path.home(), commands=commands)
 
-    def command(self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float) -> tuple[int, str]:
+    def command(
+        self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, timeout: float
+    ) -> tuple[int, str]:
         """A command of the user's own is run as a check without a report."""
         spec = CheckSpec("command", command, timeout_seconds=timeout)
-        (report,) = self.run([spec], place=self.inside(cwd), out_dir=out_dir, env={})
+        with self.inside((), tree, folder=cwd, env={}) as place:
+            (report,) = self.run([spec], place=place, out_dir=out_dir, env={})
         return _ended(report)
 
     def set_up(
@@ -257,28 +268,22 @@ class TaskChecks:
     ) -> tuple[int, str]:
         """`workspace.setup` in a folder, with the user's package indexes.
 
-        A `.venv` of the folder itself is not on its PATH: the set-up writes there when it is run again.
+        A `.venv` of the folder itself is not on its PATH: the set-up writes there when it is run again. In a sandbox
+        that is also what lies at the path of the checkout's own.
         """
-        given = setup_environment(os.environ, places=(self.checkout,), extra=env)
-        place = Placement.plain(cwd, wrapping(self.confinement, cwd, given, index_settings(Path.home())))
         spec = CheckSpec("command", command, timeout_seconds=timeout)
-        (report,) = self.run([spec], place=CheckGround(cwd, lambda _: given, lambda _: place), out_dir=out_dir, env={})
+        with self._workspace(cwd) as laid:
+            places = () if laid.sandbox else (self.checkout,)
+            given = setup_environment(os.environ, places=places, extra=env)
+            place = laid.placement(given, index_settings(Path.home()))
+            ground = CheckGround(cwd, lambda _: given, lambda _: place)
+            (report,) = self.run([spec], place=ground, out_dir=out_dir, env={})
         return _ended(report)
 
 
 def _ended(report: CheckReport) -> tuple[int, str]:
     code = report.exit_code if report.exit_code is not None else 1
     return code, report.tail or report.error
-
-
-def wrapping(confinement: Confinement, cwd: Path, env: Mapping[str, str], readable: Sequence[Path] = ()) -> Wrap | None:
-    """A check may write where it stands and where its report goes."""
-    sandbox = confinement.insist()
-    if sandbox is None:
-        return None
-    own = variables_for_mounts(env, places=(cwd, sandbox.checkout))
-    shown = (*named_files(own), *readable)
-    return lambda argv, name, report_dir: sandbox.around(argv, env=own, writable=(cwd, report_dir), readable=shown)
 
 
 def texts(read: Reads, paths: Sequence[str]) -> dict[str, str]:

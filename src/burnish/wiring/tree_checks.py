@@ -20,9 +20,8 @@ from burnish.checks.import_origins import (
     QUESTION_FORM,
     Origins,
     project_names,
-    question,
+    question_spec,
     read_origins,
-    top_level_packages,
 )
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from burnish.wiring.app import App
 
 SETUP_SECONDS = 1200.0
-_ASK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +287,8 @@ class TreeChecks:
     ) -> Origins:
         """The answer for one test command; it is kept for the environment. `tree`: its files and its projects."""
         tracked, projects = tree
-        start = f"{test.cwd.strip('/')}/" if test.cwd.strip("./") else ""
-        packages = top_level_packages(path.removeprefix(start) for path in tracked if path.startswith(start))
-        if not packages and not projects:
+        spec = question_spec(test, tracked, projects)
+        if spec is None:
             return Origins()
         places = sorted(path for path in tracked if path.endswith("/__init__.py") and path.count("/") <= 2)
         settings = [path for path in tracked if path.rpartition("/")[2] in PYTEST_SETTINGS]
@@ -305,17 +302,19 @@ class TreeChecks:
         kept = self.home / "environments" / self.key / f".proof-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
         if kept.is_file():
             return _stored(kept.read_text("utf-8"))
-        command = question(test, projects, packages)
-        spec = CheckSpec("origins", command, timeout_seconds=_ASK_SECONDS, cwd=test.cwd)
         with self._tree(commit, f"origins-{commit[:16]}-{os.getpid()}", environment) as laid:
             env = self._variables(laid, self._shared_variables())
             (report,) = run_checks([spec], place=laid.placement(env), out_dir=laid.scratch / "out", env=env, stop=stop)
-            printed = Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
+            printed = printed_by(report)
         origins = read_origins(printed, test, tracked)
         if report.status is CheckStatus.PASSED:
             kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
         return origins
+
+
+def printed_by(report: CheckReport) -> str:
+    return Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
 
 
 def _is_deleted(environment: CheckEnvironment) -> bool:
