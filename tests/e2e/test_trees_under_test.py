@@ -116,6 +116,33 @@ def test_a_copy_of_a_namespace_package_is_refused_before_an_agent_is_paid(lab: L
     assert "acme is imported from" in lab.show()["note"]
 
 
+def test_two_tasks_at_once_that_start_from_one_commit_are_checked_alike(lab: Lab) -> None:
+    """Both ask where the packages come from at the same moment; one answer is enough, and no tree is laid twice."""
+    module = "def two(a, b):\n    return a + b\n"
+    lab.repo.commit({"src/calc/two.py": module}, "a second module")
+    if lab.env.get("BURNISH__SANDBOX__MODE") == "off":
+        lab.settle(set_up(lab))
+    else:
+        virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
+    lab.agent(
+        "robot", f"if task == '1':\n    {BREAK}else:\n    pathlib.Path('src/calc/two.py').write_text('# two\\n')\n"
+    )
+    lab.agent("judge", JUDGE.replace('["src/calc/__init__.py"]', '["src/calc/__init__.py", "src/calc/two.py"]'))
+    for _ in range(2):
+        lab.add()
+    lab.burnish("run", "--all", "-j", "2", code=None)
+    assert [lab.task(number)["status"] for number in (1, 2)] == ["blocked", "verified"]
+
+
+def test_the_proof_is_made_for_a_check_of_any_name_that_runs_tests(tmp_path: Path) -> None:
+    extra = CHECKS.replace("test: pytest -q", "test: null, extra: {unit: pytest -q}")
+    lab = make_lab(tmp_path, confined=False, extra=extra)
+    virtual_environment(tmp_path / "elsewhere", editable=lab.repo.path / "src")
+    lab.env["PATH"] = f"{tmp_path / 'elsewhere' / 'bin'}:/usr/bin:/bin"
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+
+
 def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab: Lab) -> None:
     uses = "from calc._version import V\n\n\ndef test_version():\n    assert V == 1\n"
     lab.repo.commit({"tests/test_version.py": uses}, "a generated module")

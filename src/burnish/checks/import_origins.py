@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from burnish.core.policy import CheckSpec
+from burnish.core.policy import CheckSpec, is_test
 
 _QUESTION = Path(__file__).with_name("import_question.py")
 _SKIPPED = frozenset("test tests testing docs doc examples example scripts benchmarks bench tools build dist".split())
@@ -26,6 +26,7 @@ _IN_ENVIRONMENT = re.compile(
 _ASSIGNMENTS = re.compile(r"\s*(?:env\s+)?((?:[A-Za-z_]\w*=(?:[\w./:,@%+~-]|\$PWD\b|\$\{PWD\})*\s+)+)")
 _PYTHON_PROGRAM = re.compile(r"pytest|py\.test|coverage|(?:python|pypy)[\d.]*")
 _PYTEST = re.compile(r"\b(?:pytest|py\.test)\b")
+_PYTHON_TESTS = re.compile(r"\b(?:pytest|py\.test|unittest|doctest)\b")
 # `-P` and `-I` leave sys.path alone; in `pytest -m slow` it is a marker
 _RUNS_MODULE = re.compile(
     r"(?:python|pypy)[\d.]*(?:\s+-(?![mcPI])\S*(?:\s+[^-\s]\S*)?)*\s+-m\s|\b(?:coverage|uv)\s+run\s(?:\s*-(?!m)\S+)*\s*-m\s"
@@ -103,6 +104,11 @@ def _project_name(path: str, text: str) -> str:
 
 def _table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def runs_tests(spec: CheckSpec) -> bool:
+    """A check of any name may run tests: `unit: pytest tests/unit`."""
+    return is_test(spec.name) or _PYTHON_TESTS.search(spec.words) is not None
 
 
 def question_spec(test: CheckSpec, tracked: Sequence[str], projects: Sequence[str]) -> CheckSpec | None:

@@ -22,13 +22,14 @@ from burnish.checks.import_origins import (
     project_names,
     question_spec,
     read_origins,
+    runs_tests,
 )
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.config.settings import Config
 from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec, fill_isolation_env, is_test
+from burnish.core.policy import CheckSpec, fill_isolation_env
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
@@ -270,7 +271,7 @@ class TreeChecks:
         projects = project_names(read_files(self.project, commit, dependency_paths(tracked)))
         found: dict[str, str] = {}
         for spec in specs:
-            if is_test(spec.name):
+            if runs_tests(spec):
                 origins = self._ask(environment, commit, spec, (tracked, projects), stop)
                 found |= dict(origins.packages)
                 if origins.problem:
@@ -290,27 +291,35 @@ class TreeChecks:
         spec = question_spec(test, tracked, projects)
         if spec is None:
             return Origins()
+        digest = self._question_digest(environment, commit, test, tree)
+        kept = self.home / "environments" / self.key / f".proof-{digest}"
+        # of several tasks one asks, the others wait for the answer
+        with self.lock(f"proof-{digest}"):
+            if kept.is_file():
+                return _stored(kept.read_text("utf-8"))
+            with self._tree(commit, f"origins-{digest}-{os.getpid()}", environment) as laid:
+                env, out_dir = self._variables(laid, self._shared_variables()), laid.scratch / "out"
+                (report,) = run_checks([spec], place=laid.placement(env), out_dir=out_dir, env=env, stop=stop)
+                printed = printed_by(report)
+            origins = read_origins(printed, test, tracked)
+            if report.status is CheckStatus.PASSED:
+                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
+        return origins
+
+    def _question_digest(
+        self, environment: CheckEnvironment, commit: str, test: CheckSpec, tree: tuple[Sequence[str], Sequence[str]]
+    ) -> str:
+        """Of all that decides about the answer."""
+        tracked, projects = tree
         places = sorted(path for path in tracked if path.endswith("/__init__.py") and path.count("/") <= 2)
         settings = [path for path in tracked if path.rpartition("/")[2] in PYTEST_SETTINGS]
         texts = [
             hashlib.sha256(data or b"").hexdigest() for data in read_files(self.project, commit, settings).values()
         ]
-        variables = sorted(self._shared_variables().items())
         facts = [environment.fingerprint, test.words, places, projects, texts, "conftest.py" in tracked, QUESTION_FORM]
-        facts += [variables] if variables else []
-        words = json.dumps(facts)
-        kept = self.home / "environments" / self.key / f".proof-{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-        if kept.is_file():
-            return _stored(kept.read_text("utf-8"))
-        with self._tree(commit, f"origins-{commit[:16]}-{os.getpid()}", environment) as laid:
-            env = self._variables(laid, self._shared_variables())
-            (report,) = run_checks([spec], place=laid.placement(env), out_dir=laid.scratch / "out", env=env, stop=stop)
-            printed = printed_by(report)
-        origins = read_origins(printed, test, tracked)
-        if report.status is CheckStatus.PASSED:
-            kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
-        return origins
+        words = json.dumps([*facts, sorted(self._shared_variables().items())])
+        return hashlib.sha256(words.encode()).hexdigest()[:32]
 
 
 def printed_by(report: CheckReport) -> str:

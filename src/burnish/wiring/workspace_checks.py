@@ -11,11 +11,11 @@ from pathlib import Path
 
 from burnish.checks.dependency_files import dependency_paths
 from burnish.checks.environment import check_environment
-from burnish.checks.import_origins import Origins, project_names, question_spec, read_origins
+from burnish.checks.import_origins import Origins, project_names, question_spec, read_origins, runs_tests
 from burnish.checks.installed import EnvironmentFolder, environment_folders
 from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
-from burnish.core.policy import CheckSpec, is_test
+from burnish.core.policy import CheckSpec
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, remove_tree
@@ -91,7 +91,7 @@ class WorkspaceTree:
         projects = project_names(read_files(self.project, commit, dependency_paths(tracked)))
         variables = self.variables(env)
         place, found = self.placement(variables), dict[str, str]()
-        for test in (spec for spec in specs if is_test(spec.name)):
+        for test in filter(runs_tests, specs):
             asked = question_spec(test, tracked, projects)
             if asked is None:
                 continue
