@@ -198,3 +198,23 @@ def test_packages_of_a_workspace_are_tested_where_its_root_has_no_test_script(ki
     assert [(one.value, one.cwd) for one in decide(discover(files, files.get)) if "checks" in one.key] == [
         ("npm test" if kind == "npm" else "pnpm test", "")
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pytest.toml", '[pytest]\naddopts = ["-n", "2"]\n'),
+        (".pytest.toml", '[pytest]\naddopts = ["-n", "2"]\n'),
+        ("pytest.ini", "[pytest]\naddopts = -n 2\n"),
+        (".pytest.ini", "[pytest]\naddopts = -n 2\n"),
+        ("tox.ini", "[pytest]\naddopts = -n 2\n"),
+        ("setup.cfg", "[tool:pytest]\naddopts = -n 2\n"),
+    ],
+)
+def test_plugins_that_a_settings_file_of_pytest_needs_are_installed(file: str, text: str) -> None:
+    project = '[project]\nname = "calc"\nversion = "1"\n'
+    test = "import pytest\n\n\ndef test_a():\n    pass\n"
+    files = {"pyproject.toml": project, "requirements.txt": "six\n", "tests/test_a.py": test, file: text}
+    assert "pytest-xdist" in str(settings(files)["workspace.setup"])
+    table = f"{project}[tool.pytest]\naddopts = ['-n', '2']\n"
+    assert "pytest-xdist" in str(settings({**files, "pyproject.toml": table, file: ""})["workspace.setup"])

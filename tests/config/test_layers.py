@@ -154,6 +154,8 @@ def test_a_type_keeps_its_defaults_when_one_value_is_written(root: Path, env: di
 def test_the_user_folder_follows_xdg_and_the_home(tmp_path: Path, hermetic: Path) -> None:
     assert user_folder({"XDG_CONFIG_HOME": str(tmp_path)}) == tmp_path / "burnish"
     assert user_folder({"XDG_CONFIG_HOME": "relative"}).is_relative_to(hermetic)
+    assert user_folder({"HOME": str(tmp_path / "other")}).is_relative_to(tmp_path / "other")
+    assert user_folder({"HOME": "relative"}).is_relative_to(hermetic)
 
 
 def test_a_file_that_cannot_be_read_is_said_to_be_so(root: Path, env: dict[str, str]) -> None:

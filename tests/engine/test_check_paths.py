@@ -59,3 +59,12 @@ def test_an_environment_of_the_folder_comes_first_on_the_path(tmp_path: Path) ->
     lab.settle(f"{lab.extra}workspace: {{setup: '{setup}'}}\n")
     lab.burnish("run")
     assert lab.task()["status"] == "verified"
+
+
+def test_a_change_outside_of_the_paths_of_all_tests_has_the_note_that_none_was_run(tmp_path: Path) -> None:
+    author = "pathlib.Path('web/index.js').write_text('export const a = 1\\n')"
+    lab = lab_with(tmp_path, "api-test: {run: 'true', paths: [api/**]}", author=author)
+    printed = lab.burnish("run").err
+    assert "No test was run: no changed file is in the paths of api-test." in printed
+    assert "No tests are configured" not in printed
+    assert "No test was run" in lab.burnish("show", "1").out

@@ -259,11 +259,24 @@ def _lines_of(place: Place, path: str, seen: frozenset[str] = frozenset()) -> It
             yield line
 
 
+_PYTEST_INI_SECTIONS = (
+    ("pytest.ini", "pytest"),
+    (".pytest.ini", "pytest"),
+    ("tox.ini", "pytest"),
+    ("setup.cfg", "tool:pytest"),
+)
+
+
 def _plugins(place: Place, tool: Mapping[str, Any]) -> tuple[str, ...]:
-    settings = _dict(_dict(tool.get("pytest")).get("ini_options"))
-    options = settings.get("addopts", "")
-    texts = [" ".join(_texts(options)) if isinstance(options, list) else str(options), *settings]
-    for name, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+    pyproject = _dict(tool.get("pytest"))
+    # pytest 9 reads its own names from `[tool.pytest]`, and files of its own
+    tables = [_dict(pyproject.get("ini_options")), pyproject]
+    tables += [_dict(_toml(place, name).get("pytest")) for name in ("pytest.toml", ".pytest.toml")]
+    texts: list[str] = []
+    for settings in tables:
+        options = settings.get("addopts", "")
+        texts += [" ".join(_texts(options)) if isinstance(options, list) else str(options), *settings]
+    for name, section in _PYTEST_INI_SECTIONS:
         parser = configparser.ConfigParser(interpolation=None, strict=False)
         try:
             parser.read_string(place.read(name))

@@ -17,6 +17,7 @@ from burnish.checks.placement import Placement
 from burnish.checks.prepare import prepare
 from burnish.checks.reading import iterate_lines
 from burnish.checks.report_formats import marks_of
+from burnish.checks.uncommitted_files import uncommitted_only
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
 from burnish.proc.run import Command, Lost, ProgramMissing, Stop, run
@@ -63,6 +64,8 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         place = _in_folder(ground.place, spec.cwd)
     except ValueError as error:
         return trouble(spec, str(error))
+    if nothing_seen := uncommitted_only(spec.command, ground.place.files / spec.cwd):
+        return trouble(spec, nothing_seen)
     env = _with_own_programs(ground.env, place, spec.cwd)
     prepared = prepare(spec, report_dir=report_dir, env=env, root=ground.place.files / spec.cwd)
     wrap = ground.place.wrap

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,13 +75,19 @@ def _of_repository(
 
 
 def user_folder(env: Mapping[str, str] | None = None) -> Path:
-    """Where the user's own config.yaml and prompts lie."""
-    xdg = (os.environ if env is None else env).get("XDG_CONFIG_HOME", "")
+    """Where the user's own config.yaml and prompts lie, for the home directory that `env` names."""
+    source = os.environ if env is None else env
+    xdg, home = source.get("XDG_CONFIG_HOME", ""), source.get("HOME", "")
     if xdg and Path(xdg).is_absolute():
         return Path(xdg) / "burnish"
+    if sys.platform.startswith("linux") and Path(home).is_absolute():
+        return Path(home) / ".config" / "burnish"
     import platformdirs
 
-    return Path(platformdirs.user_config_dir("burnish", appauthor=False))
+    # it asks the environment of this process
+    folder, own = Path(platformdirs.user_config_dir("burnish", appauthor=False)), Path.home()
+    known = Path(home).is_absolute() and folder.is_relative_to(own)
+    return Path(home) / folder.relative_to(own) if known else folder
 
 
 def user_layer(env: Mapping[str, str]) -> Layer | None:

@@ -16,7 +16,7 @@ from burnish.core.flow import Check
 from burnish.core.history import History
 from burnish.core.ledger import absorb_checks
 from burnish.core.path_patterns import any_matches
-from burnish.core.policy import CheckSpec
+from burnish.core.policy import CheckSpec, is_test
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.flakes import Again, excuse_flaky
@@ -152,7 +152,7 @@ def _finished(
         "attempt": attempt,
         "commit": site.head().sha,
         "checks": checks,
-        "warnings": [*warnings(site, comparisons), *notes, *update.notes],
+        "warnings": [*warnings(site, comparisons), *_tests_not_run(comparisons, untouched), *notes, *update.notes],
         "flaky": [name for c in comparisons for name in c.report.flaky][:MOST_NAMES],
     }
     events = [Event("check.finished", c, run=task.run, cycle=cycle) for c in checks]
@@ -239,10 +239,18 @@ def flaky_warning(name: str) -> str:
     return f"Flaky: {name} failed and then passed on the same commit, so the change is not blamed for it."
 
 
+def _tests_not_run(comparisons: tuple[Comparison, ...], untouched: list[CheckSpec]) -> list[str]:
+    """A change of files that several parts share can be outside of all their `paths`."""
+    names = [spec.name for spec in untouched if is_test(spec.name)]
+    if not names or any(is_test(one.report.name) for one in comparisons):
+        return []
+    return [f"No test was run: no changed file is in the paths of {', '.join(names)}."]
+
+
 def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     said = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
-    if not any(s.name == "test" for s in site.policy.checks):
+    if not any(is_test(s.name) for s in site.policy.checks):
         said.append(NO_TESTS)
     said += [f"{c.report.name} could not be run: {c.report.error}" for c in comparisons if c.report.error]
     flaky = [name for c in comparisons for name in c.report.flaky]
