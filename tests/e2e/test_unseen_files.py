@@ -25,7 +25,7 @@ def test_the_files_are_listed_wherever_the_task_waits(tmp_path: Path) -> None:
     assert (task["status"], task["review_status"]) == ("waiting_approval", "passed")
     entry = lab.burnish("inbox", "--json").json["inbox"][0]
     assert entry["why"] == (
-        "2 files have content that no reviewer could be shown: assets/logo.png, tool (approve, reject or fix)"
+        "2 files have content that no reviewer could be shown: assets/logo.png, tool: approve, reject or fix"
     )
     described = {file["path"]: file["description"] for file in entry["unseen_files"]}
     assert described["tool"].startswith("ELF program or library, 104 bytes, EXECUTABLE, sha256:")

@@ -77,11 +77,14 @@ def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
     yield f"{paint(title, 'bold', on=colour)}{gap}{paint(cycles, 'dim', on=colour)}"
     yield rule
     yield ""
-    yield from _findings(shown, room, colour)
-    yield ""
-    yield from _verdict(shown, room, colour)
-    yield from unseen_lines(shown, room, colour)
-    facts = f"Commit {shown.commit[:12]}. See the change in another terminal: burnish diff {task.id}"
+    if shown.is_plan:
+        facts = f"The plan waits for your approval. Read it in another terminal: burnish show {task.id}"
+    else:
+        yield from _findings(shown, room, colour)
+        yield ""
+        yield from _verdict(shown, room, colour)
+        yield from unseen_lines(shown, room, colour)
+        facts = f"Commit {shown.commit[:12]}. See the change in another terminal: burnish diff {task.id}"
     yield paint(cut(facts, room), "dim", on=colour)
     yield ""
     yield paint(f"{MENU}{SKIP if shown.may_skip else ''}", "bold", on=colour)
@@ -145,6 +148,10 @@ def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
     yield f"Verdict: {paint(head, TONES.get(shown.verdict, 'red'), on=colour)}{tail}"
     yield from (f"         {line}" for line in more)
     yield from (f"         {line}" for line in (wrap(f"{shown.but}.", room - 9) if shown.but else ()))
+    for warning in shown.warnings[:_MOST]:
+        first, *more = _few(f"Note: {one_line(warning)}", room, _DESCRIBED)
+        yield paint(first, "yellow", on=colour)
+        yield from (f"  {line}" for line in more)
     standing = [f.id for f in shown.findings if blocks(f, shown.block_on)]
     if shown.against:
         why = f" ({', '.join(standing)} open)" if standing else ""

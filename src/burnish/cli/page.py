@@ -102,7 +102,8 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
             by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""
             yield cut(f"  {_phase(phase)}{by}", room)
-        if cycle.get("last_words"):
+        # those of a plan are the plan, which stands above
+        if cycle.get("last_words") and not story.get("plan_text"):
             yield from _wrap(cycle["last_words"], room, "  agent: ", lines=6)
         for check in cycle.get("checks") or ():
             yield cut(f"  {_check(check)}", room)

@@ -20,7 +20,7 @@ STARTS = {
     "improve": "Improving…",
     "check": "Running checks…",
     "review": "Running review…",
-    "review-fix": "Running review, which may mend what it finds…",
+    "review-fix": "Running review, which may fix what it finds…",
     "gate": "Waiting for a person…",
 }
 ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}

@@ -9,7 +9,7 @@ from burnish.core.finding import Finding, Severity
 from burnish.core.override import Grounds
 from burnish.core.review import UnseenFile
 from burnish.core.status import Status
-from burnish.core.task import Task
+from burnish.core.task import Task, TaskType
 
 
 class Choice(StrEnum):
@@ -44,6 +44,17 @@ class Shown:
     fixed_findings: tuple[Finding, ...] = ()
     # files whose content no reviewer could be shown: approving it accepts them as well
     unseen_files: tuple[UnseenFile, ...] = ()
+    # what the checks tell beside their results: flaky tests, or that nothing was tested
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_plan(self) -> bool:
+        return self.task.spec.type is TaskType.PLAN
+
+    @property
+    def objection(self) -> str:
+        """`but`, unless it only repeats why the task waits."""
+        return "" if self.why and self.why in self.but else self.but
 
 
 @dataclass(frozen=True, slots=True)

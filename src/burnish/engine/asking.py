@@ -100,4 +100,11 @@ def shown(history: History, policy: Policy) -> Shown:
         fixed=str(fix.get("summary") or "the reviewer changed the code") if fix else "",
         fixed_findings=tuple(f for f in history.findings if not f.alive and f.id in fix.get("issues", ())),
         unseen_files=unseen_in_cycle(history, policy, history.cycle),
+        warnings=_check_warnings(history),
     )
+
+
+def _check_warnings(history: History) -> tuple[str, ...]:
+    checked = [p for p in history.phases if p.phase == "check" and p.cycle == history.cycle and not p.superseded]
+    finished = [p.result for p in checked if p.state == "finished"]
+    return tuple(map(str, finished[-1].get("warnings") or ())) if finished else ()

@@ -146,7 +146,7 @@ def _at_rest(store: Store, task: Task) -> Entry:
         return Entry(task, "ready", f"approved{over}, ready to be merged", *_when(task, f"burnish merge {task.id}"))
     if task.status is Status.WAITING_APPROVAL:
         command = f"burnish decide {task.id} approve"
-        why = f"{task.note or 'it waits for your approval'} (approve, reject or fix)"
+        why = f"{task.note or 'it waits for your approval'}: approve, reject or fix"
         return Entry(task, "waiting_approval", why, *_when(task, command), _unseen_files(store, task))
     if task.status is Status.FAILED:
         why = f"{task.error}: {task.note}" if task.note else str(task.error or "it could not be run")

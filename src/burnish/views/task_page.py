@@ -87,6 +87,12 @@ class TaskHead:
     def running(self) -> bool:
         return self.standing in RUNNING
 
+    @property
+    def note(self) -> str:
+        """The task's note without the sentence that stands above it."""
+        note, first = self.task.note, self.next.partition(". ")[0].rstrip(".") + "."
+        return note.removeprefix(first).lstrip() if note.startswith(first) else note
+
 
 def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
     task = store.task(project, id)

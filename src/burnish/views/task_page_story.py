@@ -21,7 +21,7 @@ PHASES = {
     "improve": "Improve",
     "check": "Checks",
     "review": "Review",
-    "review-fix": "Review that may mend",
+    "review-fix": "Review with fixes",
     "gate": "Gate",
 }
 _ACTIONS = {
@@ -202,6 +202,10 @@ def _weighed(moment: Moment, phase: Mapping[str, Any], cycle: Mapping[str, Any])
         clean = not any(check.get("new") or check.get("problems") or check.get("broken") for check in cycle["checks"])
         said = "; ".join(_counted(check) for check in cycle["checks"])
         return replace(moment, detail=said, tone="good" if clean else "warn")
+    if phase["phase"] == "review-fix" and cycle["fixed"]:
+        fixed = cycle["fixed"]
+        ids = f" {', '.join(fixed['issues'])}" if fixed["issues"] else " the code"
+        return replace(moment, detail=f"fixed{ids}: {fixed['summary']}".rstrip(": "))
     if phase["phase"] == "review" and cycle["verdict"]:
         return replace(moment, detail=str(cycle["verdict"]).replace("_", " "), tone=_VERDICTS.get(cycle["verdict"], ""))
     return moment

@@ -13,7 +13,7 @@ from burnish.core.override import QUESTIONS
 from burnish.errors import NotFound
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.pages.task_markdown import read
-from burnish.web.pages.task_parts import AT_ONCE, PARTS, part, sight
+from burnish.web.pages.task_parts import AT_ONCE, PARTS, Sight, part, sight
 from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
 from burnish.wiring.output import Output, output, paper, piece
 
@@ -22,6 +22,14 @@ router = APIRouter(prefix="/p/{project}/t/{task}", include_in_schema=False)
 Name = Annotated[str, Path(max_length=300)]
 # where a tab begins, by status: what a person comes for
 _OPENS = {"waiting_approval": "changes", "verified": "changes", "blocked": "findings"}
+
+
+def _opens(seen: Sight) -> str:
+    """The tab to begin with: a plan has no changes, and a task may be blocked without a finding."""
+    task = seen.task
+    tab = _OPENS.get(task.status.value, "story")
+    empty = (tab == "changes" and task.commit in (None, task.base)) or (tab == "findings" and not task.open_findings)
+    return "story" if empty else tab
 
 
 @router.get("")
@@ -39,7 +47,7 @@ def show(request: Request, house: HouseDep, project: ProjectDep, task: TaskNumbe
         head=seen.head,
         since=since,
         parts={name: Markup(part(name, seen)) for name in AT_ONCE},
-        opens=_OPENS.get(seen.task.status.value, "story"),
+        opens=_opens(seen),
         questions=QUESTIONS,
     )
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from burnish.core.override import QUESTIONS
 from burnish.core.status import Status
-from burnish.core.task import Task
-from burnish.errors import BurnishError
+from burnish.core.task import Task, TaskType
+from burnish.errors import BurnishError, NotFound
 from burnish.store.rows import ProjectRow
 from burnish.views.task_page import TaskHead, head_of
 from burnish.views.task_page_checks import checks_view
@@ -18,10 +18,13 @@ from burnish.views.task_page_findings import findings_view
 from burnish.views.task_page_story import story
 from burnish.web.pages.diff import diff_of
 from burnish.web.pages.rendering import render
+from burnish.web.pages.task_markdown import Read, read
 from burnish.wiring.app import App
 from burnish.wiring.changes import base_tree, standing
 from burnish.wiring.house import House
 from burnish.wiring.output import outputs, papers
+
+PLAN = "plan.md"
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,16 @@ def _gate(seen: Sight) -> dict[str, Any]:
     view: dict[str, Any] = {"standing": None, "questions": QUESTIONS}
     if seen.task.status is Status.WAITING_APPROVAL:
         view["standing"] = standing(seen.app, seen.task.id)
+        view["plan"] = _plan(seen) if seen.task.spec.type is TaskType.PLAN else None
     return view
+
+
+def _plan(seen: Sight) -> Read | None:
+    """What the person is to approve."""
+    try:
+        return read(PLAN, seen.app.artifact(seen.task.id, PLAN).decode(errors="replace"))
+    except NotFound:
+        return None
 
 
 def _story(seen: Sight) -> dict[str, Any]:
