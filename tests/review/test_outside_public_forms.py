@@ -167,6 +167,11 @@ LISTS = {
         "2. Queue is read twice, app/b.py:7-9.\n\n## What works\n\n1. The rest is good.\n",
         [("error", "app/a.py", 3), ("error", "app/b.py", 7)],
     ),
+    "kind and level as headings": (
+        "## BUG — HIGH\n\n1. **Lock is late**: app/a.py:3\n\n## IMPROVEMENT — MEDIUM\n\n2. **Queue is read twice**\n"
+        "3. **Name is odd**\n\n## Security (low)\n\n- Token is long, app/b.py:7\n",
+        [("error", "app/a.py", 3), ("warning", None, None), ("warning", None, None), ("info", "app/b.py", 7)],
+    ),
     "marks": (
         "- [P0] lock is late — app/a.py:3\n- [P2] queue is slow\n- [must_fix] name is odd\n",
         [("error", "app/a.py", 3), ("warning", None, None), ("error", None, None)],

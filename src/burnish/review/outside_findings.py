@@ -30,6 +30,12 @@ _SECTION = re.compile(
     r"|rejection reasons?)\b",
     re.IGNORECASE,
 )
+# what a heading may call the findings below it, beside their level: `Improvement — medium`
+_KIND = re.compile(
+    rf"{_SECTION.pattern}|\b(?:improvements?|enhancements?|risks?|recommendations?|code quality|security|performance"
+    r"|style|tests?|testing|documentation|docs|maintainability)\b",
+    re.IGNORECASE,
+)
 # A section on what is settled, or on what went well.
 _SETTLED = re.compile(
     r"(?<!not )(?<!never )(?<!to be )\b(?:resolved|fixed|closed|addressed|verified|passed|passes|pass|confirmed"
@@ -116,7 +122,9 @@ def _drafts(body: str, *, approving: bool) -> list[Draft]:
             inside = _inside_findings(sections)
             if current is not None and level <= current.level:
                 current = None
-            if draft := _from_heading(heading["text"], number, level, inside, approving=approving):
+            follows = _list_follows(prose[number + 1 : number + 4])
+            draft = _from_heading(heading["text"], number, level, inside, approving=approving, list_follows=follows)
+            if draft is not None:
                 found.append(draft)
                 current = draft
             elif current is not None:
@@ -176,12 +184,21 @@ def _level_of(text: str) -> tuple[Severity, bool] | None:
     return (Severity.WARNING if found["medium"] else Severity.INFO), False
 
 
-def _from_heading(text: str, number: int, level: int, inside: str, *, approving: bool) -> Draft | None:
+def _list_follows(lines: Sequence[str]) -> bool:
+    """Is the first line with text an entry of a list? Looks no further than a few blank lines."""
+    first = next((line for line in lines if line.strip()), "")
+    return len(first) <= LONGEST_PARAGRAPH and _ITEM.fullmatch(first) is not None
+
+
+def _from_heading(
+    text: str, number: int, level: int, inside: str, *, approving: bool, list_follows: bool
+) -> Draft | None:
     named = _LEVEL.search(text)
     labelled = _NUMBERED.match(text)
     title = _title(text)
     # a heading that is only a level or `Findings` announces others
-    alone = not re.search(r"[a-z]{3}", re.sub(_SECTION, "", re.sub(_LEVEL, "", title)), re.IGNORECASE)
+    announcing = _KIND if list_follows else _SECTION
+    alone = not re.search(r"[a-z]{3}", re.sub(announcing, "", re.sub(_LEVEL, "", title)), re.IGNORECASE)
     before = text[: named.start()] if named else ""
     marked = named and re.match(r"[\W_\d]{0,6}(?:(?:[A-Z]{1,8}-?|Issue |Finding )\d{1,3}[\W_]{0,4})?[\[(]?$", before)
     trailing = named and re.search(rf"[(\[—–-][ \t]*(?:severity:?[ \t]*)?{re.escape(named[0])}[\w ,-]*[)\]]?$", text)
