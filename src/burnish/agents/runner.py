@@ -291,6 +291,7 @@ class Runner:
                 cap_bytes=self._cap,
                 lock_file=watch.lock_file,
                 wrapped=self._sandbox is not None,
+                durable=True,
             )
 
     def _hint(self, entry: AgentSettings, failure: AgentFailure) -> str:

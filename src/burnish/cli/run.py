@@ -95,6 +95,8 @@ def _tell_kept(app: App, task: Task) -> None:
         return
     if kept[-1].get("ref"):
         tell(f"Unsaved work is in {kept[-1]['ref']}")
+    if kept[-1].get("folder"):
+        tell(f"The workspace was not the directory that burnish made; it is now {kept[-1]['folder']}")
     if kept[-1].get("withheld"):
         names = clean(", ".join(kept[-1]["names"][:5]))
         tell(f"Never committed because of the name, copies are in {kept[-1]['withheld']}: {names}")

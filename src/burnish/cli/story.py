@@ -68,7 +68,7 @@ def _words(event: Recorded) -> str | None:
             return _short(data.get("message"))
         case "phase.rescued":
             left = "What was unsaved" if phase == "restart" else f"What the cut {phase or 'phase'} left"
-            places = [str(data[key]) for key in ("ref", "withheld") if data.get(key)]
+            places = [str(data[key]) for key in ("ref", "folder", "withheld") if data.get(key)]
             return f"{left} was saved to {' and '.join(places) or 'a rescue ref'}"
         case "check.finished":
             return _check(event)

@@ -130,9 +130,10 @@ def restart(book: Book, code: Code, task_id: int) -> Task:
 
 def _kept(task: Task, aside: SetAside) -> list[Event]:
     """On record where the work that nobody had committed is."""
-    if not aside.rescue and not aside.withheld:
+    if not aside.rescue and not aside.withheld and not aside.folder:
         return []
-    data = {"phase": "restart", "ref": aside.rescue, "withheld": str(aside.withheld or ""), "names": list(aside.names)}
+    places = {"withheld": str(aside.withheld or ""), "folder": str(aside.folder or "")}
+    data = {"phase": "restart", "ref": aside.rescue, **places, "names": list(aside.names)}
     return [Event("phase.rescued", data, run=task.run, cycle=task.cycle)]
 
 

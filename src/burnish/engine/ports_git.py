@@ -18,6 +18,10 @@ class Workspace(Protocol):
 
     @property
     def path(self) -> Path: ...
+    @property
+    def moved_to(self) -> Path | None:
+        """Where a directory is that stood in its place and that burnish had not made."""
+
     def exists(self) -> bool: ...
     def head(self) -> Commit | None:
         """The newest commit with work in it; what burnish itself wrote on the branch is no part of its tree."""
@@ -70,6 +74,8 @@ class SetAside:
     rescue: str | None = None
     withheld: Path | None = None
     names: tuple[str, ...] = ()
+    # the directory of the workspace, if burnish had not made it
+    folder: Path | None = None
 
 
 class Code(Protocol):

@@ -104,6 +104,9 @@ def prepare(deps: Deps, task: Task, policy: Policy) -> tuple[Task, Site]:
         # an older workspace may have been set up; this one was not
         deps.desk.stamp(task, "setup", "")
     site.untouched.update(made)
+    if workspace.moved_to:
+        data = {"phase": task.phase or "run", "folder": str(workspace.moved_to)}
+        task = deps.record(task, Event("phase.rescued", data, run=task.run, cycle=task.cycle))
     deps.code.bring(workspace.path)
     deps.fail_at("workspace-created")
     if task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE):

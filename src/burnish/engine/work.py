@@ -73,7 +73,9 @@ def _enter(deps: Deps, site: Site, history: History, step: Work, *, committed: b
         attempt = max(attempts, default=0) + 1
         return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
     call = deps.desk.call(task, step.cycle, step.phase, last.attempt)
-    if last.state == "started" and (committed or call.finished()):
+    # a workspace that was made again has nothing of what the agent wrote
+    is_there = call.finished() and site.head().sha not in site.untouched
+    if last.state == "started" and (committed or is_there):
         return last.attempt, call, False
     if last.state == "started":
         _cut(deps, site, history, step, last.attempt, call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import shutil
 import stat
@@ -37,17 +38,29 @@ def disk_errors(doing: str) -> Iterator[None]:
         ) from error
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """All of it or nothing: written beside, then renamed."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "") -> None:
+    """All of it or nothing, also after a loss of power: written beside, synced, then renamed."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix or f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            file.flush()
             os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """New, renamed and removed names in it are on the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_if_changed(path: Path, data: bytes) -> None:
@@ -86,13 +99,13 @@ def is_real_dir(path: Path) -> bool:
         return False
 
 
-def move_off(path: Path) -> None:
-    """Make room without deleting anything."""
-    for number in range(1, 1000):
+def move_off(path: Path) -> Path:
+    """Make room without deleting anything; returns where it is now."""
+    for number in itertools.count(1):
         target = path.with_name(f"{path.name}.replaced-{number}")
         if not os.path.lexists(target):
-            path.rename(target)
-            return
+            return path.rename(target)
+    raise AssertionError("unreachable")
 
 
 def remove_tree(path: Path) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from burnish.core.commit import Commit
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git.files import disk_errors
+from burnish.git.files import disk_errors, sync_folder, write_whole
 from burnish.git.project import Project
 
 Author = tuple[str, str]
@@ -27,19 +24,15 @@ def write_object(project: Project, kind: str, data: bytes) -> str:
     raw = f"{kind} {len(data)}".encode() + b"\0" + data
     sha = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest()
     target = project.objects / sha[:2] / sha[2:]
-    if target.exists():
+    # a loss of power may have left an empty file under this name
+    if read_loose(project, sha) == (kind, data):
         return sha
     with disk_errors(f"writing to {project.objects}"):
+        is_new_folder = not target.parent.is_dir()
         target.parent.mkdir(exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix="tmp_obj_")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(zlib.compress(raw, 1))
-                os.fchmod(handle, 0o444)
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_whole(target, zlib.compress(raw, 1), mode=0o444, prefix="tmp_obj_")
+        if is_new_folder:
+            sync_folder(project.objects)
     return sha
 
 

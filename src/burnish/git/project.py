@@ -97,7 +97,15 @@ class Project:
             env["GIT_WORK_TREE"] = str(work_tree)
         if borrow is not None:
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted(borrow)
-        return git(*args, cwd=work_tree or self.own, env=env | lfs.ENV, stdin=stdin, ok=ok, slow=slow)
+        return git(
+            *args,
+            cwd=work_tree or self.own,
+            env=env | lfs.ENV,
+            stdin=stdin,
+            ok=ok,
+            slow=slow,
+            durable=self.store is None,
+        )
 
     def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:
         """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""

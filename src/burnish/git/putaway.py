@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import Refused
-from burnish.git.files import is_real_dir
+from burnish.git.files import is_real_dir, move_off
 from burnish.git.leaks import left_out_by_name, put_beside
 from burnish.git.refs import delete_ref, read_ref, update_ref
 from burnish.git.workspace import Workspace
@@ -21,10 +21,14 @@ class Saved:
     rescue: str | None = None
     withheld: Path | None = None
     names: tuple[str, ...] = ()
+    # the whole directory, if it was not the one that burnish made
+    folder: Path | None = None
 
     @property
     def told(self) -> str:
-        """For people: what was never committed because of its name, and where it is now."""
+        """For people: what is not under a ref, and where it is now."""
+        if self.folder:
+            return f"The workspace was not the directory that burnish made; it is now {self.folder}"
         names = ", ".join(map(repr, self.names[:5])) + (f" and {len(self.names) - 5} more" if self.names[5:] else "")
         return f"Never committed because of the name, copies are in {self.withheld}: {names}" if self.withheld else ""
 
@@ -40,6 +44,10 @@ def put_away(workspace: Workspace, label: str, *, copies: Collection[str] = ()) 
             f"{workspace.path} was not laid by burnish, so it is not known what in it is saved.",
             hint="Look at it, and remove it by hand.",
         )
+    if not workspace.is_own():
+        folder = move_off(workspace.path)
+        workspace.remove()
+        return Saved(folder=folder)
     branch = read_ref(workspace.project, workspace.ref)
     if branch is None:
         # Its branch is gone: what is unsaved is told by the commit that the files were laid from.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from burnish.errors import BurnishError, PhaseFailed, Refused
+from burnish.git.files import disk_errors, sync_folder
 from burnish.git.places import linked_at
 from burnish.git.project import Project
 
@@ -68,8 +69,10 @@ def delete_ref(project: Project, ref: str, old: str) -> None:
 
 
 def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
+    missing = _missing_folders(project, ref)
     try:
         project.user_git(*args)
+        _sync_names(project, ref, missing)
     except PhaseFailed:
         now = read_ref(project, ref)
         if (now or project.zero) == old:
@@ -78,6 +81,21 @@ def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
             f"{ref} is at {(now or 'nothing')[:12]}, not at {old[:12]}: somebody else moved it.",
             hint="Look at it with `git log`, then run the command again.",
         ) from None
+
+
+def _missing_folders(project: Project, ref: str) -> int:
+    """How many folders git has to make for the file of this ref."""
+    return sum(not folder.is_dir() for folder in (project.common_dir / ref).parents)
+
+
+def _sync_names(project: Project, ref: str, missing: int) -> None:
+    """git syncs what is in a ref's file; its name and the names of new folders above it are synced here."""
+    if not _by_files(project):
+        return
+    with disk_errors(f"writing {ref}"):
+        for folder in (project.common_dir / ref).parents[: missing + 1]:
+            if folder.is_dir():  # git removes folders that it has emptied
+                sync_folder(folder)
 
 
 def _check_ours(project: Project, ref: str) -> None:

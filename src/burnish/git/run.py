@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import threading
 from collections import Counter
@@ -27,6 +28,10 @@ HARDENED = (
     "-c", "submodule.recurse=false",
     "-c", "gc.auto=0",
 )  # fmt: skip
+# What git writes is on the disk when it ends: an event may rely on it.
+_DURABLE = ("-c", "core.fsync=objects,derived-metadata,reference,index")
+# before git 2.36; a newer one warns about it
+_DURABLE_OLD = ("-c", "core.fsyncObjectFiles=true")
 
 
 class Calls:
@@ -65,6 +70,13 @@ def _program(path: str) -> str:
     return str(Path(found).absolute())
 
 
+@functools.lru_cache(maxsize=8)
+def _durable(program: str) -> tuple[str, ...]:
+    done = capture([os.fsencode(program), b"--version"], cwd=Path("/"), env={"LC_ALL": "C"}, timeout=60.0)
+    found = re.search(rb"(\d+)\.(\d+)", done.stdout)
+    return _DURABLE if found is None or (int(found[1]), int(found[2])) >= (2, 36) else _DURABLE_OLD
+
+
 def bare_env(home: Path) -> dict[str, str]:
     """What every git process sees: no `GIT_*`, no settings of the person or the machine."""
     env = {
@@ -94,11 +106,14 @@ def git(
     ok: tuple[int, ...] = (0,),
     timeout: float = 600.0,
     slow: tuple[float, Callable[[], None]] | None = None,
+    durable: bool = True,
 ) -> Captured:
     """One git process; an exit code outside `ok` fails the phase with git's own last words."""
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
-    argv = [os.fsencode(arg) for arg in (_program(safe_path()), *HARDENED, *args)]
+    program = _program(safe_path())
+    durability = _durable(program) if durable else ("-c", "core.fsync=none")
+    argv = [os.fsencode(arg) for arg in (program, *HARDENED, *durability, *args)]
     done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
     if done.exit_code not in ok:
         raise failure(command, done)

@@ -11,9 +11,8 @@ from burnish.git.files import disk_errors, write_whole
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The directory by device and inode, the commit its index holds, and what its `.git` was laid with."""
+    """The directory by its inode, the commit its index holds, and what its `.git` was laid with."""
 
-    device: int = 0
     inode: int = 0
     commit: str = ""
     base: str = ""
@@ -22,8 +21,10 @@ class State:
 
 def load(path: Path) -> State | None:
     try:
-        return State(**json.loads(path.read_text()))
-    except (FileNotFoundError, ValueError, TypeError):
+        known = json.loads(path.read_text())
+        known.pop("device", None)  # written by earlier versions
+        return State(**known)
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
         # A damaged file is as good as none: the workspace is then put right from its commit.
         return None
 

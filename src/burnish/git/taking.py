@@ -49,8 +49,8 @@ def private_project(found: Found, place: Path) -> Project:
     # What looks like a secret is not to be passed over in silence: it is left out by name, below.
     exclude = project.own / "info" / "exclude"
     exclude.write_bytes(exclude.read_bytes().removesuffix(SECRETS.encode()))
-    # Nothing in there outlives the review: neither safe on disk nor small is worth waiting for.
-    lines = ["[core]", "\tfsync = none", "\tlooseCompression = 0"]
+    # Nothing in there outlives the review: small is not worth waiting for.
+    lines = ["[core]", "\tlooseCompression = 0"]
     if user_settings(project).get("core.autocrlf", "").lower() not in ("", "false", "no", "off", "0"):
         # Their files end lines as Windows does, their commits do not: every line would look changed.
         lines.append("\tautocrlf = input")

@@ -55,9 +55,15 @@ class Workspace:
         self.index = project.own / "index" / name
         self._state_file = project.own / "index" / f"{name}.json"
         self._differences = Differences(project, self.ref)
+        # where a directory is that was not burnish's own and stood in its place
+        self.moved_to: Path | None = None
 
     def exists(self) -> bool:
-        return is_real_dir(self.path) and self._known() is not None and read_ref(self.project, self.ref) is not None
+        return self._own_folder() is not None and read_ref(self.project, self.ref) is not None
+
+    def is_own(self) -> bool:
+        """Is the directory the one that burnish made? A restored copy is not."""
+        return self._own_folder() is not None
 
     def tip(self) -> str | None:
         """The newest commit of the task's branch that holds work, and not only burnish's own artifacts."""
@@ -249,19 +255,26 @@ class Workspace:
 
     def _guard(self) -> None:
         """The directory must be the one we made: a link in its place would stage somebody else's files."""
+        here = self._own_folder()
+        if here is None:
+            raise PhaseFailed(
+                ErrorCode.GIT_ERROR,
+                f"The workspace {self.path} is not the directory that burnish made.",
+                hint="`burnish retry` makes a fresh one from the branch.",
+            )
+        self._open_root(here)
+
+    def _own_folder(self) -> os.stat_result | None:
+        """The directory, if it is the one that burnish made: not a link, a restored copy or another's.
+
+        The device does not count: file systems get another number when they are mounted again.
+        """
         known = self._known()
         try:
             here = self.path.lstat()
         except OSError:
-            here = None
-        if known and here and stat.S_ISDIR(here.st_mode) and (here.st_dev, here.st_ino) == (known.device, known.inode):
-            self._open_root(here)
-            return
-        raise PhaseFailed(
-            ErrorCode.GIT_ERROR,
-            f"The workspace {self.path} is not the directory that burnish made.",
-            hint="`burnish retry` makes a fresh one from the branch.",
-        )
+            return None
+        return here if known and stat.S_ISDIR(here.st_mode) and here.st_ino == known.inode else None
 
     def _open_root(self, here: os.stat_result) -> None:
         """Undo `chmod 000 .` by an agent; directories below get their rights back when git is refused there."""
@@ -271,22 +284,17 @@ class Workspace:
 
     def _claim_root(self) -> None:
         """Make the directory, or move away what took its place: nothing in there is ours to delete."""
-        known = self._known()
         with disk_errors(f"making {self.path}"):
             private_folder(self.path.parent)
-            if is_real_dir(self.path):
-                here = self.path.lstat()
-                ours = known and (here.st_dev, here.st_ino) == (known.device, known.inode)
-                if ours:
-                    self._open_root(here)
-                if not ours and any(self.path.iterdir()):
-                    move_off(self.path)
-            elif os.path.lexists(self.path):
-                move_off(self.path)
+            here = self._own_folder()
+            if here is not None:
+                self._open_root(here)
+            elif os.path.lexists(self.path) and not (is_real_dir(self.path) and not any(self.path.iterdir())):
+                self.moved_to = move_off(self.path)
             self.path.mkdir(mode=0o700, exist_ok=True)
             here = self.path.lstat()
             (self.project.own / "index").mkdir(exist_ok=True)
-        self._remember(device=here.st_dev, inode=here.st_ino)
+        self._remember(inode=here.st_ino)
 
     def _set_aside(self, label: str) -> str | None:
         known = self._known() or state.State()

@@ -75,6 +75,8 @@ class Command:
     lock_file: Path | None = None
     # the program is a sandbox around the one that matters
     wrapped: bool = False
+    # its outcome, and what it wrote into `cwd`, are relied on after a loss of power
+    durable: bool = False
 
 
 def run(
@@ -123,6 +125,7 @@ class _Talk:
                 "keep": keep,
                 "wrapped": command.wrapped,
                 "outer": nesting_bubblewrap() if command.wrapped else "",
+                "durable": command.durable,
             }
         )
         with contextlib.suppress(BrokenPipeError):

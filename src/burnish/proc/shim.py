@@ -60,7 +60,6 @@ class Log:
     def close(self) -> None:
         if self.total > self.cap:
             self.straighten()
-        os.fsync(self.fd)
         os.close(self.fd)
 
     def straighten(self) -> None:
@@ -305,7 +304,9 @@ class Shim:
             log.close()
         if self.trouble is not None:
             raise self.trouble
-        write_outcome(self.order["dir"], self.outcome())
+        if self.order["durable"]:
+            sync_file_systems((self.order["dir"], self.order["cwd"]))
+        write_outcome(self.order["dir"], self.outcome(), durable=self.order["durable"])
 
     def outcome(self) -> str:
         code, number = "null", "null"
@@ -383,13 +384,36 @@ class NotStarted(OSError):
     """The program could not be executed."""
 
 
-def write_outcome(folder: str, text: str) -> None:
+def write_outcome(folder: str, text: str, *, durable: bool) -> None:
     path = os.path.join(folder, "outcome.json")
     fd = open_new(path + ".new")
     write_all(fd, text.encode())
-    os.fsync(fd)
+    if durable:
+        os.fsync(fd)
     os.close(fd)
     os.rename(path + ".new", path)
+    if durable:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        os.fsync(fd)
+        os.close(fd)
+
+
+def sync_file_systems(folders: tuple[str, ...]) -> None:
+    """What was written below these folders is on the disk, by whichever program: one call for each file system."""
+    import ctypes
+
+    syncfs = getattr(ctypes.CDLL(None), "syncfs", None)
+    devices = []
+    for folder in folders:
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue  # the program removed it: there is nothing to keep
+        device = os.fstat(fd).st_dev
+        if device not in devices and (syncfs is None or syncfs(fd) != 0):
+            os.sync()
+        devices.append(device)
+        os.close(fd)
 
 
 def wake_pipe() -> int:

@@ -261,7 +261,7 @@ def _note(event: Recorded) -> Moment | None:
         case "approval.voided":
             return Moment(at, "The approval is void", why, "bad", "decision")
         case "phase.rescued":
-            return Moment(at, "Work was saved", "", "warn", saved=str(data.get("ref") or ""))
+            return Moment(at, "Work was saved", "", "warn", saved=str(data.get("ref") or data.get("folder") or ""))
         case "guard.breach" | "budget.reached" | "budget.warned" | "review.failed":
             title = {"guard.breach": "Guard", "review.failed": "The review could not be held"}.get(event.type, "Budget")
             return Moment(at, title, str(data.get("what") or why or data.get("error") or ""), "bad")

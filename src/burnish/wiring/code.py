@@ -152,7 +152,7 @@ class GitCode:
         tip, saved = read_ref(self.project, workspace.ref), Saved()
         if workspace.stands_on() is not None:
             saved = put_away(workspace, f"{task.cycle}-restart", copies=self.copies)
-        aside = ports_git.SetAside(None, saved.rescue, saved.withheld, saved.names)
+        aside = ports_git.SetAside(None, saved.rescue, saved.withheld, saved.names, saved.folder)
         if tip is None:
             return aside
         kept = keep(self.project, f"{task.name}-run-{task.run}", tip)

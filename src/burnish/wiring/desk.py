@@ -13,6 +13,7 @@ from pathlib import Path
 from burnish.core.secrets import Secrets
 from burnish.core.task import Task
 from burnish.errors import BurnishError
+from burnish.git.files import write_whole
 from burnish.proc.folders import private_folder
 from burnish.proc.run import Stop, finished_call, wait_for_orphans
 from burnish.proc.slots import slot
@@ -135,7 +136,7 @@ class HomeDesk:
     def stamp(self, task: Task, name: str, value: str | None = None) -> str | None:
         place = self.folder(task, "stamps") / name
         if value is not None:
-            place.write_text(self.secrets.redact(value), "utf-8", "surrogateescape")
+            write_whole(place, self.secrets.redact(value).encode("utf-8", "surrogateescape"))
             return value
         try:
             return place.read_text("utf-8", "surrogateescape")
