@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,4 +61,28 @@ def test_a_program_of_the_checkout_is_not_started(tmp_path: Path) -> None:
         ["a.js"],
         executing=False,
     )
+    assert not mark.exists()
+
+
+_VERSION_MANAGER = """#!/bin/sh
+here=$(pwd)
+while :; do
+  if [ -e "$here/.tool-versions" ]; then echo "$0" >> {mark}; fi
+  [ "$here" = / ] && break
+  here=$(dirname "$here")
+done
+"""
+
+
+def test_a_version_manager_finds_no_settings_of_the_change_or_the_checkout(tmp_path: Path) -> None:
+    one = ground(tmp_path, {"a.js": "let\n", "a.go": "package\n", "a.sh": "if\n", ".tool-versions": "nodejs path:.\n"})
+    (tmp_path / ".tool-versions").write_text("nodejs path:.\n")
+    mark, started, shims = tmp_path / "mark", tmp_path / "started", tmp_path / "shims"
+    shims.mkdir()
+    for name in ("node", "gofmt", "bash", "shellcheck"):
+        (shims / name).write_text(_VERSION_MANAGER.format(mark=mark) + f'echo "{name}" >> {started}\n')
+        (shims / name).chmod(0o755)
+    env = {"PATH": f"{shims}:{os.environ['PATH']}"}
+    scan(replace(one, env=env), ["a.js", "a.go", "a.sh"], executing=False)
+    assert set(started.read_text().split()) == {"node", "gofmt", "bash", "shellcheck"}
     assert not mark.exists()

@@ -311,6 +311,20 @@ def test_a_file_that_a_checkout_re_encodes_is_described(user_repo: UserRepo, pro
     assert hidden["run.sh"] == "text that git writes to a checkout as UTF-16BE"
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+@pytest.mark.parametrize("megabytes", [5, 17])
+def test_an_encoding_that_a_large_file_declares_is_noticed(
+    user_repo: UserRepo, project: Project, megabytes: int, packed: bool
+) -> None:
+    large = "x = 1  # aaaaaaaaaaaaaaaaaaaaaaaa\n" * (megabytes * 31_000)
+    user_repo.commit({"a.py": f"# coding: utf_7\n{large}"}, "base")
+    user_repo.commit({"a.py": f"# coding: utf_7\n{large}# +AAo-EVIL()\n"}, "change")
+    if packed:
+        user_repo.git("repack", "-adq", "--window=0")
+    (file,) = changes(project, asked(project, "range", "HEAD", "HEAD~1")).files
+    assert file.hidden and not file.hunks
+
+
 def test_utf_8_as_the_encoding_of_a_checkout_is_plain_text(user_repo: UserRepo, project: Project) -> None:
     user_repo.commit({".gitattributes": "*.sh working-tree-encoding=UTF-8\n*.py -working-tree-encoding\n"}, "base")
     user_repo.write({"run.sh": "x\n", "a.py": "x = 1\n", "odd\nfolder/a.sh": "x\n"})

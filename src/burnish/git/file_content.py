@@ -50,7 +50,9 @@ def complete(project: Project, change: Change) -> Change:
     odd = [file for file in files.values() if _is_odd(file)]
     plain = [file for file in files.values() if _is_plain_text(file) and not _is_odd(file)]
     for file, head in _heads(project, plain):
-        if lfs.is_pointer(head):
+        if head is None:
+            odd.append(file)
+        elif lfs.is_pointer(head):
             files[file.path] = _described_pointer(file, head)
         elif declares_other_encoding(head):
             odd.append(file)
@@ -157,8 +159,11 @@ def _in_portions(blobs: Iterable[str], sizes: Mapping[str, int], largest: int) -
         yield portion
 
 
-def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[ChangedFile, bytes]]:
-    """The first bytes of each new content: they can make an interpreter or git read the rest in another way."""
+def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[ChangedFile, bytes | None]]:
+    """The first bytes of each new content: they can make an interpreter or git read the rest in another way.
+
+    None: the content lies in a pack and is too large to be read, or is missing.
+    """
     packed: dict[str, list[ChangedFile]] = {}
     for file in files:
         head = loose_head(project, file.new_blob, HEAD)
@@ -166,9 +171,12 @@ def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[Cha
             packed.setdefault(file.new_blob, []).append(file)
         else:
             yield file, head
-    for portion in _in_portions(packed, _sizes(project, list(packed)), LONGEST_TEXT):
+    heads: dict[str, bytes] = {}
+    for portion in _in_portions(packed, _sizes(project, list(packed)), LARGEST_READ):
         for blob, answer in zip(portion, read_objects(project, portion), strict=True):
-            yield from ((file, answer[1][:HEAD]) for file in packed[blob] if answer)
+            if answer:
+                heads[blob] = answer[1][:HEAD]
+    yield from ((file, heads.get(blob)) for blob, waiting in packed.items() for file in waiting)
 
 
 def _read(

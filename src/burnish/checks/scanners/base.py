@@ -16,6 +16,9 @@ from burnish.proc.text import clean_text, read_text
 READ = 16 * 1024 * 1024
 # Names of files go on the command line; this many at a time.
 MANY = 500
+# Programs on PATH may be those of a version manager (asdf, mise, volta), which chooses what to start by files in the
+# working directory and above it. A change brings such files, and so may the checkout.
+_NEUTRAL_FOLDER = Path("/")
 
 
 # argv, its environment, the folders that it reads and those that it may write to → the same, confined
@@ -85,6 +88,7 @@ def call(
 ) -> Said:
     """Run one program within its time. What goes wrong is said, not raised.
 
+    `cwd` is given only where a program needs the repository around it; all others get absolute paths.
     `writable`: a folder that nothing outside of the sandbox writes to or follows links in. Programs may run code of the
     change, so they cannot write where burnish keeps their output and lays files for others.
     """
@@ -94,7 +98,7 @@ def call(
         given = {**ground.env, **(env or {})}
         command = Command(
             argv=_confined(ground, argv, given, writable),
-            cwd=cwd or ground.files,
+            cwd=cwd or _NEUTRAL_FOLDER,
             env=given,
             call_dir=call_dir,
             stdin=stdin,

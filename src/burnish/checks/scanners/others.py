@@ -33,7 +33,8 @@ class Shellcheck:
         if not program:
             return Seen(notes=("shellcheck is not installed: only the syntax of shell scripts was checked",))
         # --norc: a settings file of the change could silence it.
-        argv = (program, "--format=json1", "--norc", "--severity=warning", "--", *(f"./{path}" for path in paths))
+        files = (str(ground.files / path) for path in paths)
+        argv = (program, "--format=json1", "--norc", "--severity=warning", "--", *files)
         said = call(ground, "shellcheck", argv)
         found = read_json(said.stdout)
         if said.trouble or not isinstance(found, dict):
@@ -75,7 +76,7 @@ class Eslint:
         notes = [f"eslint {_RAN}"]
         for number, some in enumerate(batched(paths)):
             argv = (program, "--format=json", *settings, "--", *(f"./{path}" for path in some))
-            said = call(ground, f"eslint-{number}", argv)
+            said = call(ground, f"eslint-{number}", argv, cwd=ground.files)
             found = read_json(said.stdout)
             if said.trouble or not isinstance(found, list):
                 notes.append(f"eslint: {said.trouble or last_line(said.stderr)}")
@@ -134,7 +135,7 @@ class Golangci:
         quiet = {"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOLANGCI_LINT_CACHE": str(cache)}
         for output in (("--output.json.path=stdout", "--output.text.path=/dev/null"), ("--out-format=json",)):
             argv = (program, "run", *_go_settings(ground), *output, *(f"./{name}" for name in packages))
-            said = call(ground, "golangci", argv, env=quiet, writable=cache)
+            said = call(ground, "golangci", argv, cwd=ground.files, env=quiet, writable=cache)
             found = read_json(said.stdout.strip().split("\n")[0])
             if isinstance(found, dict):
                 remarks += _each(found.get("Issues"), lambda item: _go(ground, item))
@@ -183,7 +184,7 @@ class Clippy:
             return Seen(notes=("clippy: no Cargo.lock, and one would have to be written",))
         target = ground.out_dir / "target"
         words = ("--message-format=json", "--offline", "--locked", "--workspace", f"--target-dir={target}")
-        said = call(ground, "clippy", (program, "clippy", *words), writable=target)
+        said = call(ground, "clippy", (program, "clippy", *words), cwd=ground.files, writable=target)
         found = [item for line in said.stdout.split("\n") if isinstance(item := read_json(line), dict)]
         remarks = _each((item.get("message") for item in found), lambda item: _rust(ground, item))
         trouble = said.trouble or ("" if found else last_line(said.stderr))

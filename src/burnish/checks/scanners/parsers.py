@@ -189,10 +189,10 @@ def _by_shell(ground: Ground, codes: dict[str, bytes]) -> Answers:
     scripts = {path: shell for path, code in codes.items() if (shell := _shell_of(path, code))}
     place, words = re.compile(r": line (\d+): |: (\d+): "), re.compile(r": (?:line )?\d+: (.+)")
     # extglob: `-n` runs no `shopt`, so that its patterns would be errors
-    bash = _each_file(ground, "bash", ("-O", "extglob", "-n"), {path: f"./{path}" for path in scripts})
+    bash = _each_file(ground, "bash", ("-O", "extglob", "-n"), {path: str(ground.files / path) for path in scripts})
     if bash:
         return _answers(bash, place, words, "bash")
-    posix = {path: f"./{path}" for path, shell in scripts.items() if shell == "sh"}
+    posix = {path: str(ground.files / path) for path, shell in scripts.items() if shell == "sh"}
     return _answers(_each_file(ground, "sh", ("-n",), posix), place, words, "sh")
 
 
@@ -209,11 +209,12 @@ def _by_gofmt(ground: Ground, paths: list[str]) -> Answers:
     if program is None or not paths:
         return {}
     some = paths[:MOST_FILES]
-    printed = call(ground, "gofmt", (program, "-e", "-l", *(f"./{path}" for path in some)))
+    printed = call(ground, "gofmt", (program, "-e", "-l", *(str(ground.files / path) for path in some)))
     if printed.trouble:
         return {}
     answers: Answers = dict.fromkeys(some)
-    for found in re.finditer(r"^(?:\./)?(.+?\.go):(\d+):\d+: (.+)$", printed.stderr, re.MULTILINE):
+    place = re.escape(f"{ground.files}/")
+    for found in re.finditer(rf"^{place}(.+?\.go):(\d+):\d+: (.+)$", printed.stderr, re.MULTILINE):
         if found[1] in answers and answers[found[1]] is None:
             answers[found[1]] = SyntaxProblem(int(found[2]), found[3].strip(), "gofmt")
     return answers

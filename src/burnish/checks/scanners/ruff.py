@@ -106,7 +106,7 @@ def _run(
 
 
 def _ask(ground: Ground, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None) -> list[Any]:
-    said = call(ground, name, (program(), *args), cwd=cwd)
+    said = call(ground, name, (program(), *args), cwd=cwd or ground.files)
     found = read_json(said.stdout)
     if said.trouble or not isinstance(found, list):
         notes.append(f"ruff: {said.trouble or last_line(said.stderr)}")
