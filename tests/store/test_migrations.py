@@ -1,0 +1,54 @@
+"""A database of every earlier version opens; what was published is never edited."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from burnish.store import migrate
+from burnish.store.migrate import bring_up_to_date, migrations, version
+
+# A migration that was applied somewhere is never applied there again: an edit would split the world in two.
+PUBLISHED = {
+    "0001_start": "7aaed6cc01df2290e60cbb80d273b1ca07e22839ec9bcaaf1aa630c318f95197",
+    "0002_cost_source": "c1bc160257672c8290f6bed3f34b1948d417296e6865666cb1f2518dc8e9eb7f",
+    "0003_baseline_environments": "7ac4abae39b143db4fba6cd53e0d0f80eea2660e6a5e4d75d03dd169797b05a1",
+    "0004_baseline_origins": "57143b22317aeafb545c02812b96bb7720e76b433d0e305be89447bc2aaf2dfc",
+    "0005_waiting": "7cdeeac54ae731d31bb8d28f83a362951b69728ad09a3f15023bf751198b5170",
+}
+
+
+def test_no_published_migration_was_edited() -> None:
+    assert {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for _, file in migrations()} == PUBLISHED
+
+
+def schema(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Tables with their columns, whatever the order in which they came."""
+    names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    return [(name, str(sorted(row[1:] for row in db.execute(f"PRAGMA table_info({name})")))) for name in names]
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    bring_up_to_date(db, path)
+    return db
+
+
+@pytest.mark.parametrize("known", range(1, len(PUBLISHED)))
+def test_a_database_of_every_earlier_version_gets_the_same_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: int
+) -> None:
+    every = migrations()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrate, "migrations", lambda: every[:known])
+        db = opened(tmp_path / "old.db")
+        assert version(db) == known
+        db.execute("INSERT INTO projects (key, dir_hash, info, created_at) VALUES ('repo-1', 'x', '{}', '')")
+        db.close()
+    old, new = opened(tmp_path / "old.db"), opened(tmp_path / "new.db")
+    assert version(old) == every[-1][0]
+    assert schema(old) == schema(new)
+    assert old.execute("SELECT key FROM projects").fetchall() == [("repo-1",)]
