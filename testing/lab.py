@@ -49,7 +49,7 @@ exec(compile(TEXT, NAME, "exec"))
 sign("end")
 """
 
-# Plants a defect, and mends it when told to.
+# Plants a defect, and fixes it when asked to.
 AUTHOR = """
 text = app.read_text()
 if phase == "implement":

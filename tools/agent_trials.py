@@ -115,8 +115,8 @@ def loops(program: Program, *, confined: bool = False) -> str:
         assert task["status"] == "verified", f"{task['status']}: {said.out[-500:]} {said.err[-500:]}"
         assert task["cycle"] == 2, f"cycle {task['cycle']}"
         assert lab.show()["sandbox"] == ("bubblewrap" if confined else "none")
-        mended = [turn for turn, _ in it.server.turns if "Zero is not handled" in turn.prompt]
-        assert again == any(remembers(turn) for turn in mended), "resumed" if not again else "began anew"
+        fix_turns = [turn for turn, _ in it.server.turns if "Zero is not handled" in turn.prompt]
+        assert again == any(remembers(turn) for turn in fix_turns), "resumed" if not again else "started again"
         return f"{len(it.server.turns)} turns"
 
 
@@ -157,7 +157,7 @@ def resumes(program: Program) -> str:
         second = it.call(entry=entry, session=first.session, role="improve", phase="improve")
         assert "All done" in second.text, second.text[:300]
         asked = [turn for turn, _ in it.server.turns[before:]]
-        assert any(remembers(turn) for turn in asked), "it began anew"
+        assert any(remembers(turn) for turn in asked), "it started again"
         assert first.tokens <= second.tokens, f"{first.tokens}, then {second.tokens} tokens"
         return f"session {first.session}"
 

@@ -34,7 +34,7 @@ def origins(lab: Lab) -> dict[str, str]:
 
 def test_the_projects_own_wins_over_the_users_and_a_switch_leaves_both_aside(lab: Lab) -> None:
     assert origins(lab) == dict.fromkeys(NAMES, "shipped")
-    own(lab, "fix.template", "Mend {{ title }}.\n{{ findings }}", everywhere=True)
+    own(lab, "fix.template", "Fix {{ title }}.\n{{ findings }}", everywhere=True)
     assert origins(lab)["fix.template"] == "user"
     own(lab, "fix.template", "Repair {{ title }}.\n{{ findings }}")
     assert origins(lab)["fix.template"] == "project"

@@ -26,7 +26,7 @@ def kept(lab: Lab, ref: str = BRANCH) -> set[str]:
     return {Path(file).name for file in files if file.startswith(FOLDER)}
 
 
-def test_rejected_mended_approved_and_merged_with_the_reviews_on_the_branch(tmp_path: Path) -> None:
+def test_rejected_fixed_approved_and_merged_with_the_reviews_on_the_branch(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=ON_BRANCH)
     lab.add()
     lab.burnish("run")

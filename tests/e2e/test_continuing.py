@@ -12,11 +12,11 @@ from testing.lab import APPROVE, REJECT, Lab
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    """Task 1 is verified, task 2 is to mend it."""
+    """Task 1 is verified, task 2 is to improve it."""
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("Add division")
     lab.burnish("run")
-    lab.add("Mend it", "-t", "improve", "--of", "1", "-a")
+    lab.add("Improve it", "-t", "improve", "--of", "1", "-a")
     return lab
 
 
@@ -29,7 +29,7 @@ def test_it_goes_on_with_the_branch_and_is_told_the_last_review(tmp_path: Path) 
     lab.add("Add division", "--max-cycles", "1")
     lab.burnish("run", code=1)
     lab.agent("judge", APPROVE)
-    lab.add("Mend it", "-t", "improve", "--of", "1", "-a")
+    lab.add("Improve it", "-t", "improve", "--of", "1", "-a")
     lab.burnish("run", "2")
     task, other = lab.task(2), lab.task(1)
     assert (task["status"], task["base"], task["branch"]) == ("verified", other["commit"], other["branch"])
@@ -92,7 +92,7 @@ def test_beginning_anew_leaves_the_branch_to_its_owner(lab: Lab) -> None:
 def test_a_branch_that_is_not_there_yet_is_waited_for_by_name(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("First")
-    lab.add("Mend it", "-t", "improve", "--of", "1")
+    lab.add("Improve it", "-t", "improve", "--of", "1")
     lab.burnish("run", "2", code=3)
     assert "burnish run 1" in lab.show(2)["note"]
     lab.burnish("run", "1")
@@ -103,7 +103,7 @@ def test_a_branch_that_is_not_there_yet_is_waited_for_by_name(tmp_path: Path) ->
 def test_run_side_by_side_the_second_waits_for_the_first(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("First")
-    lab.add("Mend it", "-t", "improve", "--of", "1", "-a")
+    lab.add("Improve it", "-t", "improve", "--of", "1", "-a")
     said = lab.burnish("run", "--all", "-j", "2", code=None)
     assert "Task 2 waits for task 1" in said.err
     # the first is judged as it is now, before the run ends
@@ -122,7 +122,7 @@ def test_what_is_merged_already_is_begun_from(lab: Lab) -> None:
 def test_with_all_it_waits_for_the_one_it_continues_whatever_its_priority(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("Add division")
-    lab.add("Mend it", "-t", "improve", "--of", "1", "-a", "--priority", "9")
+    lab.add("Improve it", "-t", "improve", "--of", "1", "-a", "--priority", "9")
     lab.burnish("run", "--all", code=None)
     assert [c["task"] for c in lab.calls() if c["phase"] == "implement"] == ["1", "2"]
     assert lab.task(2)["status"] == "verified" and lab.task(2)["branch"] == lab.task(1)["branch"]

@@ -95,7 +95,7 @@ def test_three_times_the_same_failure_on_the_same_commit_trips_the_breaker(tmp_p
     lab.burnish("run", "1", code=1)
     reason, why, _ = stopped(lab)
     assert reason == "stalled" and why.startswith("The same failure 3 times in a row on the same commit: ")
-    # a person who mends the cause says so, and it goes on
+    # a person who fixed the cause retries it, and it continues
     lab.agent("judge", 'print(verdict("approved", "good"))')
     lab.burnish("retry", "1")
     assert lab.task()["status"] == "verified"

@@ -1,4 +1,4 @@
-"""A reviewer that is allowed to mend what it finds: its edits are judged like any other."""
+"""A reviewer that is allowed to fix what it finds: its edits are judged like any other."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from testing.lab import APPROVE, AUTHOR, Lab
 from testing.terminal import terminal
 
-MENDS = """
+FIXES = """
 text = app.read_text()
-if "# BUG" in text and "You may mend what you find" in prompt:
+if "# BUG" in text and "You may fix what you find" in prompt:
     app.write_text(text.replace("a / b  # BUG", "a / b if b else None"))
-    print(verdict("approved", "mended the division"))
+    print(verdict("approved", "fixed the division"))
 elif "# BUG" in text:
     print(verdict("changes_requested", "one error", [flaw]))
 else:
@@ -24,14 +24,14 @@ COUNTS = "checks: {test: null, lint: null, extra: {count: 'echo $(git rev-parse 
 
 
 def test_edits_are_a_commit_of_their_own_checked_again_and_read_by_one_who_may_not_edit(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, judge=MENDS, extra=MAY + COUNTS)
+    lab = Lab.make(tmp_path, judge=FIXES, extra=MAY + COUNTS)
     lab.add()
     lab.burnish("run")
     task = lab.show(1)
     assert (task["status"], task["review_status"], task["cycle"]) == ("verified", "fixed", 1)
     assert lab.phases_committed(task["branch"]) == [("1", "implement"), ("1", "review-fix")]
     assert "# BUG" not in lab.text(task["branch"])
-    assert [(c["agent"], "You may mend" in c["prompt"]) for c in lab.calls()] == [
+    assert [(c["agent"], "You may fix" in c["prompt"]) for c in lab.calls()] == [
         ("robot", False),
         ("judge", True),
         ("judge", False),
@@ -59,9 +59,9 @@ def test_one_that_mends_nothing_has_reviewed_and_is_not_asked_twice(tmp_path: Pa
     assert task["findings"][0]["state"] == "resolved"
 
 
-def test_what_it_mended_is_not_approved_by_its_own_word(tmp_path: Path) -> None:
+def test_its_own_approval_does_not_count_for_what_it_fixed(tmp_path: Path) -> None:
     worse = """
-if "You may mend what you find" in prompt:
+if "You may fix what you find" in prompt:
     app.write_text(app.read_text() + "import os\\n")
     print(verdict("approved", "all is well now"))
 else:
@@ -74,24 +74,24 @@ else:
 
 
 def test_with_a_panel_nobody_mends(tmp_path: Path) -> None:
-    lab = Lab.make(tmp_path, judge=MENDS)
+    lab = Lab.make(tmp_path, judge=FIXES)
     lab.agent("second", APPROVE)
     lab.settle("review: {agents: [judge, second], may_fix: true}\n")
     lab.add()
     lab.burnish("run")
-    assert not any("You may mend" in c["prompt"] for c in lab.calls())
+    assert not any("You may fix" in c["prompt"] for c in lab.calls())
     assert [p for _, p in lab.phases_committed(lab.task()["branch"])] == ["implement", "improve"]
 
 
 @pytest.mark.parametrize("point", ["fix-started", "fix-replied", "fix-committed", "fix-finished"])
 def test_a_runner_killed_meanwhile_pays_for_nothing_twice(tmp_path: Path, point: str) -> None:
-    lab = Lab.make(tmp_path, author=AUTHOR, judge=MENDS, extra=MAY)
+    lab = Lab.make(tmp_path, author=AUTHOR, judge=FIXES, extra=MAY)
     lab.add()
     lab.apart("run", code=-9, BURNISH_FAILPOINT=point)
     lab.burnish("run")
     task = lab.task()
     assert (task["status"], task["review_status"]) == ("verified", "fixed")
-    assert [(c["agent"], "You may mend" in c["prompt"]) for c in lab.calls("end")] == [
+    assert [(c["agent"], "You may fix" in c["prompt"]) for c in lab.calls("end")] == [
         ("robot", False),
         ("judge", True),
         ("judge", False),
@@ -101,7 +101,7 @@ def test_a_runner_killed_meanwhile_pays_for_nothing_twice(tmp_path: Path, point:
 
 REPORTS = """
 text = app.read_text()
-if "You may mend what you find" in prompt:
+if "You may fix what you find" in prompt:
     app.write_text(text.replace("a / b  # BUG", "a / b if b else None"))
     print(verdict("approved", "guarded the division", [flaw, {**flaw, "title": "No docstring", "line": 3}]))
 else:

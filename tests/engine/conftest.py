@@ -11,5 +11,5 @@ from testing.lab import Lab
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    """Plants a defect, finds it, mends it, approves."""
+    """Plants a defect, finds it, fixes it, approves."""
     return Lab.make(tmp_path)

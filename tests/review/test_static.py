@@ -152,4 +152,4 @@ def test_many_places_are_cut_short() -> None:
 
 def test_a_syntax_error_says_that_the_rest_was_not_analysed() -> None:
     (only,) = judged(said(2, rule="syntax-error"), said(5)).remarks
-    assert only.description == "why Until this is mended, the rest of the file is not analysed."
+    assert only.description == "why Until this is fixed, the rest of the file is not analysed."

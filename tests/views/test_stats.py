@@ -128,7 +128,7 @@ def test_each_run_of_a_task_ends_by_itself_and_cancelled_is_stopped(teller: Tell
     assert ends(teller)[1] == 1
 
 
-def test_a_reviewer_is_as_precise_as_what_it_raised_was_mended(teller: Teller) -> None:
+def test_precision_is_the_share_of_settled_findings_that_were_fixed(teller: Teller) -> None:
     told(teller)
     by_name = {r.name: r for r in seen(teller).reviewers}
     judge, static = by_name["judge"], by_name["static"]

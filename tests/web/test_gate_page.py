@@ -12,7 +12,7 @@ from testing.lab import APPROVE, AUTHOR, Lab
 
 FIXES = """
 text = app.read_text()
-if "You may mend what you find" in prompt:
+if "You may fix what you find" in prompt:
     app.write_text(text.replace("a / b  # BUG", "a / b if b else None"))
     print(verdict("approved", "guarded the division", [flaw, {**flaw, "title": "No docstring", "line": 3}]))
 else:

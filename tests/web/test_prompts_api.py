@@ -47,10 +47,10 @@ def test_a_text_is_kept_where_it_was_asked_for_and_the_project_wins(fresh: AtHan
 
 def test_the_switch_keeps_the_text(fresh: AtHand) -> None:
     path = "/prompts/fix.template"
-    fresh.of_project("PUT", path, {"text": "Mend {{ findings }}"})
+    fresh.of_project("PUT", path, {"text": "Fix {{ findings }}"})
     told = fresh.of_project("PUT", path, {"enabled": False}).json()
     assert (told["origin"], told["switched_off"]) == ("shipped", True)
-    assert told["places"]["project"]["text"] == "Mend {{ findings }}"
+    assert told["places"]["project"]["text"] == "Fix {{ findings }}"
     assert fresh.of_project("PUT", path, {"enabled": True}).json()["origin"] == "project"
     assert "kind: command" in (fresh.lab.repo.path / "burnish.yaml").read_text()
 

@@ -125,7 +125,7 @@ def test_a_link_that_leads_out_of_the_project_is_not_followed(app: App, tmp_path
 def test_a_text_is_tried_on_a_task_without_being_kept(app: App) -> None:
     from burnish.core.task import Spec
 
-    # a broken text on disk must not stand in the way of mending it
+    # a broken text on disk must not prevent correcting it
     (app.repo.root / ".burnish/prompts").mkdir(parents=True)
     (app.repo.root / ".burnish/prompts/implement.template.md").write_text("{{ wrong }}")
     task = app.add(Spec("Add <b>division</b>"))

@@ -28,7 +28,7 @@ class DoReview:
     cycle: int
     # "" is the review itself, else a step of the pipeline after it
     step: str = ""
-    # the reviewer may mend what it finds; a review that only reads comes after it
+    # the reviewer may fix what it finds; a review that only reads comes after it
     fixing: bool = False
 
     @property
@@ -124,15 +124,15 @@ def unheard(history: History, policy: Policy) -> tuple[str, ...]:
 
 
 def checked(history: History, cycle: int) -> bool:
-    """Have the checks seen the code as it is? What a reviewer mended is checked again."""
-    check, mended = history.finished(cycle, "check"), history.finished(cycle, REVIEW_FIX)
-    if check and mended and mended.result.get("changed"):
-        return bool(check.result.get("commit") == mended.result.get("commit"))
+    """Whether the checks ran on the current commit: fixes of a reviewer are checked again."""
+    check, fix = history.finished(cycle, "check"), history.finished(cycle, REVIEW_FIX)
+    if check and fix and fix.result.get("changed"):
+        return bool(check.result.get("commit") == fix.result.get("commit"))
     return bool(check)
 
 
 def may_fix(history: History, policy: Policy, cycle: int) -> bool:
-    """Once a cycle, and only one who has the files for himself: two would mend over each other."""
+    """Once per cycle, and only for a single reviewer: two would overwrite each other's fixes."""
     alone = len(policy.reviewers) == 1 and history.task.spec.type is not TaskType.REVIEW
     return policy.may_fix and alone and history.finished(cycle, REVIEW_FIX) is None
 

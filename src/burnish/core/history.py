@@ -109,9 +109,9 @@ class History:
         return None
 
     def tip(self, cycle: int) -> PhaseRecord | None:
-        """The phase that made the code of that cycle: the author's, or a reviewer's that was allowed to mend it."""
-        mended = self.finished(cycle, REVIEW_FIX)
-        return mended if mended and mended.result.get("changed") else self.work(cycle)
+        """The phase that made the code of that cycle: the author's, or the fix of a reviewer (`review.may_fix`)."""
+        fix = self.finished(cycle, REVIEW_FIX)
+        return fix if fix and fix.result.get("changed") else self.work(cycle)
 
     def reviews(self, cycle: int) -> tuple[PhaseRecord, ...]:
         """Every finished review of that cycle that still counts: the review itself, then the steps after it."""

@@ -14,13 +14,13 @@ def retold(story: Story) -> list[str]:
 
 
 def _tests(story: Story) -> list[str]:
-    """Each test that fails or was mended, once: against what the base did."""
+    """Each test that fails or was fixed, once, compared with the base."""
     said: dict[str, str] = {}
     for cycle in story["cycles"]:
         for check in cycle["checks"]:
             said |= {name: f"new failure in cycle {cycle['number']}: {_short(name)}" for name in check["new"]}
             said |= {name: f"not blamed, failed before: {_short(name)}" for name in check["old"]}
-            said |= {name: f"mended, failed before: {_short(name)}" for name in check["fixed"]}
+            said |= {name: f"fixed, failed before: {_short(name)}" for name in check["fixed"]}
     return list(said.values())
 
 

@@ -118,7 +118,7 @@ def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport, envir
     compared = deps.checks(site.task_id).compare(report, baseline)
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
         return compared
-    # It could not be run before the change either: no author can mend that.
+    # It could not be run before the change either: no author can fix that.
     if spec.found:
         return replace(compared, broken=False)
     raise PhaseFailed(

@@ -1,4 +1,4 @@
-"""`review.may_fix`: the reviewer mends what it finds. Its edits are a commit of their own, and are judged as such."""
+"""`review.may_fix`: the reviewer fixes what it finds. Its edits are a separate commit, checked and reviewed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: DoReview) -> Commit | None
         "Burnish-Phase": REVIEW_FIX,
         "Burnish-Agent": site.policy.reviewers[0].agent,
     }
-    subject = f"fix: mended by the review (cycle {step.cycle})"
+    subject = f"fix: apply fixes of the review (cycle {step.cycle})"
     commit = site.workspace.commit(subject, trailers, author=deps.code.author(), expect=site.head().sha)
     if commit:
         site.untouched.add(commit.sha)
@@ -109,7 +109,7 @@ def _only_read(
     hearing: Hearing,
     heard: tuple[Heard, ...],
 ) -> None:
-    """Nothing was mended: what was said is the review of this cycle."""
+    """Nothing was fixed: the reply is the review of this cycle."""
     head = site.head()
     done = _finished(history.task, step, attempt, {"changed": False, "commit": head.sha, "tree": head.tree})
     plain = DoReview(step.cycle)

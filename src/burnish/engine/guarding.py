@@ -94,7 +94,7 @@ def _many(count: int) -> str:
 def absorb_breach(
     findings: tuple[Finding, ...], said: Update, breaches: Sequence[str], cycle: int, block_on: Severity
 ) -> Update:
-    """A reviewer wrote to its snapshot: shown, but nothing that the author could mend, so it never blocks."""
+    """A reviewer wrote to its snapshot: shown, but never blocking, because the author cannot fix it."""
     known = any(finding.remark.source == BREACH for finding in said.findings)
     if not breaches and not known:
         return said

@@ -77,7 +77,7 @@ class Hearing:
     now: Callable[[], str]
     # a reviewer that is a program of our own answers at once; None for one that must be asked
     program: Callable[[Seat], Review | None] = _nobody
-    # False: the reviewer may mend what it finds
+    # False: the reviewer may fix what it finds
     read_only: bool = True
 
 

@@ -102,8 +102,8 @@ def _moved_on(deps: Deps, site: Site, history: History, step: Step) -> bool:
     if not done:
         return False
     head = site.head()
-    mended = isinstance(step, DoReview) and step.fixing and committed(site, history.task, step)
-    if head.sha != done.result["commit"] and not mended:
+    review_fix = isinstance(step, DoReview) and step.fixing and committed(site, history.task, step)
+    if head.sha != done.result["commit"] and not review_fix:
         why = "somebody committed on the task's branch"
         base = deps.code.base_now(history.task, head.sha).commit
         deps.record(history.task, *judge_anew(history, head.sha, head.tree, why, base=base))

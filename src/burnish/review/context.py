@@ -58,7 +58,7 @@ class ReviewContext:
     reads_files: bool = True
     # part n of m, where a long change is reviewed in several passes
     part: tuple[int, int] = (1, 1)
-    # review.may_fix: what it mends is committed, checked and reviewed again
+    # review.may_fix: what it fixes is committed, checked and reviewed again
     may_edit: bool = False
     # the text of a slash command that the whole is put into
     command: str | None = None
@@ -139,7 +139,7 @@ def _focus(context: ReviewContext) -> str:
         lines.append(f"You are asked about these only: {', '.join(context.categories)}. Others judge the rest.")
     if context.may_edit:
         lines.append(
-            "You may mend what you find, in the files here: small, certain fixes only. Do not commit; what you leave"
+            "You may fix what you find, in the files here: small, certain fixes only. Do not commit; what you leave"
             " is committed for you, checked, and reviewed by a reviewer who only reads. List each problem as a"
             " finding, also those you fixed, and say in your summary what you changed. Approve only if you fixed all"
             " that must be fixed."

@@ -37,7 +37,7 @@ _REVIEW = {
     "baseline_context": "how the tests went before the change: which failures are new",
     "lint_status": "what the linter says",
     "session_log": "the end of the author's own log, where review.context.session_log is on",
-    "may_edit": "true where the reviewer may mend what it finds (review.may_fix)",
+    "may_edit": "true where the reviewer may fix what it finds (review.may_fix)",
     "output": "how the verdict is to be written; appended by itself where it is left out",
 }
 _FIX = {

@@ -65,7 +65,7 @@ def _alone(remark: Remark) -> Remark:
     """Of a file that cannot be read nothing else is known, and silence would look like praise."""
     if remark.rule != SYNTAX:
         return remark
-    words = "Until this is mended, the rest of the file is not analysed."
+    words = "Until this is fixed, the rest of the file is not analysed."
     return replace(remark, description=f"{remark.description} {words}".strip())
 
 

@@ -164,7 +164,7 @@ def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _with_left_out(store: Store, entry: Entry) -> Entry:
-    """Whoever takes or mends it must know what is not in it; what stopped for that says so itself."""
+    """Adds the files that were left out of the commit. NO_CHANGES names them in its own message."""
     task = entry.task
     worked = [p for p in store.phases(task.project, task.id, task.run) if p.phase in ("implement", "improve")]
     names = worked[-1].result.get("left_out") if worked else None

@@ -31,7 +31,7 @@ class Fate:
 
     @property
     def precision(self) -> float | None:
-        """Of what was settled: how much was mended, and not waived or taken back. None: nothing is settled yet."""
+        """The share of settled findings that were fixed, not waived or withdrawn. None: none is settled yet."""
         settled = self.resolved + self.waived + self.withdrawn
         return self.resolved / settled if settled else None
 

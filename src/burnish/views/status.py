@@ -32,7 +32,7 @@ _DOING = {
     "improve": "improving",
     "check": "checking",
     "review": "reviewing",
-    "review-fix": "reviewing and mending",
+    "review-fix": "reviewing and fixing",
     "gate": "at the gate",
 }
 

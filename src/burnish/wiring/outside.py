@@ -103,7 +103,8 @@ def kind_of(offered: Offered) -> str:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
             return "rdjsonl"
         raise BadInput(
-            f"{offered.name} is not valid JSON: {str(why)[:200]}", hint="Nothing was changed. Mend it at that place."
+            f"{offered.name} is not valid JSON: {str(why)[:200]}",
+            hint="Nothing was changed. Correct the file at that place.",
         ) from None
     for kind, key in (("contract", "verdict"), ("sarif", "runs"), ("rdjson", "diagnostics"), ("rdjsonl", "message")):
         if key in value:
@@ -151,7 +152,7 @@ def _unreadable(offered: Offered, why: str) -> BadInput:
     if "number" in why:
         hint = "Answer the prompt of the newest `burnish handoff`, or leave the number out."
     elif offered.text.lstrip()[:1] == "{":
-        hint = "Mend that in the JSON; the prompt of `burnish handoff` shows the whole form."
+        hint = "Correct that in the JSON; the prompt of `burnish handoff` shows the whole form."
     return BadInput(f"{offered.name} cannot be taken as a review: {why}.", hint=f"Nothing was changed. {hint}")
 
 

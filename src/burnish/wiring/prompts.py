@@ -88,7 +88,7 @@ def reviewers_own(config: Config, root: Path, *, trusted: bool, outside: Mapping
             )
         if not file.is_file():
             raise BadInput(
-                f"The reviewer's prompt {wanted} does not exist.", hint="Make the file, or mend review.agents."
+                f"The reviewer's prompt {wanted} does not exist.", hint="Make the file, or correct review.agents."
             )
         found.append(Prompt(wanted, REVIEWER, _text(root, file, outside, mine=False), file))
     return found

@@ -122,7 +122,7 @@ def _precision(view: StatsView) -> Chart:
     found = view.reviewers
     marks = [_judge(one) for one in found if one.found.all][:MOST_LINES]
     share = view.fate.precision
-    says = f"{share:.0%} of what was settled was mended" if share is not None else "nothing is settled yet"
+    says = f"{share:.0%} of the settled findings were fixed" if share is not None else "nothing is settled yet"
     tones = ("good", "warn", "bad", "faint")
     legend = tuple(zip(("resolved", "waived", "withdrawn", "open"), tones, strict=True))
     head = (
