@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from burnish.cli.paint import say, say_json, titled
+from burnish.cli.paint import say, say_json, tell, titled
 from burnish.cli.session import AsJson, open_app, start_dir
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
@@ -70,14 +70,18 @@ def add(
         auto_review=auto_review,
         max_cycles=max_cycles,
     )
-    task = open_app().add(wanted)
+    app = open_app()
+    task = app.add(wanted)
     if as_json:
         from burnish.views import task_json
 
         say_json(task_json(task))
     else:
         say(titled(f"Added task {task.id}: ", task.spec.title))
-        say(f"Run it: burnish run {task.id}")
+        problems = [] if task.spec.base_ref else app.start_problems()
+        for problem in problems:
+            tell(f"{problem} {problem.hint}")
+        say(f"Run it{' then' if problems else ''}: burnish run {task.id}")
 
 
 def _description(stdin: str | None, description: str | None, file: Path | None) -> str:

@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 
 from burnish.core.commit import Base
 from burnish.errors import BadInput, BurnishError
-from burnish.git.files import copy_index, disk_errors, write_whole
+from burnish.git.files import copy_index, disk_errors, read_plain, write_whole
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.project import Project, user_settings
+from burnish.git.refs import name_conflict, read_ref
 from burnish.git.run import bare_env, git
 from burnish.git.staging import look
 
@@ -33,13 +34,29 @@ def resolve_base(project: Project, ref: str | None) -> Base:
 def _head(project: Project) -> Base:
     commit, tree = _names(project, "HEAD^{commit}", "HEAD^{tree}")
     if commit is None or tree is None:
-        raise BurnishError(
-            f"{project.root} has no commits yet, so there is nothing to start from.",
-            hint='Make a first commit: `git add -A && git commit -m "First commit"`.',
-        )
+        raise no_commits(project)
     where = project.user_git("symbolic-ref", "--quiet", "HEAD", here=True, ok=(0, 1)).stdout
     branch = where.decode("utf-8", "surrogateescape").strip()
     return Base(commit, tree, branch.removeprefix("refs/heads/") if branch.startswith("refs/heads/") else None)
+
+
+def no_commits(project: Project) -> BurnishError:
+    return BurnishError(
+        f"{project.root} has no commits yet, so there is nothing to start from.",
+        hint='Make a first commit: `git add -A && git commit -m "First commit"`.',
+    )
+
+
+def start_problems(project: Project) -> list[BurnishError]:
+    """Why no task of this repository could be run now; read from files, without a process."""
+    found = []
+    head = read_plain(project.git_dir / "HEAD", longest=4096) or b""
+    branch = head.removeprefix(b"ref: ").strip().decode("utf-8", "surrogateescape")
+    if head.startswith(b"ref: ") and read_ref(project, branch) is None:
+        found.append(no_commits(project))
+    if problem := name_conflict(project):
+        found.append(problem)
+    return found
 
 
 def _names(project: Project, *names: str) -> list[str | None]:

@@ -101,12 +101,19 @@ def _sync_names(project: Project, ref: str, missing: int) -> None:
 def _check_ours(project: Project, ref: str) -> None:
     if not ref.startswith(OURS) or UNFIT.search(ref):
         raise Refused(f"{ref!r} is not a ref of burnish's.", hint="Only refs/heads/burnish/ and refs/burnish/ are.")
+    if problem := name_conflict(project, (ref,)):
+        raise problem
+
+
+def name_conflict(project: Project, refs: tuple[str, ...] = OURS) -> BurnishError | None:
+    """A ref of the user's that leaves no room for these, because they lie below its name."""
     for blocker in ("refs/heads/burnish", "refs/burnish"):
-        if ref.startswith(blocker + "/") and read_ref(project, blocker):
-            raise BurnishError(
+        if any(ref.startswith(blocker + "/") for ref in refs) and read_ref(project, blocker):
+            return BurnishError(
                 f"A branch called {blocker.removeprefix('refs/heads/')!r} is in the way of burnish's own.",
                 hint="Rename it: `git branch -m burnish another-name`.",
             )
+    return None
 
 
 def refuse_if_checked_out(project: Project, ref: str) -> None:

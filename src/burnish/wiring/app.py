@@ -24,9 +24,9 @@ from burnish.engine import actions, ruling
 from burnish.engine.continuing import refuse_if_branch_held, refuse_if_branch_stuck
 from burnish.engine.ports import Gate, Progress
 from burnish.engine.restore_approval import restore_approval
-from burnish.errors import BadInput, NotFound
+from burnish.errors import BadInput, BurnishError, NotFound
 from burnish.git.artifacts import read_artifact
-from burnish.git.base import resolve_base
+from burnish.git.base import resolve_base, start_problems
 from burnish.git.large import MEGABYTE
 from burnish.git.project import Project, discover, open_project
 from burnish.git.written import read_written
@@ -186,6 +186,10 @@ class App:
         task = self.store.add_task(self.key, spec, max_cycles=plain.max_cycles, auto_review=plain.auto_review)
         self.book.keep_story(task.id)
         return task
+
+    def start_problems(self) -> list[BurnishError]:
+        """Why no task could be run now."""
+        return start_problems(self.repo)
 
     def edit(self, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:
         refuse_inside_phase()
