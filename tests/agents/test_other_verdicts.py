@@ -81,6 +81,23 @@ def pieces(text: str, size: int = 7) -> list[str]:
 
 _FINDING = {"category": "security", "severity": "error", "title": "x", "description": "x"}
 _LATE_VERDICT = json.dumps({"findings": [_FINDING | {"suggestion": "\n```py\nx\n```"}], "verdict": "rejected"})
+# What models write by mistake: each means a rejection, and none is JSON that gives it.
+UNPARSED = {
+    "a comma too many": '{"verdict": "rejected", "findings": [],}',
+    "single quotes": "{'verdict': 'rejected'}",
+    "two verdicts": '{"verdict": "rejected", "verdict": "approved"}',
+    "a list": '[{"verdict": "rejected"}]',
+    "a word before": 'json\n{"verdict": "rejected"}',
+    "a comment": '{ // x\n"verdict": "rejected"}',
+    "a byte order mark": '\ufeff{"verdict": "rejected"}',
+    "a line end in a text": '{"summary": "a\nb", "verdict": "rejected"}',
+    "a pattern in a text": '{"summary": "\\d+", "verdict": "rejected"}',
+    "YAML": "verdict: rejected",
+    "an approval with a critical finding": json.dumps(
+        {"verdict": "approved", "findings": [_FINDING | {"severity": "critical"}]}
+    ),
+    "an approval with findings by name": json.dumps({"verdict": "approved", "findings": {"1": _FINDING}}),
+}
 OTHER_MESSAGES = {
     "another case": block('{"verdict": "REJECTED"}'),
     "another word": block('{"verdict": "request_changes"}'),
@@ -92,6 +109,18 @@ OTHER_MESSAGES = {
     "another case of the name": message("rejected").replace("burnish", "Burnish"),
     "more behind the number": message("rejected").replace(NUMBER, f"{NUMBER} json"),
     "an object by schema": by_schema("rejected"),
+    **{name: block(body) for name, body in UNPARSED.items()},
+    "an opening in a quote": "> " + message("rejected").replace("\n", "\n> "),
+    "an object on the opening line": f'```burnish-verdict {NUMBER} {{"verdict": "rejected"}}\n```',
+    "another dash": message("rejected").replace("-", "\u2011"),
+    "a Cyrillic letter": message("rejected").replace("burnish", "burni\u0455h"),
+    "an invisible character in the number": message("rejected").replace(NUMBER, f"{NUMBER[:6]}\u200b{NUMBER[6:]}"),
+    "a broken object by schema": by_schema("rejected")[:-1] + ",}",
+    "an object by schema that is cut": by_schema("rejected")[:-3],
+    "an object by schema in single quotes": by_schema("rejected").replace('"', "'"),
+    "an object by schema with its number in capitals": by_schema("rejected").replace(NUMBER, NUMBER.upper()),
+    "an object by schema with an escaped key": by_schema("rejected").replace("number", "n\\u0075mber"),
+    "an object by schema with two verdicts": by_schema("rejected")[:-1] + ', "verdict": "approved"}',
     "an object by schema over several lines": json.dumps(json.loads(by_schema("rejected")), indent=2),
 }
 
@@ -109,6 +138,33 @@ def test_an_approval_that_quotes_a_rejection_is_compared_as_well() -> None:
     answer = message("approved").replace('"x"', json.dumps('The fixture has "verdict": "rejected".'))
     assert conflicting_verdict("codex", spoken(item(message("rejected")), item(answer), DONE), answer)
     assert conflicting_verdict("codex", spoken(item(answer), DONE), answer) is None
+
+
+def test_an_answer_that_mentions_another_number_first_is_compared_by_its_own() -> None:
+    for answer in (
+        f"The prompt of burnish-verdict {'0' * 12} was another.\n\n{message('approved')}",
+        by_schema("approved").replace('"x"', f'"not burnish-verdict {"0" * 12}"'),
+    ):
+        assert conflicting_verdict("codex", spoken(item(message("rejected")), item(answer), DONE), answer)
+        assert conflicting_verdict("codex", spoken(item(answer), DONE), answer) is None
+
+
+def test_a_rejection_in_the_answer_itself_counts_beside_its_approval() -> None:
+    answer = f"> {message('rejected')}\n\n{message('approved')}".replace("\n```burnish", "\n> ```burnish", 1)
+    assert conflicting_verdict("aider", spoken(""), answer)
+
+
+def test_an_approval_that_is_printed_as_it_grows_stands() -> None:
+    answer = message("approved")
+    grown = [json.dumps({"type": "part", "text": answer[:length]}) for length in range(5, len(answer), 11)]
+    assert conflicting_verdict("opencode", spoken(*grown, item(answer), DONE), answer) is None
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["`", "~", "`~", "\\", "{", '"number": ', f"```burnish-verdict {NUMBER} ", "```\n"])
+def test_hostile_output_is_compared_in_bounded_time(unit: str) -> None:
+    hostile = unit * (200_000 // len(unit))
+    conflicting_verdict("codex", spoken(item(hostile), hostile, item(message("approved"))), message("approved"))
 
 
 def test_an_approval_in_pieces_stands() -> None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.verdict_blocks import BLOCK_NAME as _BLOCK_NAME
+from burnish.agents.verdict_blocks import blocks_of
+from burnish.core.finding import Severity
 
 _ROLES = ("review", "parse")
-_BLOCK_NAME = r"burnish[-_ ]?verdict"
 _NUMBER = re.compile(rf"{_BLOCK_NAME}[ \t]+([0-9a-f]{{12,64}})\b")
-_SCHEMA_NUMBER = re.compile(r'"number"\s*:\s*"([0-9a-f]{12,64})"')
 # inside of JSON a quote has one backslash or more before it
 _QUOTE = r"\\*[\"']"
 _OTHER_WORD = rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*approved?\s*{_QUOTE})[^\"'|\\]{{1,60}}{_QUOTE}"
@@ -28,17 +30,30 @@ _DEEPEST = 8
 _MOST_OBJECTS, _FARTHEST = 50, 50_000
 # No honest output has more verdicts with one number, nor a longer one.
 _MOST_VERDICTS, _LONGEST = 100, 200_000
-_DECODER = json.JSONDecoder()
+# What every text with a verdict contains, in a block or as an object.
+_MARK = re.compile(r"``|~~|\{")
+_ESCAPED_LETTER = re.compile(r"\\u00(3[0-9]|[46][1-9a-f]|[57][0-9a])", re.IGNORECASE)
+# The verdict of the example in the prompt, which some programs print.
+_EXAMPLE = re.compile(r"verdict\W{1,9}approved\s*\|", re.IGNORECASE)
+_REFUSING_WORDS = re.compile(
+    rf"(?<!\\)(?:{_OTHER_WORD}|{_QUOTE}severity{_QUOTE}\s*:\s*{_QUOTE}error{_QUOTE}|{_QUOTE}blocking{_QUOTE}\s*:\s*true)",
+    re.IGNORECASE,
+)
+_REGION_END = re.compile(r"\n[ \t]*\n|```|~~~|\n\}")
+_HARMLESS = frozenset(severity.value for severity in Severity if severity is not Severity.ERROR)
 
 
 def conflicting_verdict(who: str, done: Spoken, answer: str) -> AgentFailure | None:
     """The failure of a review whose answer approves, while a verdict with the same number elsewhere does not."""
     if done.role not in _ROLES:
         return None
-    found = _NUMBER.search(answer)
-    by_schema = None if found else _SCHEMA_NUMBER.search(answer) if answer.lstrip().startswith("{") else None
-    number = found or by_schema
-    if number is None or _refuses(answer, number[1]) or not _other_verdict(done.stdout, number[1], bool(by_schema)):
+    schema_number = _number_of_object(answer)
+    numbers = {*_NUMBER.findall(answer), *([schema_number] if schema_number else [])}
+    conflict = len(numbers) > _MOST_VERDICTS or any(
+        _is_approving(answer, number) and _other_verdict(done.stdout, answer, number, number == schema_number)
+        for number in numbers
+    )
+    if not conflict:
         return None
     return AgentFailure(
         f"{who} failed: it printed two different verdicts.",
@@ -47,7 +62,20 @@ def conflicting_verdict(who: str, done: Spoken, answer: str) -> AgentFailure | N
     )
 
 
-def _other_verdict(output: str, number: str, by_schema: bool) -> bool:
+def _number_of_object(answer: str) -> str | None:
+    value = _pairs(answer)
+    number = dict(value).get("number") if isinstance(value, _Pairs) else None
+    return number if isinstance(number, str) and re.fullmatch("[0-9a-f]{12,64}", number) else None
+
+
+def _is_approving(answer: str, number: str) -> bool:
+    """Does any verdict of the answer approve? Whether that one counts is decided by the reader of reviews."""
+    values = [_parsed(block.content) for block in blocks_of(answer, number)]
+    objects = [_object_around(answer, match.start(), number) for match in _numbered(number).finditer(answer)]
+    return any(isinstance(value, dict) and _word(value) in _APPROVING for value in [*values, *objects])
+
+
+def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bool:
     rows: dict[tuple[str, ...], list[str]] = {}
     damaged = []
     for line in output.split("\n"):
@@ -56,12 +84,17 @@ def _other_verdict(output: str, number: str, by_schema: bool) -> bool:
             damaged.append(line)
         else:
             _collect(event, (), rows)
-    # pieces of a message are put together, as the model wrote them
-    texts = (output, *("".join(pieces) for pieces in rows.values()))
-    if any(_refuses(text, number) for text in texts):
+    # pieces of a message are put together, as the model wrote them; whole messages are looked at one by one
+    joined = ("".join(pieces) for pieces in rows.values())
+    whole = (piece for pieces in rows.values() if len(pieces) > 1 for piece in pieces if _MARK.search(piece))
+    texts = [
+        _ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text) for text in (answer, output, *joined, *whole)
+    ]
+    own = [value for block in blocks_of(answer, number) if (value := _parsed(block.content)) is not None]
+    if any(_refuses(text, number, own) or _refuses_by_object(text, number) for text in texts):
         return True
     # in damaged lines only the words can be found
-    rest = re.sub(r"\\+u0022", '"', "\n".join(damaged))
+    rest = re.sub(r"(?<!\\)\\+u0022", '"', "\n".join(damaged))
     if len(re.findall(f"{_BLOCK_NAME}[ \\t]+{number}", rest)) > _MOST_VERDICTS:
         return True
     patterns = [_damaged_block(number), *([_damaged_object(number)] if by_schema else [])]
@@ -70,6 +103,9 @@ def _other_verdict(output: str, number: str, by_schema: bool) -> bool:
 
 class _Pairs(list[tuple[str, Any]]):
     """An object with all of its keys, repeated ones too."""
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
 
 
 def _pairs(text: str) -> Any:
@@ -81,6 +117,9 @@ def _pairs(text: str) -> Any:
 
 def _collect(value: Any, place: tuple[str, ...], rows: dict[tuple[str, ...], list[str]]) -> None:
     if isinstance(value, _Pairs):
+        if any(key == "number" for key, _ in value):
+            # an object of the event itself, whatever escapes its keys have
+            rows.setdefault((*place, "{}"), []).append(json.dumps(_without_pairs(value)))
         for key, part in value:
             _collect(part, (*place, key), rows)
     elif isinstance(value, list):
@@ -92,8 +131,24 @@ def _collect(value: Any, place: tuple[str, ...], rows: dict[tuple[str, ...], lis
             _collect(_pairs(value), (*place, ""), rows)
 
 
-def _refuses(text: str, number: str) -> bool:
-    """Does a block or an object with this number say anything but an approval?"""
+def _refuses(text: str, number: str, own: Sequence[Any]) -> bool:
+    """Is there a block with this number that cannot be read as an approval, apart from `own`, those of the answer?"""
+    blocks = list(islice(blocks_of(text, number), _MOST_VERDICTS + 1))
+    if len(blocks) > _MOST_VERDICTS:
+        return True
+    for block in blocks:
+        value = _parsed(block.content)
+        if value is None:
+            # who writes a verdict that cannot be parsed may have meant any
+            if not _EXAMPLE.search(block.content) and (block.closed or _REFUSING_WORDS.search(block.content)):
+                return True
+        elif value not in own and (not isinstance(value, dict) or _is_other(value)):
+            return True
+    return False
+
+
+def _refuses_by_object(text: str, number: str) -> bool:
+    """Is there an object with this number that says anything but an approval, in a block or by itself?"""
     blocks = re.compile(
         rf"{_BLOCK_NAME}[^\n`]{{0,40}}?\b{number}\b[^\n`{{\"\\]{{0,80}}\n\s{{0,99}}(?=\{{)", re.IGNORECASE
     )
@@ -101,12 +156,26 @@ def _refuses(text: str, number: str) -> bool:
     numbers = [match.start() for match in islice(_numbered(number).finditer(text), _MOST_VERDICTS + 1)]
     if max(len(places), len(numbers)) > _MOST_VERDICTS:
         return True
-    found = [*(_object_at(text, place) for place in places), *(_object_around(text, at, number) for at in numbers)]
-    return any(map(_is_other, found))
+    if any(_is_other(_object_at(text, place)) for place in places):
+        return True
+    for at in numbers:
+        value = _object_around(text, at, number)
+        if _is_other(value) or (value is None and _REFUSING_WORDS.search(_region_around(text, at))):
+            return True
+    return False
+
+
+def _region_around(text: str, place: int) -> str:
+    """The object that cannot be parsed: from the brace before the number up to an empty line, a fence or a brace."""
+    begin = text.rfind("{", max(0, place - _FARTHEST), place)
+    if begin < 0 or _REGION_END.search(text, begin, place):
+        return ""
+    end = _REGION_END.search(text, place, place + _FARTHEST)
+    return text[begin : end.start() if end else place + _FARTHEST]
 
 
 def _numbered(number: str) -> re.Pattern[str]:
-    return re.compile(rf'"number"\s{{0,99}}:\s{{0,99}}"{number}"')
+    return re.compile(rf"[\"']number[\"']\s{{0,99}}:\s{{0,99}}[\"']{number}[\"']", re.IGNORECASE)
 
 
 def _object_around(text: str, place: int, number: str) -> Any:
@@ -116,14 +185,14 @@ def _object_around(text: str, place: int, number: str) -> Any:
         if begin < 0:
             break
         value = _object_at(text, begin)
-        if isinstance(value, dict) and value.get("number") == number:
+        if isinstance(value, dict) and str(value.get("number")).lower() == number:
             return value
     return None
 
 
 def _object_at(text: str, begin: int) -> Any:
     try:
-        return _DECODER.raw_decode(text[begin : begin + _LONGEST])[0]
+        return _without_pairs(_DECODER.raw_decode(text[begin : begin + _LONGEST])[0])
     except (ValueError, RecursionError):
         return None
 
@@ -132,15 +201,33 @@ def _is_other(verdict: Any) -> bool:
     """None: it cannot be parsed, and is looked for by its words."""
     if not isinstance(verdict, dict):
         return False
-    word = str(verdict.get("verdict")).strip().lower()
+    word = _word(verdict)
     if "|" in word:
         # the example in the prompt, which some programs print
         return False
-    findings = verdict.get("findings")
-    listed = findings if isinstance(findings, list) else []
-    severities = [one.get("severity") for one in listed if isinstance(one, dict)]
+    findings = verdict.get("findings") or []
+    listed = findings if isinstance(findings, list) else [findings]
+    grave = any(not isinstance(one, dict) or str(one.get("severity")).lower() not in _HARMLESS for one in listed)
     stops = verdict.get("blocking") not in (None, False, "", "false") or bool(verdict.get("rejection_reason"))
-    return word not in _APPROVING or stops or "error" in severities
+    return word not in _APPROVING or stops or grave
+
+
+def _word(verdict: Mapping[str, Any]) -> str:
+    return str(verdict.get("verdict")).strip().lower()
+
+
+def _parsed(content: str) -> Any:
+    """The JSON of a block; None for what is not JSON."""
+    return _without_pairs(_pairs(content.strip().strip("\ufeff")))
+
+
+def _without_pairs(value: Any) -> Any:
+    """Plain objects. One that gives its verdict twice gives none."""
+    if isinstance(value, _Pairs):
+        keys = [key for key, _ in value]
+        plain = {key: _without_pairs(part) for key, part in value}
+        return plain | {"verdict": None} if keys.count("verdict") > 1 else plain
+    return [_without_pairs(part) for part in value] if isinstance(value, list) else value
 
 
 def _damaged_block(number: str) -> re.Pattern[str]:

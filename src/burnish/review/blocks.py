@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from burnish.core.lookalikes import skeleton
 from burnish.review.hidden_markup import wrapper_before
-from burnish.review.lookalikes import skeleton
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from burnish.review.lookalikes import visible
+from burnish.core.lookalikes import visible
 from burnish.review.refusal import plain_line, refuses
 
 _OTHER_VERDICTS = frozenset(

@@ -8,10 +8,10 @@ from typing import Any
 
 from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
+from burnish.core.lookalikes import skeleton
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.plain import without_escapes
 from burnish.review.contradicting_fields import contradicting_field
-from burnish.review.lookalikes import skeleton
 from burnish.review.names import unquoted
 
 MOST = 2000

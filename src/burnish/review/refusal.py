@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from burnish.review.lookalikes import visible
+from burnish.core.lookalikes import visible
 
 # an underscore inside of a word is not markup: `changes_requested`
 _MARKUP = re.compile(

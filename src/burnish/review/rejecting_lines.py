@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from burnish.review.lookalikes import skeleton
+from burnish.core.lookalikes import skeleton
 
 # the same word in other languages, as a whole line or behind a label
 _FOREIGN = (
