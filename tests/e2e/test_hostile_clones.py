@@ -86,7 +86,9 @@ WATCH = Watch()
 
 def types(repo: UserRepo, *argv: str) -> tuple[int, str]:
     """As a person who stands in the clone, without a terminal, and with a careless PATH."""
-    careless = {"PATH": os.pathsep.join((".", ".venv/bin", os.environ["PATH"]))}
+    # direnv and `activate` write absolute entries
+    inside = (".", ".venv/bin", str(repo.path / ".venv" / "bin"), str(repo.path))
+    careless = {"PATH": os.pathsep.join((*inside, os.environ["PATH"]))}
     out = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="replace")
     before = Path.cwd()
     os.chdir(repo.path)

@@ -14,11 +14,10 @@ from burnish.agents.base import Agent, AgentSettings
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.login_copy import LoginCopy, Plan, login_copy
 from burnish.agents.login_refresh import LoginCheck, not_copied_warning
-from burnish.agents.program import located
 from burnish.core.agent import AgentRequest
 from burnish.proc.environment import listed_environment
 from burnish.proc.mounts import Mount
-from burnish.proc.run import ProgramMissing
+from burnish.proc.own_programs import find_own_program
 from burnish.proc.stop import Stop
 
 
@@ -49,11 +48,8 @@ class ConfinedLogins:
         # The program runs outside of the sandbox: with nothing that a repository sets.
         env = listed_environment(os.environ, extra=names)
         check = LoginCheck(entry.name, owner.login, self.home, env)
-        try:
-            program = located((str(getattr(owner, "program", owner.name)),))
-        except ProgramMissing:
-            program = ""  # another program uses its login, and cannot renew it
-        if program:
+        # outside of the sandbox, so never one of a checkout; None: another program uses this login, and cannot renew it
+        if program := find_own_program(str(getattr(owner, "program", owner.name))):
             check.renew(program, request.timeout_seconds, folder=lock_dir, stop=stop)
         return check.warnings(request.timeout_seconds)
 

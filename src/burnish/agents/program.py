@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
+from burnish.proc.own_programs import find_agent_program
 from burnish.proc.run import ProgramMissing
 
 
@@ -12,7 +12,7 @@ def located(argv: tuple[str, ...]) -> str:
     """The program's full path, by the user's own PATH: a workspace cannot put another in its place."""
     if not argv:
         raise ProgramMissing("The agent has no command.", hint="Give it `argv: [program, …]` in the settings.")
-    found = argv[0] if "/" in argv[0] else shutil.which(argv[0])
+    found = argv[0] if "/" in argv[0] else find_agent_program(argv[0])
     if found is None:
         raise ProgramMissing(
             f"There is no program called {argv[0]} on your PATH.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 from burnish.cli.interrupts import Terminated
 from burnish.cli.paint import is_plain
+from burnish.proc.own_programs import find_own_program
 
 # Ends by itself if it fits on one screen, keeps colours, leaves the text on the screen.
 LESS = "FRX"
@@ -58,7 +58,8 @@ def program() -> list[str] | None:
         words = shlex.split(named)
     except ValueError:
         return None
-    return words if words and words != ["cat"] and shutil.which(words[0]) else None
+    found = find_own_program(words[0]) if words and words != ["cat"] else None
+    return [found, *words[1:]] if found else None
 
 
 def _start(argv: list[str]) -> subprocess.Popen[bytes] | None:

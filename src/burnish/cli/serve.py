@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 
 from burnish.cli.paint import say, say_json, tell
 from burnish.cli.session import AsJson
+from burnish.proc.own_programs import own_path
 
 if TYPE_CHECKING:
     from burnish.web.login_codes import LoginCodes
@@ -64,4 +66,7 @@ def _token(host: str, file: str | None) -> str:
 
 def _open(url: str) -> None:
     """In a thread: some browsers are waited for, and the server has to answer them meanwhile."""
-    threading.Thread(target=typer.launch, args=(url,), daemon=True).start()
+    # a process of its own, whose PATH has no entry of a checkout: the browser, too, is looked for by name
+    argv, env = [sys.executable, "-I", "-m", "webbrowser", url], {**os.environ, "PATH": own_path()}
+    options = {"env": env, "cwd": "/", "stdout": subprocess.DEVNULL, "check": False}
+    threading.Thread(target=subprocess.run, args=(argv,), kwargs=options, daemon=True).start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from itertools import takewhile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from burnish.errors import BadInput, PhaseFailed, Refused
 from burnish.git.project import Project
 from burnish.git.refs import UNFIT, StaleRef, heads, read_ref
 from burnish.proc.capture import Captured, capture
+from burnish.proc.own_programs import find_own_program
 
 # What tells git to work somewhere else; the rest of the environment is the user's own and stays.
 ELSEWHERE = (
@@ -55,7 +55,7 @@ def place_of(project: Project, ref: str) -> Path | None:
 def user_git(place: Path, *args: str, timeout: float = 600.0) -> Captured:
     """git as the user would type it there: their settings, hooks and helpers. Only for what they asked for by name."""
     env = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
-    program = shutil.which("git") or "git"
+    program = find_own_program("git") or "git"
     return capture([program, *map(os.fsencode, args)], cwd=place, env=env, timeout=timeout)
 
 

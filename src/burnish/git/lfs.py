@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from burnish.git.run import safe_path
+from burnish.proc.own_programs import find_own_program
 
 # A missing large file leaves its pointer in place; nobody is asked over the network.
 ENV = {"GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1"}
@@ -25,8 +24,7 @@ def is_pointer(data: bytes) -> bool:
 
 
 def program() -> str | None:
-    found = shutil.which("git-lfs", path=safe_path())
-    return str(Path(found).absolute()) if found else None
+    return find_own_program("git-lfs")
 
 
 def attributes() -> bytes:

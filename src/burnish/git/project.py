@@ -18,6 +18,7 @@ from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
 from burnish.proc.folders import private_folder
+from burnish.proc.own_programs import record_checkout
 
 # seconds after which it is asked what git waits for
 SLOW_GIT = 5.0
@@ -148,6 +149,8 @@ def discover(start: Path) -> Found:
     start = start.resolve()
     for folder in (start, *start.parents):
         dot_git = folder / ".git"
+        if os.path.lexists(dot_git):
+            record_checkout(folder)
         if dot_git.is_dir() and _is_git_dir(dot_git):
             return _found(folder, dot_git.resolve())
         if dot_git.is_file():
@@ -165,6 +168,8 @@ def discover(start: Path) -> Found:
 def _found(root: Path, git_dir: Path) -> Found:
     pointer = git_dir / "commondir"
     common = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir
+    if common.name == ".git":
+        record_checkout(common.parent)  # the main checkout of a linked one
     return Found(root, git_dir, common)
 
 

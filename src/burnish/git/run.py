@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import Captured, capture
+from burnish.proc.own_programs import find_own_program, own_path
 
 # Said on every call, in case a git dir's own config says otherwise.
 HARDENED = (
@@ -57,17 +57,15 @@ class Calls:
 calls = Calls()
 
 
-def safe_path() -> str:
-    """PATH without relative entries: git runs inside a directory that an agent fills."""
-    return os.pathsep.join(p for p in os.environ.get("PATH", os.defpath).split(os.pathsep) if p.startswith("/"))
-
-
 @functools.lru_cache(maxsize=8)
 def _program(path: str) -> str:
-    found = shutil.which("git", path=path)
+    """`path` has no entry of a checkout: git runs inside directories that an agent fills."""
+    found = find_own_program("git", path)
     if found is None:
-        raise BurnishError("git is not installed.", hint="Install git 2.34 or newer and try again.")
-    return str(Path(found).absolute())
+        raise BurnishError(
+            "git is not installed.", hint="Install git 2.34 or newer outside of the repository and try again."
+        )
+    return found
 
 
 @functools.lru_cache(maxsize=8)
@@ -80,7 +78,7 @@ def _durable(program: str) -> tuple[str, ...]:
 def bare_env(home: Path) -> dict[str, str]:
     """What every git process sees: no `GIT_*`, no settings of the person or the machine."""
     env = {
-        "PATH": safe_path(),
+        "PATH": own_path(),
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / "none"),
         "LC_ALL": "C",
@@ -111,7 +109,7 @@ def git(
     """One git process; an exit code outside `ok` fails the phase with git's own last words."""
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
-    program = _program(safe_path())
+    program = _program(own_path())
     durability = _durable(program) if durable else ("-c", "core.fsync=none")
     argv = [os.fsencode(arg) for arg in (program, *HARDENED, *durability, *args)]
     done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Any
 from burnish.errors import BurnishError
 from burnish.notify.message import Message
 from burnish.proc.capture import capture
+from burnish.proc.own_programs import find_own_program
 
 Way = Callable[[Message], str]
 
@@ -47,11 +47,11 @@ def bell() -> Way | None:
 def desktop(env: Mapping[str, str], sound: str | None) -> Way | None:
     """The first way that this desktop has; None where there is no desktop, which is no failure."""
     path = env.get("PATH", os.defpath)
-    if sys.platform == "darwin" and (program := shutil.which("osascript", path=path)):
+    if sys.platform == "darwin" and (program := find_own_program("osascript", path)):
         return _program("osascript", env, lambda m: _osascript(program, m, sound))
     if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")):
         return None
-    if send := shutil.which("notify-send", path=path):
+    if send := find_own_program("notify-send", path):
         return _program("notify-send", env, lambda m: _notify_send(send, m, sound))
     return _library(sound)
 

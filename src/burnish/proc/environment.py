@@ -42,8 +42,17 @@ def path_outside(path: str, *places: Path) -> str:
     """A PATH without relative entries and without those inside `places`: a program there is the repository's."""
     entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
     shut = [place.resolve() for place in places]
-    kept = [entry for entry in entries if not any(Path(entry).resolve().is_relative_to(place) for place in shut)]
-    return os.pathsep.join(kept) or os.defpath
+    # an entry in the repository may be a link that leads out of it today
+    outside = [
+        entry
+        for entry in entries
+        if not any(
+            Path(form).is_relative_to(place)
+            for form in (os.path.realpath(entry), os.path.normpath(entry))
+            for place in shut
+        )
+    ]
+    return os.pathsep.join(outside) or os.defpath
 
 
 def listed_environment(

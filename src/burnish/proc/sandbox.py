@@ -11,6 +11,7 @@ from pathlib import Path
 from burnish.errors import BurnishError
 from burnish.proc.environment import certificate_files
 from burnish.proc.mounts import Mount, covering, masked_links, mount_options
+from burnish.proc.own_programs import find_own_program
 from burnish.proc.private_places import marker_mounts, masked_sockets, needed_of_system, private_folders
 from burnish.proc.sandbox_support import NAMESPACES, SYSTEM, available
 from burnish.proc.toolchains import programs_below
@@ -56,7 +57,7 @@ class Sandbox:
 
         A bare name that is not on PATH is returned unchanged: it cannot be started, and the error should name it.
         """
-        wrapper, program = shutil.which("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
+        wrapper, program = find_own_program("bwrap"), shutil.which(argv[0], path=env.get("PATH"))
         if not wrapper:
             raise BurnishError("bubblewrap is no longer installed.", hint="Install the package `bubblewrap` again.")
         if not program and "/" not in argv[0]:

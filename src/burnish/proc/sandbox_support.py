@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.proc.capture import capture
+from burnish.proc.own_programs import find_own_program
 from burnish.proc.sandbox_entry import ENCLOSURE
 
 # The file system of a sandbox before its own mounts: all of it read-only, with own devices and processes.
@@ -37,7 +37,7 @@ def sandbox_obstacle(*, network: bool = True) -> Obstacle | None:
     """What keeps bubblewrap from working here; None if it works."""
     if not sys.platform.startswith("linux"):
         return Obstacle("there is no bubblewrap on this system", "Run burnish in a Linux container or virtual machine.")
-    program = shutil.which("bwrap")
+    program = find_own_program("bwrap")
     if program is None:
         return Obstacle("bubblewrap is not installed", "Install the package `bubblewrap`.")
     return _trial(program, Path(program).stat().st_mtime_ns, network)
@@ -45,7 +45,7 @@ def sandbox_obstacle(*, network: bool = True) -> Obstacle | None:
 
 def nesting_bubblewrap() -> str:
     """The bubblewrap in which another one can be started; "" where a setuid bit or a profile of AppArmor forbids it."""
-    program = shutil.which("bwrap")
+    program = find_own_program("bwrap")
     return program if program and _nesting_trial(program, Path(program).stat().st_mtime_ns) else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from burnish.core.flow import RUNNING
@@ -22,6 +23,8 @@ from burnish.wiring.signs import MISSING, Group, Sign, clean_signs
 def examine(start: Path, *, encoding: str) -> list[Sign]:
     """The machine, and the repository that `start` lies in, if any."""
     home = home_of()
+    with suppress(BadInput):  # reported with the checkout
+        discover(start)  # first: from here on no program of burnish's own is taken from there
     signs = list(machine_signs(home, encoding=encoding))
     sign, store = database_sign(home)
     others = configured_signs(start)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from burnish.errors import BadInput, BurnishError
+from burnish.proc.own_programs import find_own_program
 
 
 def editor(env: Mapping[str, str] | None = None) -> list[str]:
@@ -22,9 +22,10 @@ def editor(env: Mapping[str, str] | None = None) -> list[str]:
         words = shlex.split(env[name])
     except ValueError:
         words = []
-    if not words or not shutil.which(words[0]):
+    found = find_own_program(words[0]) if words else None
+    if not found:
         raise BadInput(f"${name} is {env[name]!r}, which cannot be started.", hint=f"Correct ${name}.")
-    return words
+    return [found, *words[1:]]
 
 
 def open_in(words: list[str], folder: Path) -> None:

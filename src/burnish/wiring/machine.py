@@ -15,6 +15,7 @@ from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
 from burnish.git.base import git_version
+from burnish.proc.own_programs import find_own_program
 from burnish.proc.sandbox_support import available, sandbox_obstacle
 from burnish.store import Store
 from burnish.wiring.roster import on_this_machine
@@ -30,13 +31,13 @@ NIGHT_SECONDS = 10 * 3600.0
 
 
 def machine_signs(home: Path, *, encoding: str) -> Iterator[Sign]:
-    yield git_sign(shutil.which("git"))
+    yield git_sign(find_own_program("git"))
     yield python_sign(sys.version_info[:3])
     yield home_sign(home)
     yield room_sign(home)
     yield from sandbox_signs()
     yield terminal_sign(encoding)
-    if shutil.which("gh"):
+    if find_own_program("gh"):
         yield MACHINE.ok("gh", "there, for pull requests")
     else:
         yield MACHINE.weak("gh", "not installed: needed by `burnish pr` alone", "Install the GitHub CLI, `gh`.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.landing import ELSEWHERE, user_git
 from burnish.git.refs import read_ref
 from burnish.proc.capture import Captured, capture
+from burnish.proc.own_programs import find_own_program, own_path
 from burnish.wiring.merge_plan import fit_to_merge
 from burnish.wiring.pr_body import body
 from burnish.wiring.reader import refuse_inside_phase
@@ -41,7 +41,7 @@ class Pull:
 def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> Pull:
     """Push what was approved and nothing else; a draft may show what is not approved yet, and says so."""
     refuse_inside_phase()
-    gh = shutil.which("gh")
+    gh = find_own_program("gh")
     if gh is None:
         raise BurnishError(
             "gh is not installed, so no pull request can be opened.",
@@ -129,7 +129,7 @@ def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool)
 
 def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
     env = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
-    env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1"}
+    env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
     stdin = text.encode("utf-8", "replace")
     return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=app.repo.root, env=env, stdin=stdin, timeout=120)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 
 from burnish.agents.base import AgentSettings
@@ -11,6 +10,7 @@ from burnish.config.kinds import CLI_KINDS
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
+from burnish.proc.own_programs import find_agent_program
 
 # Where the program is not called as the agent is.
 PROGRAMS = {"cursor": "cursor-agent"}
@@ -55,7 +55,7 @@ def can_start(config: Config, agent: str) -> bool:
     if entry is None or entry.kind not in AGENTS:
         return False
     program = entry.argv[0] if entry.argv else getattr(AGENTS[entry.kind], "program", "")
-    return not program or "/" in program or shutil.which(program) is not None
+    return not program or "/" in program or find_agent_program(program) is not None
 
 
 def missing_agent(config: Config, name: str) -> PhaseFailed | None:
@@ -86,7 +86,7 @@ def on_this_machine() -> list[Installed]:
     found = []
     for kind in CLI_KINDS:
         adapter = AGENTS.get(kind)
-        path = shutil.which(getattr(adapter, "program", "") or PROGRAMS.get(kind, kind))
+        path = find_agent_program(getattr(adapter, "program", "") or PROGRAMS.get(kind, kind))
         if path:
             found.append(Installed(kind, path, adapter is not None, adapter is not None and adapter.verified))
     return found

@@ -12,11 +12,12 @@ from burnish.errors import BurnishError
 from burnish.git.ignoring import is_ignored
 from burnish.git.project import Found
 from burnish.proc.capture import capture
+from burnish.proc.environment import path_outside
 
 
 def surroundings_of(root: Path, found: Found | None = None) -> Surroundings:
     """This machine, as a check of the project at `root` would find it. Nothing below `root` is started."""
-    path = _path_outside(root)
+    path = path_outside(os.environ.get("PATH", os.defpath), root)
     return Surroundings(
         ignored=lambda name: found is not None and _is_ignored(found, name),
         has_program=lambda name: _has_program(name, path, root),
@@ -29,13 +30,6 @@ def _is_ignored(found: Found, name: str) -> bool:
         return is_ignored(found, name)
     except BurnishError:  # no git here: `doctor` says it, and the answer no is the safe one
         return False
-
-
-def _path_outside(root: Path) -> str:
-    """PATH without relative entries and without the checkout's own folders."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    outside = [f for f in folders if f.startswith("/") and not Path(f).resolve().is_relative_to(root.resolve())]
-    return os.pathsep.join(outside)
 
 
 def _has_program(name: str, path: str, root: Path) -> bool:

@@ -30,6 +30,7 @@ from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Found, discover
 from burnish.proc.birth import identity_of
 from burnish.proc.folders import private_folder
+from burnish.proc.own_programs import record_checkout
 from burnish.store import Store
 from burnish.wiring.discretion import from_here
 from burnish.wiring.reader import home_of, refuse_inside_phase
@@ -115,6 +116,12 @@ class CheckoutTrust:
 
 def examine(found: Found, home: Path | None = None) -> CheckoutTrust:
     """Reads only files of the repository and of the burnish home. Never raises for what the repository contains."""
+    trust = _examined(found, home)
+    record_checkout(found.root, trusted=trust.is_trusted)
+    return trust
+
+
+def _examined(found: Found, home: Path | None) -> CheckoutTrust:
     accepted = _accepted(found, home or home_of())
     try:
         return CheckoutTrust(found, repository_content(found.root, _user_layers(found.root)), accepted)

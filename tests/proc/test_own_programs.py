@@ -1,0 +1,90 @@
+"""Programs that burnish starts for itself are never taken from a checkout, however that got on PATH."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from burnish.git.project import discover
+from burnish.proc.own_programs import find_agent_program, find_own_program, own_path, record_checkout
+from burnish.proc.sandbox import Sandbox
+from testing.bubblewrap import needs_bubblewrap
+from testing.userrepo import UserRepo
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a folder of its own first on PATH."""
+    repo = UserRepo.make(tmp_path / "repo")
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    root = repo.path
+    for name in ("git", "bwrap", "tool-of-a-test"):
+        program(root / "bin" / name)
+    monkeypatch.setenv("PATH", f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return root
+
+
+def test_a_program_in_a_checkout_is_not_found_once_the_checkout_was_looked_at(checkout: Path) -> None:
+    assert find_own_program("tool-of-a-test") == str(checkout / "bin" / "tool-of-a-test")
+
+    discover(checkout / "bin")
+
+    assert find_own_program("tool-of-a-test") is None
+    assert str(checkout) not in own_path()
+    assert not str(find_own_program("git")).startswith(str(checkout))
+
+
+@pytest.mark.parametrize("kind", ["linked folder", "linked program", "link that leads out"])
+def test_a_link_does_not_hide_that_a_program_lies_in_the_checkout(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    discover(checkout)
+    entry = tmp_path / "outside"
+    if kind == "linked folder":
+        entry.symlink_to(checkout / "bin")
+    elif kind == "linked program":
+        entry.mkdir()
+        (entry / "tool-of-a-test").symlink_to(checkout / "bin" / "tool-of-a-test")
+    else:
+        program(entry / "tool-of-a-test")
+        (checkout / "link").symlink_to(entry)
+        entry = checkout / "link"
+    monkeypatch.setenv("PATH", f"{entry}{os.pathsep}{os.environ['PATH']}")
+
+    assert find_own_program("tool-of-a-test") is None
+
+
+def test_the_main_checkout_of_a_linked_one_is_left_out_too(checkout: Path, tmp_path: Path) -> None:
+    discover(tmp_path / "linked")
+
+    assert find_own_program("tool-of-a-test") is None
+
+
+def test_an_agent_is_found_in_a_trusted_checkout_alone(checkout: Path) -> None:
+    discover(checkout)
+    assert find_agent_program("tool-of-a-test") is None
+
+    record_checkout(checkout, trusted=True)
+    discover(checkout)
+
+    assert find_agent_program("tool-of-a-test") == str(checkout / "bin" / "tool-of-a-test")
+    assert find_own_program("tool-of-a-test") is None
+
+
+def test_the_sandbox_is_never_a_program_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
+    needs_bubblewrap()
+    discover(checkout)
+    box = Sandbox(tmp_path / "home", checkout, tmp_path / "home" / "burnish")
+
+    argv = box.around(("true",), env={"PATH": os.environ["PATH"]}, writable=())
+
+    assert not argv[0].startswith(str(checkout))
