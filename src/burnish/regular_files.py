@@ -6,34 +6,46 @@ import os
 import stat
 from pathlib import Path, PurePath
 
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_LONGEST = 64 * 1024 * 1024
 
-def read_regular(path: Path, *, longest: int = 64 * 1024 * 1024, follow: bool = True) -> bytes | None:
-    """The first bytes of a regular file; None for anything else, above all a pipe that would wait for a writer.
+
+def read_regular(path: Path, *, longest: int = _LONGEST, start: int = 0, follow: bool = True) -> bytes | None:
+    """The bytes of a regular file from `start` on; None for anything else, above all a pipe that would block.
 
     `follow`: also through a link in the last part of the path.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+        handle = os.open(path, _FLAGS | (0 if follow else os.O_NOFOLLOW))
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read(longest) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+    try:
+        return _read(handle, longest, start)
+    finally:
+        os.close(handle)
 
 
-def read_below(folder: Path, place: PurePath, *, longest: int = 64 * 1024 * 1024) -> bytes | None:
+def read_below(folder: Path, place: PurePath, *, longest: int = _LONGEST) -> bytes | None:
     """The first bytes of a regular file below a folder; None also where a part of its path below is a link."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = -1
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for part in place.parts:
-            below = os.open(part, flags, dir_fd=handle)
+            below = os.open(part, _FLAGS | os.O_NOFOLLOW, dir_fd=handle)
             os.close(handle)
             handle = below
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(longest) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        return _read(handle, longest)
     except OSError:
         return None
     finally:
         if handle >= 0:
             os.close(handle)
+
+
+def _read(handle: int, longest: int, start: int = 0) -> bytes | None:
+    # Before `fdopen`, which raises for a directory.
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        return None
+    with os.fdopen(handle, "rb", closefd=False) as file:
+        file.seek(start)
+        return file.read(longest)

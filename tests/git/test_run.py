@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, PhaseFailed
-from burnish.git.files import disk_errors, read_plain, remove_tree, write_whole
+from burnish.git.files import disk_errors, remove_tree, write_whole
 from burnish.git.objects import trailers_of, with_trailers, write_object
 from burnish.git.run import bare_env, failure, git
 from burnish.proc.capture import Captured, capture
@@ -73,14 +73,6 @@ def test_without_git_the_hint_says_install(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BurnishError, match="git is not installed"):
         git("version", cwd=tmp_path, env={})
-
-
-def test_only_plain_files_are_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "file").write_bytes(b"12345")
-    (tmp_path / "link").symlink_to("file")
-    assert read_plain(tmp_path / "file", longest=3) == b"123"
-    assert [read_plain(tmp_path / name, longest=9) for name in ("pipe", "link", "none", ".")] == [None] * 4
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from pathlib import Path
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
 from burnish.git import large
-from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, read_plain, remove_tree
+from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, remove_tree
 from burnish.git.lent_objects import lent_objects
 from burnish.git.objects import Author
 from burnish.git.project import Project, quoted
+from burnish.regular_files import read_regular
 
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{2}")
@@ -114,15 +115,15 @@ def tips(git_dir: Path) -> list[str]:
     if not is_real_dir(git_dir):
         return []
     found: dict[str, str] = {}
-    for line in (read_plain(git_dir / "packed-refs", longest=1 << 24) or b"").split(b"\n"):
+    for line in (read_regular(git_dir / "packed-refs", longest=1 << 24, follow=False) or b"").split(b"\n"):
         sha, _, name = line.partition(b" ")
         if _SHA.fullmatch(sha):
             found[os.fsdecode(name)] = sha.decode()
     for ref, path in _loose_refs(git_dir):
-        text = (read_plain(path, longest=4096) or b"").strip()
+        text = (read_regular(path, longest=4096, follow=False) or b"").strip()
         if _SHA.fullmatch(text):
             found[ref] = text.decode()
-    head = (read_plain(git_dir / "HEAD", longest=4096) or b"").strip()
+    head = (read_regular(git_dir / "HEAD", longest=4096, follow=False) or b"").strip()
     first = head.decode() if _SHA.fullmatch(head) else found.get(os.fsdecode(head.removeprefix(b"ref: ")))
     return list(dict.fromkeys([*([first] if first else []), *found.values()]))
 

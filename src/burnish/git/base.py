@@ -11,12 +11,13 @@ from tempfile import TemporaryDirectory
 
 from burnish.core.commit import Base
 from burnish.errors import BadInput, BurnishError
-from burnish.git.files import copy_index, disk_errors, read_plain, write_whole
+from burnish.git.files import copy_index, disk_errors, write_whole
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.project import Project, user_settings
 from burnish.git.refs import name_conflict, read_ref
 from burnish.git.run import bare_env, git
 from burnish.git.staging import look
+from burnish.regular_files import read_regular
 
 
 def resolve_base(project: Project, ref: str | None) -> Base:
@@ -50,7 +51,7 @@ def no_commits(project: Project) -> BurnishError:
 def start_problems(project: Project) -> list[BurnishError]:
     """Why no task of this repository could be run now; read from files, without a process."""
     found = []
-    head = read_plain(project.git_dir / "HEAD", longest=4096) or b""
+    head = read_regular(project.git_dir / "HEAD", longest=4096, follow=False) or b""
     branch = head.removeprefix(b"ref: ").strip().decode("utf-8", "surrogateescape")
     if head.startswith(b"ref: ") and read_ref(project, branch) is None:
         found.append(no_commits(project))

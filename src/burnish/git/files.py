@@ -77,20 +77,6 @@ def copy_index(source: Path, target: Path) -> None:
     shutil.copy2(source, target)
 
 
-def read_plain(path: Path, *, longest: int, start: int = 0) -> bytes | None:
-    """A regular file's bytes from `start` on; None for anything else, above all a link or a pipe that would hang."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return None
-    with os.fdopen(handle, "rb") as file:
-        file.seek(start)
-        return file.read(longest)
-
-
 def is_real_dir(path: Path) -> bool:
     """A directory, not a link to one."""
     try:

@@ -10,9 +10,9 @@ from pathlib import Path
 from burnish.core.status import ErrorCode
 from burnish.errors import FileTooLarge, PhaseFailed
 from burnish.git import lfs
-from burnish.git.files import read_plain
 from burnish.git.project import Project
 from burnish.git.staging import Dirt
+from burnish.regular_files import read_regular
 
 MEGABYTE = 1024 * 1024
 # `commit.max_file_mb`, where nothing else is said
@@ -29,7 +29,7 @@ def check(project: Project, root: Path, dirt: Dirt) -> None:
     words = answer.split(b"\0")
     for path, value in zip(words[0::3], words[2::3], strict=False):
         file = root / os.fsdecode(path)
-        if value == b"lfs" and read_plain(file, longest=len(lfs.POINTER)) not in (None, lfs.POINTER):
+        if value == b"lfs" and read_regular(file, longest=len(lfs.POINTER), follow=False) not in (None, lfs.POINTER):
             raise PhaseFailed(
                 ErrorCode.GIT_ERROR,
                 f"{os.fsdecode(path)!r} belongs in Git LFS, and git-lfs is not installed.",
@@ -78,4 +78,4 @@ def _mentions_lfs(root: Path, dirt: Dirt) -> bool:
         while (path := path.rpartition(b"/")[0]) not in folders:
             folders.add(path)
     files = (root / os.fsdecode(folder) / ".gitattributes" for folder in folders)
-    return any(b"filter=lfs" in (read_plain(file, longest=1 << 20) or b"") for file in files)
+    return any(b"filter=lfs" in (read_regular(file, longest=1 << 20, follow=False) or b"") for file in files)

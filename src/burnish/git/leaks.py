@@ -13,11 +13,12 @@ from pathlib import Path
 from burnish.core.secrets import Leak, Secrets
 from burnish.core.text_encoding import read_text
 from burnish.errors import SecretFound
-from burnish.git.files import disk_errors, read_plain
+from burnish.git.files import disk_errors
 from burnish.git.project import SECRETS, Project
 from burnish.git.reading import read_files
 from burnish.git.staging import Dirt
 from burnish.git.taking import is_secret
+from burnish.regular_files import read_regular
 
 # Files are looked at in parts of this size, which overlap: no secret is longer than that.
 PART = 2 * 1024 * 1024
@@ -61,7 +62,7 @@ def _parts(path: Path) -> Iterator[_Part]:
     with suppress(OSError):
         yield _Part(0, os.readlink(os.fsencode(path)))  # noqa: PTH115 (a Path would drop parts of the target)
         return
-    data = read_plain(path, longest=PART)
+    data = read_regular(path, longest=PART, follow=False)
     at = lines = 0
     while data is not None:
         yield _Part(lines, data)
@@ -69,7 +70,7 @@ def _parts(path: Path) -> Iterator[_Part]:
             return
         step = PART - OVERLAP
         at, lines = at + step, lines + data.count(b"\n", 0, step)
-        data = read_plain(path, longest=PART, start=at)
+        data = read_regular(path, longest=PART, start=at, follow=False)
 
 
 def _of(secrets: Secrets, data: bytes, old: bytes = b"") -> list[Leak]:
