@@ -125,7 +125,8 @@ def test_any_json_is_read_or_refused_without_an_exception(changes: dict[str, obj
 @settings(max_examples=100, deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=200))
 def test_lone_surrogates_and_controls_never_come_out_of_the_reader(summary: str) -> None:
-    reading = read(block(with_(summary=summary)), N, expect=NOTHING)
+    # not an approval: a summary that rejects, which the generator finds, would contradict it
+    reading = read(block(with_(summary=summary, verdict="needs_discussion")), N, expect=NOTHING)
     assert isinstance(reading, Review)
     reading.summary.encode("utf-8")
     assert not re.search(r"[\x00-\x08\x1b]", reading.summary)

@@ -59,6 +59,36 @@ def test_anything_unclear_asks_for_changes(text: str) -> None:
     assert read_unsigned(text).verdict == Verdict.CHANGES_REQUESTED
 
 
+REJECTING_TEXTS = (
+    *("I reject this change.", "This must not be merged.", "I cannot approve this change.", "LGTM? No. Rejecting."),
+    *("On second thought, I request changes.", "The approval above is wrong.", "This change should be reverted."),
+    *("## Decision\n\nReject", "Final decision: reject", "**REJECTED**", "# REJECTED", "<b>Rejected</b>", "NACK", "-1"),
+    *("Status: changes requested", "Result: FAIL", "Blocker: SQL injection in a.py", "## Blockers\n\nSQL injection"),
+    *("| Verdict | Rejected |\n|---|---|", "V\u0435rdict: REJECTED", "Changes are required before merging."),
+)
+
+
+@pytest.mark.parametrize("text", REJECTING_TEXTS)
+@pytest.mark.parametrize("line", APPROVED)
+def test_an_approval_beside_text_that_rejects_asks_for_changes(line: str, text: str) -> None:
+    for reply in (f"{text}\n\n{line}\n", f"{line}\n\n{text}\n", f"Looked at all.\n\n{text}\n\nMore.\n\n{line}\n"):
+        assert read_unsigned(reply).verdict is Verdict.CHANGES_REQUESTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No changes are required before merging.",
+        "The parser is rejecting bad input now.",
+        "Code that should be reverted later is marked.",
+        "The index is -1 where nothing is found.",
+        "> I reject this change.\n\nThat was settled.",
+    ],
+)
+def test_an_approval_beside_text_that_only_mentions_a_rejection_stands(text: str) -> None:
+    assert read_unsigned(f"{text}\n\nVerdict: APPROVED\n").verdict is Verdict.APPROVED
+
+
 @pytest.mark.parametrize("words", ["all good", "no concerns", "everything is covered by tests."])
 @pytest.mark.parametrize("marker", ["**[APPROVED]** - ", "[APPROVED] \u2013 ", "**Verdict: APPROVED** - "])
 def test_an_approval_with_a_remark_is_one_and_the_remark_is_its_summary(marker: str, words: str) -> None:

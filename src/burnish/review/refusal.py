@@ -39,11 +39,14 @@ _REFUSES = re.compile(
       (?:yet[ ])?(?:be[ ])?{_DECIDED}\b
     | \b{_NOT}[ ](?:yet[ ])?(?:ready|safe|fit)[ ](?:to|for)[ ](?:be[ ])?(?:merge|approv|ship|land|release)
     | \bmust[ ]be[ ](?:fixed|reverted|removed|resolved)[ ]before[ ](?:it|this|merg|approv|the[ ]merge)
+    | \b{_CHANGE}[ ](?:must|should|has[ ]to|needs[ ]to)[ ]be[ ](?:reverted|backed[ ]out|rolled[ ]back|withdrawn)\b
+    | (?<!no[ ])(?<!further[ ])(?<!additional[ ])(?<!other[ ])\bchanges[ ](?:are[ ])?(?:required|needed|necessary)[ ]
+      before[ ](?:it|this|merg|approv|the[ ]merge)
     # an order, or a heading with what follows it
     | (?:^|[.!?:;,\-\u2013\u2014(][ ]?)(?:please[ ])?(?:do[ ]not|don't|never)[ ](?:approve|merge|ship|land|release)
       (?=$|[ ]?[.!,;:)\-\u2013\u2014]|[ ](?:th|it\b|yet\b|until|before|because|as[ ]is))
     | (?:^|[.!?][ ])\W{{0,6}}(?:(?:verdict|status|decision|result)\W{{1,4}})?
-      (?:reject(?:ed)?|not[ ]approved|disapproved?|changes[ _]requested|needs[ _](?:revision|discussion|work)
+      (?:reject(?:ed|ing)?|not[ ]approved|disapproved?|changes[ _]requested|needs[ _](?:revision|discussion|work)
         |request(?:ing)?[ _]changes)
       (?=\W{{0,6}}$|[ ]?[:!,;\u2013\u2014]|[ ]-|\.(?:[ ]|$))(?![ ]?:[ ]?(?:none|no)\b)
     """,

@@ -33,6 +33,8 @@ _SPOKEN = re.compile(
     rf"[\W_]*(?:the |my |our )?(?:(?:final|overall|review) )?verdict[ ]+{REJECTS}[\W_]*", re.IGNORECASE
 )
 _ALONE = re.compile(rf"[\W_]*{REJECTS}[\W_]*", re.IGNORECASE)
+# as Gerrit and the Apache projects vote
+_VOTE_AGAINST = re.compile(r"(?:code-review\W{1,3})?-[12][.!]?(?:[ ]?\(?(?:binding|veto)\)?)?", re.IGNORECASE)
 _EARLIER = re.compile(
     r"\b(?:previous|earlier|prior|former|first|last|old|initial|original|cycle|round|before|was)\b", re.IGNORECASE
 )
@@ -53,6 +55,8 @@ def is_rejecting_line(line: str) -> bool:
     text = plain_text(line)
     if not text or _EARLIER.search(text):
         return False
+    if _VOTE_AGAINST.fullmatch(text):
+        return True
     short = _SHORT_VERDICT.fullmatch(text.lstrip(_LIST_MARKS))
     if short and not _APPROVES.match(short["word"]):
         return True

@@ -8,6 +8,7 @@ from dataclasses import replace
 from burnish.core.review import Review, Verdict
 from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
 from burnish.review.markdown_findings import findings_in
+from burnish.review.outside_contradiction import rejecting_text
 from burnish.review.outside_findings import unread_grave
 from burnish.review.outside_lines import numberless
 from burnish.review.reading import clean
@@ -31,6 +32,8 @@ def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Revi
     if not clear:
         why = "no verdict line" if not hints else "not exactly one clear verdict line"
         return replace(_unclear(text, why), remarks=remarks)
+    if approving and (line := rejecting_text(text)):
+        return replace(_unclear(text, f"it approves, and this text does not: {clean(line)}"), remarks=remarks)
     if approving and (title := unread_grave(body, remarks)):
         why = f"it approves, and this grave finding could not be read: {clean(title)}"
         return replace(_unclear(text, why), remarks=remarks)
