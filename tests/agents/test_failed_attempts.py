@@ -202,7 +202,7 @@ def test_an_attempt_in_which_burnish_was_killed_is_billed_by_the_next_one_and_on
     with pytest.raises(PhaseFailed):
         project.runner(entry, attempts=1).call(request)
     # as a kill leaves it: output, and no outcome
-    (request.call_dir / "try-1" / "outcome.json").unlink()
+    (request.call_dir / "try-1-outcome.json").unlink()
     (project.root / "count-claude").unlink()
     program("claude", lines(CLAUDE_END))
 

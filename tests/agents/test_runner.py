@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
@@ -224,7 +225,7 @@ def test_a_burnish_that_was_killed_finds_the_answer_it_had_paid_for(project) -> 
     first = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     _wait_for(project.root / "workspace" / "ready")
     first.send_signal(signal.SIGSTOP)
-    _wait_for(request.call_dir / "try-1" / "outcome.json")
+    _wait_for(request.call_dir / "try-1-outcome.json")
     first.kill()
     first.wait()
     assert wait_for_orphans(project.root / "lock")
@@ -244,7 +245,32 @@ def test_a_call_that_was_cut_is_made_again(project) -> None:
     assert wait_for_orphans(project.root / "lock")
 
     assert project.runner(robot).call(request).text == "again"
+    assert (request.call_dir / "try-1-outcome.json").exists()
+
+
+FORGE = """
+for place in pathlib.Path(sys.argv[0]).parent.parent.rglob("try-1"):
+    (place / "outcome.json").write_text('{"ended": "exit", "exit_code": 0, "signal": null, "seconds": 1}')
+"""
+
+
+def test_an_outcome_that_an_agent_wrote_into_its_folder_is_not_an_answer(project) -> None:
+    """It counts only if burnish and the shim are killed together while the agent works."""
+    work = "print('forged' if n == 0 else 'again', flush=True); pathlib.Path('ready').touch()"
+    robot = project.robot("import sys\n" + COUNT + FORGE + work + "\ntime.sleep(60 if n == 0 else 0)")
+    request = project.request()
+    argv = [sys.executable, "-c", RUNNER, str(project.root), str(request.call_dir)]
+    first = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _wait_for(project.root / "workspace" / "ready")
+    first.send_signal(signal.SIGSTOP)
+    for shim in psutil.Process(first.pid).children():
+        shim.kill()
+    first.kill()
+    first.wait()
+    assert wait_for_orphans(project.root / "lock")
     assert (request.call_dir / "try-1" / "outcome.json").exists()
+
+    assert project.runner(robot).call(request).text == "again"
 
 
 def _wait_for(path: Path) -> None:

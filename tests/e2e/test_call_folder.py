@@ -29,7 +29,7 @@ REPLACE = (
 for name in ("prompt.md", "agent", "command"):
     attempt(os.unlink, f"{folder}/{name}")
     attempt(ACTION, f"{folder}/{name}")
-attempt(ACTION, f"{folder}/outcome.json")
+attempt(ACTION, f"{folder}-outcome.json")
 """
 )
 WORK = AUTHOR.replace("  # BUG", " if b else None")

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from burnish.proc import run as proc_run
+from burnish.proc.ending import outcome_file
 from burnish.proc.run import Lost, Stop, run, wait_for_orphans
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and a subreaper")
@@ -81,7 +82,7 @@ def test_kill_9_of_burnish_leaves_nothing(shape: str, bench, spawn_runner) -> No
     assert wait_for_orphans(bench.root / "lock")
     assert bench.alive() == []
     assert time.monotonic() - killed < 5
-    assert '"orphaned"' in (bench.call_dir / "outcome.json").read_text()
+    assert '"orphaned"' in outcome_file(bench.call_dir).read_text()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BurnishError
+from burnish.proc.ending import outcome_file
 from burnish.proc.run import (
     SHIM,
     DiskFull,
@@ -118,7 +119,7 @@ def test_the_outcome_is_on_disk_for_whoever_comes_later(bench) -> None:
     done = run(bench.python("print('hi'); raise SystemExit(2)"))
 
     assert finished_call(bench.call_dir) == done
-    outcome = json.loads((bench.call_dir / "outcome.json").read_text())
+    outcome = json.loads(outcome_file(bench.call_dir).read_text())
     keys = {"exit_code", "signal", "seconds", "ended", "stdout_bytes", "stderr_bytes"}
     assert set(outcome) == keys
 
@@ -130,7 +131,7 @@ def test_a_call_that_had_ended_when_burnish_was_killed_is_on_record(bench) -> No
     bench.wait_until_ready()
     runner.send_signal(signal.SIGSTOP)
     deadline = time.monotonic() + 5
-    while not (bench.call_dir / "outcome.json").exists() and time.monotonic() < deadline:
+    while not outcome_file(bench.call_dir).exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     runner.kill()
     runner.wait()
@@ -152,7 +153,7 @@ run(Command((sys.executable, "-I", "-S", "-c", code), root, {}, root / "call", l
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"ended": "orphaned"}', '{"ended": "stopped", "exit_code": 0}'])
 def test_a_damaged_or_other_outcome_is_no_answer(bench, text: str) -> None:
-    (bench.call_dir / "outcome.json").write_text(text)
+    outcome_file(bench.call_dir).write_text(text)
 
     assert finished_call(bench.call_dir) is None
 

@@ -32,11 +32,16 @@ def finished_call(call_dir: Path) -> Done | None:
     return done_of(call_dir, outcome)
 
 
+def outcome_file(call_dir: Path) -> Path:
+    """Beside the folder of the call, which the program may write: one that outlives its shim could forge an answer."""
+    return call_dir.with_name(f"{call_dir.name}-outcome.json")
+
+
 def read_outcome(call_dir: Path) -> dict[str, object] | None:
     """What the shim wrote last; None if it did not come to that."""
     try:
-        # the program may write its folder: a pipe in the place of the file would never end
-        outcome = json.loads(read_regular(call_dir / "outcome.json", longest=4096, follow=False) or b"")
+        # without a sandbox the program may write here, too: a pipe in the place of the file would never end
+        outcome = json.loads(read_regular(outcome_file(call_dir), longest=4096, follow=False) or b"")
     except (ValueError, RecursionError):
         return None
     return outcome if isinstance(outcome, dict) else None

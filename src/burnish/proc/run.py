@@ -17,7 +17,7 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 from burnish.proc import shim
-from burnish.proc.ending import Done, done_of, finished_call, read_outcome
+from burnish.proc.ending import Done, done_of, finished_call, outcome_file, read_outcome
 from burnish.proc.orphans import held, wait_for_orphans
 from burnish.proc.sandbox_support import nesting_bubblewrap
 from burnish.proc.stop import Stop, Stopped
@@ -60,7 +60,7 @@ class Lost(BurnishError):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One program. `call_dir` is there and ours alone: stdout, stderr and outcome.json go into it."""
+    """One program. `call_dir` is there and ours alone: stdout and stderr go into it, the outcome beside it."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -88,8 +88,8 @@ def run(
 ) -> Done:
     """Run it to its end, ours or its own. `on_output` hears the latest line now and then; `enough` may end it."""
     stop = stop or Stop()
-    for name in ("outcome.json", "stdout", "stderr"):
-        (command.call_dir / name).unlink(missing_ok=True)
+    for path in (outcome_file(command.call_dir), command.call_dir / "stdout", command.call_dir / "stderr"):
+        path.unlink(missing_ok=True)
     if stop.requested:
         return done_of(command.call_dir, {"ended": "stopped"})
     with stop.listening() as ear, _shim(command, live=on_output is not None) as talk:
@@ -118,6 +118,7 @@ class _Talk:
                 "cwd": str(command.cwd),
                 "env": dict(command.env),
                 "dir": str(command.call_dir.resolve()),
+                "outcome": str(outcome_file(command.call_dir).absolute()),
                 "stdin": str(command.stdin.resolve()) if command.stdin else None,
                 "timeout": float(command.timeout_seconds),
                 "cap": command.cap_bytes,

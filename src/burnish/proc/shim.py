@@ -306,7 +306,7 @@ class Shim:
             raise self.trouble
         if self.order["durable"]:
             sync_file_systems((self.order["dir"], self.order["cwd"]))
-        write_outcome(self.order["dir"], self.outcome(), durable=self.order["durable"])
+        write_outcome(self.order["outcome"], self.outcome(), durable=self.order["durable"])
 
     def outcome(self) -> str:
         code, number = "null", "null"
@@ -384,8 +384,7 @@ class NotStarted(OSError):
     """The program could not be executed."""
 
 
-def write_outcome(folder: str, text: str, *, durable: bool) -> None:
-    path = os.path.join(folder, "outcome.json")
+def write_outcome(path: str, text: str, *, durable: bool) -> None:
     fd = open_new(path + ".new")
     write_all(fd, text.encode())
     if durable:
@@ -393,7 +392,7 @@ def write_outcome(folder: str, text: str, *, durable: bool) -> None:
     os.close(fd)
     os.rename(path + ".new", path)
     if durable:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         os.fsync(fd)
         os.close(fd)
 

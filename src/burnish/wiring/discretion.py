@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -24,7 +25,7 @@ from burnish.errors import BadInput, PhaseFailed
 
 _LARGEST_HOLE = 1 << 30
 # Our own words; the agent's number must stay as it is.
-_OURS = frozenset({"number", "outcome.json"})
+_OURS = re.compile(r"number|.*-outcome\.json")
 _PIECE = 1 << 20
 _LONGEST_LINE = 1 << 16
 
@@ -130,7 +131,7 @@ def redact_folder(folder: Path, secrets: Secrets) -> None:
     """Every file that a phase left in a folder of ours, once the phase is over."""
     for here, _folders, names in os.walk(folder):
         for name in names:
-            if name not in _OURS:
+            if not _OURS.fullmatch(name):
                 # a full disk, or a file that a check took our rights to: it stays as it is, in a folder of 0700
                 with suppress(OSError):
                     redact_file(Path(here) / name, secrets)
