@@ -108,6 +108,9 @@ class History:
                 return None if record.action == "again" else record
         return None
 
+    def open_finding_ids(self) -> list[str]:
+        return [finding.id for finding in self.findings if finding.alive]
+
     def tip(self, cycle: int) -> PhaseRecord | None:
         """The phase that made the code of that cycle: the author's, or the fix of a reviewer (`review.may_fix`)."""
         fix = self.finished(cycle, REVIEW_FIX)

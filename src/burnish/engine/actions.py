@@ -92,7 +92,7 @@ def _unblock(history: History, by: str) -> list[Event]:
         return [again, resumed(history, Status.IN_PROGRESS)]
     if task.reason is Reason.BUDGET or history.decision(cycle) is None:
         return [resumed(history, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
-    data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": _blockers(history)}
+    data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": history.open_finding_ids()}
     return [Event("decision.made", data, run=task.run, cycle=cycle), moved(task, Status.IN_PROGRESS)]
 
 
@@ -104,10 +104,6 @@ def _stuck_work(history: History) -> bool:
 def _again(task: Task, cycle: int, by: str, phases: list[str], why: str) -> Event:
     data = {"action": "again", "by": by, "why": why, "supersede": phases}
     return Event("decision.made", data, run=task.run, cycle=cycle)
-
-
-def _blockers(history: History) -> list[str]:
-    return [f.id for f in history.findings if f.alive]
 
 
 def restart(book: Book, code: Code, task_id: int) -> Task:

@@ -171,7 +171,7 @@ def _accept(
 def _reject(book: Book, history: History, note: str, person: Person, seen: PhaseRecord) -> list[Event]:
     task, why = history.task, note or "rejected by a person"
     where = {"run": task.run, "cycle": history.cycle}
-    blockers = _alive(history)
+    blockers = history.open_finding_ids()
     reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
     data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
     commit = seen.result["commit"]
@@ -197,19 +197,19 @@ def send_back(book: Book, history: History, note: str, person: Person, **more: A
     said = [r.result.get("summary") for r in history.reviews(history.cycle)]
     asked = history.decision(history.cycle)
     rejected = asked is not None and asked.action in ("ask", "escalate", "revise")
-    if not (note.strip() or _alive(history) or (rejected and any(said))):
+    if not (note.strip() or history.open_finding_ids() or (rejected and any(said))):
         raise BadInput(
             f"There is nothing to fix in task {task.id}: no finding is open.",
             hint='Say what to change: -m "…"',
         )
     why = note.strip() or "a person said: fix what was found"
-    data = {"action": "revise", "why": why, "guidance": note.strip(), "blockers": _alive(history)}
+    data = {"action": "revise", "why": why, "guidance": note.strip(), "blockers": history.open_finding_ids()}
     data |= {"review_status": ReviewStatus.FAILED.value, **_signed(Choice.FIX, note, person), **more}
     where = {"run": task.run, "cycle": history.cycle}
     return [
         *_void(book, task, "a person asked for changes"),
         Event("decision.made", data, **where),
-        Event("review.rejected", {"why": why, "blockers": _alive(history), "by": person.name}, **where),
+        Event("review.rejected", {"why": why, "blockers": history.open_finding_ids(), "by": person.name}, **where),
         moved(task, Status.IN_PROGRESS, cycle=history.cycle, note=note.strip(), review_status=ReviewStatus.FAILED),
     ]
 
@@ -223,7 +223,3 @@ def _void(book: Book, task: Task, why: str) -> list[Event]:
     if approval is None or not approval.valid:
         return []
     return [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)]
-
-
-def _alive(history: History) -> list[str]:
-    return [f.id for f in history.findings if f.alive]

@@ -12,7 +12,7 @@ from burnish.core.review import Compliance, Ruling, RulingState
 from burnish.review.blocks import prose_lines
 from burnish.review.outside_findings import PLACE
 from burnish.review.reading import clean, severity
-from burnish.review.strict import LONGEST_LINE, remarks_in
+from burnish.review.strict import LONGEST_LINE, remarks_in, short_lines
 
 _FINDING = re.compile(r"#{2,4}[ \t]+\[\w+\][ \t]+[\w ]+?:.+")
 # the number that burnish's own artifacts put before it
@@ -67,7 +67,7 @@ _STATES = {
 
 def without_findings(body: str) -> str:
     """Without the lines of a plain list of places."""
-    prose = _short(prose_lines(body))
+    prose = short_lines(prose_lines(body))
     lines = zip(body.split("\n"), prose, strict=True)
     return "\n".join(line for line, mine in lines if not (_BULLET.fullmatch(mine) or _as_marked(mine)))
 
@@ -90,7 +90,7 @@ def bullets(body: str, *, approving: bool = False) -> tuple[Remark, ...]:
     """
     found = []
     evidence = approving
-    for line in _short(prose_lines(body)):
+    for line in short_lines(prose_lines(body)):
         if line.startswith("#"):
             evidence = approving or _EVIDENCE.search(line) is not None
         match = _as_bullet(line)
@@ -112,13 +112,13 @@ def _as_bullet(line: str) -> re.Match[str] | None:
 
 
 def without_bullets(body: str) -> str:
-    lines = zip(body.split("\n"), _short(prose_lines(body)), strict=True)
+    lines = zip(body.split("\n"), short_lines(prose_lines(body)), strict=True)
     return "\n".join(line for line, mine in lines if not _as_bullet(mine))
 
 
 def marked(body: str) -> tuple[Remark, ...]:
     """`- [error] src/a.py:45 what is wrong`: how bad it is first, in brackets or bold."""
-    return tuple(_remark(match) for line in _short(prose_lines(body)) if (match := _as_marked(line)))
+    return tuple(_remark(match) for line in short_lines(prose_lines(body)) if (match := _as_marked(line)))
 
 
 def _as_marked(line: str) -> re.Match[str] | None:
@@ -173,7 +173,7 @@ def _alarming(found: re.Match[str]) -> bool:
 def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
     """`F1: resolved`, `- F2 still open: …`. Twice and differently counts as open."""
     found: dict[str, Ruling] = {}
-    for line in _short(prose_lines(body)):
+    for line in short_lines(prose_lines(body)):
         match = _RULING.fullmatch(line)
         id_ = match["id"].upper() if match else ""
         if match and id_ in ids:
@@ -185,7 +185,7 @@ def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
 
 def unknown_rulings(body: str, ids: Sequence[str]) -> tuple[str, ...]:
     """Findings that are ruled on and that nobody knows: a slip of the pen, which its writer is to hear of."""
-    said = (match["id"].upper() for line in _short(prose_lines(body)) if (match := _RULING.fullmatch(line)))
+    said = (match["id"].upper() for line in short_lines(prose_lines(body)) if (match := _RULING.fullmatch(line)))
     return tuple(dict.fromkeys(id for id in said if id not in ids))
 
 
@@ -193,7 +193,7 @@ def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
     """The lists under `Compliant` and `Non-Compliant`."""
     judged: dict[str, Compliance] = {}
     met: bool | None = None
-    for line in _short(prose_lines(body)):
+    for line in short_lines(prose_lines(body)):
         if line.startswith("#"):
             named = re.fullmatch(r"#{2,5}\W*(non[- ])?compliant\b.{0,60}", line, re.IGNORECASE)
             met = named[1] is None if named else None
@@ -203,8 +203,3 @@ def compliance(body: str, criteria: Sequence[str]) -> tuple[Compliance, ...]:
             if key and not (key in judged and judged[key].met is False):
                 judged[key] = Compliance(text, met)
     return tuple(judged.values())
-
-
-def _short(lines: Sequence[str]) -> list[str]:
-    """Stripped; a line too long to be read by a pattern counts as blank."""
-    return [line.strip() if len(line) <= LONGEST_LINE else "" for line in lines]

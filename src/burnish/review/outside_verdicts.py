@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from burnish.core.review import Verdict
 from burnish.review.blocks import own_lines, prose_lines
 from burnish.review.refusal import is_conditional
-from burnish.review.strict import LONGEST_LINE, verdict_of
+from burnish.review.strict import short_lines, verdict_of
 
 _PHRASES = {
     Verdict.APPROVED: "approved|approve|accepted|accept|lgtm|passed|pass",
@@ -59,7 +59,7 @@ class Conclusion:
 
 def verdict_lines(body: str) -> tuple[VerdictLine, ...]:
     """The writer's own lines that begin with `Verdict:` or `Status:`, and the first one under such a heading."""
-    own, prose = _short(own_lines(body)), _short(prose_lines(body))
+    own, prose = short_lines(own_lines(body)), short_lines(prose_lines(body))
     found: list[VerdictLine] = []
     under = False
     for number, (mine, line) in enumerate(zip(own, prose, strict=True)):
@@ -140,8 +140,3 @@ def without_verdict(body: str) -> str:
 def _says_nothing_else(text: str) -> bool:
     match = _LINE.match(text) or _BARE.match(text)
     return match is None or not re.search(r"\w", match["rest"])
-
-
-def _short(lines: Sequence[str]) -> list[str]:
-    """Stripped; a line too long to be read by a pattern counts as blank."""
-    return [line.strip() if len(line) <= LONGEST_LINE else "" for line in lines]

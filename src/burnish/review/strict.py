@@ -6,6 +6,7 @@ Read only where the user said `review.accept_unsigned: true`; such an approval s
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from burnish.core.finding import Category, Remark, Severity
@@ -136,3 +137,8 @@ def _with_detail(remark: Remark, key: str, value: str) -> Remark:
     if key == "Suggestion":
         return replace(remark, suggestion=value)
     return replace(remark, description=f"{remark.description}\n{value}".strip())
+
+
+def short_lines(lines: Sequence[str]) -> list[str]:
+    """Stripped; a line too long to be read by a pattern counts as blank."""
+    return [line.strip() if len(line) <= LONGEST_LINE else "" for line in lines]

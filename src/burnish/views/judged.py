@@ -62,7 +62,7 @@ class Reviewer:
         return sum(self.verdicts.values())
 
     def as_json(self) -> dict[str, Any]:
-        found = {**asdict(self.found), **asdict(self.fate), "precision": _rounded(self.fate.precision)}
+        found = {**asdict(self.found), **asdict(self.fate), "precision": rounded_share(self.fate.precision)}
         return {"name": self.name, "reviews": self.reviews, "verdicts": self.verdicts, "findings": found}
 
 
@@ -139,5 +139,5 @@ def fate(findings: Iterable[FindingRow]) -> Fate:
     return found
 
 
-def _rounded(share: float | None) -> float | None:
+def rounded_share(share: float | None) -> float | None:
     return None if share is None else round(share, 4)

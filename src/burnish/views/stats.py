@@ -15,7 +15,7 @@ from burnish.store.tally import PhaseRow, TaskRow
 from burnish.views import effort, judged
 from burnish.views.effort import Effort, Line, Paid, effort_json
 from burnish.views.ended import Cycles, End, Ends, counted, cycles, ended
-from burnish.views.judged import Fate, Reviewer, Severities
+from burnish.views.judged import Fate, Reviewer, Severities, rounded_share
 
 # As many bars as a person can tell apart.
 MOST_DAYS, MOST_WEEKS = 31, 30
@@ -177,13 +177,13 @@ def stats_json(view: StatsView) -> dict[str, Any]:
         "cycles_to_approval": {
             "by_burnish": {str(cycle): count for cycle, count in view.cycles.by_burnish.items()},
             "by_person": {str(cycle): count for cycle, count in view.cycles.by_person.items()},
-            "mean": _rounded(view.cycles.average),
+            "mean": rounded_share(view.cycles.average),
             "median": view.cycles.middle,
         },
         "verdicts": view.verdicts,
         "findings": {
             **asdict(view.fate),
-            "precision": _rounded(view.fate.precision),
+            "precision": rounded_share(view.fate.precision),
             "by_category": {name: asdict(count) for name, count in view.categories.items()},
         },
         "reviewers": [reviewer.as_json() for reviewer in view.reviewers],
@@ -212,7 +212,3 @@ def _stretch_json(one: Stretch) -> dict[str, Any]:
         "verdicts": dict(one.verdicts),
         **effort_json(one.effort),
     }
-
-
-def _rounded(share: float | None) -> float | None:
-    return None if share is None else round(share, 4)

@@ -41,7 +41,7 @@ from burnish.proc.slots import slot
 from burnish.wiring.confining import OPEN, Confinement, registered
 from burnish.wiring.roster import agent_settings
 from burnish.wiring.surroundings import surroundings_of
-from burnish.wiring.tree_checks import CheckGround, TreeChecks, found_setup, tests_are_automatic
+from burnish.wiring.tree_checks import CheckGround, TreeChecks, decode_text, found_setup, tests_are_automatic
 
 # Unasked, tests may take this long: somebody waits for the review.
 PATIENCE = 60.0
@@ -215,7 +215,7 @@ def _checks_of(ground: Ground, pair: Pair) -> tuple[CheckSpec, ...]:
     """What is configured, or found in the reviewed tree."""
     files = list_files(ground.project, pair.new.sha)
     around = surroundings_of(ground.project.root)
-    found = detect(files, lambda path: _decoded(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
+    found = detect(files, lambda path: decode_text(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
     return checks_for(ground.config, found, skip_tests=False)
 
 
@@ -287,7 +287,7 @@ def by_program(ground: Ground, pair: Pair, subject: Subject, files: ReviewedFile
         files=files.path,
         out_dir=ground.place / "out" / seat.name,
         checkout=ground.project.root,
-        base_text=lambda path: _decoded(before.get(path)),
+        base_text=lambda path: decode_text(before.get(path)),
         new_text=Contents(ground.project, pair.new.sha, change.paths).get,
         env=_environment(ground, pair, files.path),
         comparisons=subject.comparisons,
@@ -313,7 +313,3 @@ def _environment(ground: Ground, pair: Pair, files: Path) -> dict[str, str]:
         return check_environment(os.environ, places=(files, ground.project.root), extra=_isolation_env(ground))
     env = check_environment(os.environ)
     return env | {"PATH": path_outside(env["PATH"], files, ground.project.root)}
-
-
-def _decoded(data: bytes | None) -> str | None:
-    return None if data is None else data.decode(errors="replace")

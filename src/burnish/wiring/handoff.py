@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from burnish.engine.subject import subject_of
 from burnish.errors import Refused
 from burnish.git.dirty import dirty_paths
 from burnish.git.workspace import Workspace
+from burnish.regular_files import read_regular
 from burnish.review.context import ReviewPrompt, build_review_prompt
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops
@@ -136,15 +136,7 @@ def _dirt(app: App, workspace: Workspace, desk: HomeDesk, task: Task) -> tuple[l
 
 def _holds(path: Path, data: bytes) -> bool:
     """Is this the file that we wrote? A link in its place is not."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    with os.fdopen(fd, "rb") as file:
-        try:
-            return file.read(len(data) + 1) == data
-        except OSError:
-            return False
+    return read_regular(path, longest=len(data) + 1, follow=False) == data
 
 
 def asked(deps: Deps, site: Site, number: str) -> ReviewPrompt:

@@ -364,11 +364,11 @@ def found_setup(project: Project, commit: str) -> Command | None:
     tracked = list_files(project, commit)
     contents = Contents(project, commit, tracked)
     around = surroundings_of(project.root, Found(project.root, project.git_dir, project.common_dir))
-    choices = decide(discover(tracked, lambda path: _decoded(contents.get(path)), around))
+    choices = decide(discover(tracked, lambda path: decode_text(contents.get(path)), around))
     return next((choice.value for choice in choices if choice.key == ("workspace", "setup")), None)
 
 
-def _decoded(data: bytes | None) -> str | None:
+def decode_text(data: bytes | None) -> str | None:
     return None if data is None else data.decode(errors="replace")
 
 
