@@ -7,7 +7,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from burnish.checks.guard_places import Parts, is_judge, is_shared, is_tooling, judge_parts, substance, tooling_parts
+from burnish.checks.guard_places import (
+    Parts,
+    is_judge,
+    is_shared,
+    is_tooling,
+    judge_parts,
+    names_hook,
+    substance,
+    tooling_parts,
+)
 from burnish.checks.guard_shadowing import REASON as SHADOWING
 from burnish.checks.guard_shadowing import GuardedTrees, shadows
 from burnish.checks.guard_tests import is_test_path
@@ -77,7 +86,11 @@ def _shadowing(
 def reads(file: ChangedFile) -> bool:
     """Must the guard see this file's text, or is the diff enough?"""
     paths = {file.path, file.old_path or file.path}
-    return has_text(file) and any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths)
+    if not has_text(file):
+        return False
+    if any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths):
+        return True
+    return any(names_hook(file.path, hunk.text) for hunk in file.hunks)
 
 
 def has_text(file: ChangedFile) -> bool:

@@ -40,6 +40,14 @@ _CARGO_TARGET = ("test", "harness", "doctest", "path")
 _PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava lint-staged husky xo".split()
 # Which file an import of the package loads, also in its own tests.
 _ENTRY_POINTS = "main module browser exports imports packageManager".split()
+# Diffs have a sign before each line. `pytest_plugins` loads modules with hooks.
+_HOOK_NAME = r"pytest_(?:plugins|runtest|collect|pyfunc|session|make|report|assert|terminal|generate|configure)\w*"
+_HOOK = re.compile(
+    rf"^[+ -]?(?:async[ ]+)?def[ ]+(pytest_[a-z_]+)[ ]*\(|^[+ -]?({_HOOK_NAME})[ ]*(?::[^=\n]+)?=(?!=)"
+    rf"|^[+ -]?(?:from|import)\b[^\n]*\bas[ ]+({_HOOK_NAME})",
+    re.MULTILINE,
+)
+_TOP_LEVEL = re.compile(r"^(?=[^\s)\]}#])", re.MULTILINE)
 
 Parts = Mapping[str, str]
 
@@ -76,8 +84,25 @@ def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ())
         by_header = _parsed(old) is None or _parsed(new) is None
         before, after = (_toml(text, by_header=by_header) for text in (old, new))
         return _only(before, _is_tool), _only(after, _is_tool)
+    if name.endswith(".py"):
+        return _hooks(old), _hooks(new)
     reader = _included_makefile if name.endswith(".mk") else _READERS.get(name)
     return (reader(old, commands), reader(new, commands)) if reader else ({}, {})
+
+
+def names_hook(path: str, text: str) -> bool:
+    """Does Python text define or import a hook of pytest? A conftest.py may import it from any module."""
+    return path.endswith(".py") and _HOOK.search(text) is not None
+
+
+def _hooks(text: str) -> Parts:
+    """Hooks of pytest by name, with all lines that belong to them."""
+    found = list(_HOOK.finditer(text))
+    ends = [_TOP_LEVEL.search(text, match.end()) for match in found]
+    return {
+        next(filter(None, match.groups())): text[match.start() : end.start() if end else len(text)]
+        for match, end in zip(found, ends, strict=True)
+    }
 
 
 def has_section(path: str, text: str, section: str) -> bool:

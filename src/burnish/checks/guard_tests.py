@@ -73,7 +73,7 @@ _SKIP = re.compile(
     r"\bpytest\.mark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\("
     r"|@(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b"
     r"|\bself\.skipTest\(|\braise (?:unittest\.)?SkipTest\b|\b__test__\s*=\s*False"
-    r"|\b(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.(?:skip|only|todo|failing|fixme)\b"
+    r"|\b(?:it|test|describe|context|suite|specify)(?:\.\w+)*\.(?:skip|skipIf|runIf|only|todo|failing|fixme)\b"
     r"|(?<![\w.])(?:x(?:it|test|describe|context|specify|scenario)|f(?:it|describe|context))[ \t(]+['\"`(]"
     r"|\b[tb]\.Skip(?:f|Now)?\(|//go:build ignore"
     r"|#\[ignore\b|@(?:Disabled|Ignore)\b|\[Ignore\b|\[(?:Fact|Theory)\([^)]*\bSkip\s*="
@@ -94,7 +94,7 @@ _ASSERTION_HINTS = (
 _SKIP_HINTS = (
     "skip", "Skip", "SKIP", "xfail", "expectedFailure", "__test__", ".only", ".todo", ".failing", ".fixme", "xit",
     "xtest", "xdescribe", "xcontext", "xspecify", "xscenario", "fit", "fdescribe", "fcontext", "//go:build", "gnore",
-    "@Disabled", "markTest", "pending",
+    "@Disabled", "markTest", "pending", ".runIf",
 )  # fmt: skip
 _MULTIPLIER_HINTS = (
     "parametrize", "parameterized", ".each", "subTest", ".Run(", "for", "@given", "#[", "proptest!", "@Parameterized",
