@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from burnish.wiring.stored_environments import environment_in_use
+from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments
+from burnish.wiring.stored_environments import delete_unused, environment_in_use
 from testing.lab import APPROVE, Lab
 
 
@@ -188,6 +190,26 @@ def test_environments_of_checks_are_listed_and_removed_unless_a_run_uses_them(tm
     second = lab.add("Second")
     lab.burnish("run", second)
     assert lab.show(second)["status"] == "verified", "the next run installs again"
+
+
+def test_an_environment_is_in_use_from_the_moment_it_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = "mkdir node_modules; touch node_modules/here"
+    settings = f"checks: {{test: 'test -f node_modules/here'}}\nworkspace: {{setup: '{setup}'}}\n"
+    lab = Lab.make(tmp_path, extra=settings)
+    choose, deleted = CheckEnvironments.prepare, []
+
+    def choose_while_another_process_cleans(*words: Any, **options: Any) -> CheckEnvironment:
+        chosen = choose(*words, **options)
+        if chosen.layer:
+            deleted.append(delete_unused(chosen.layer))
+        return chosen
+
+    monkeypatch.setattr(CheckEnvironments, "prepare", choose_while_another_process_cleans)
+    number = lab.add()
+    lab.burnish("run", number)
+
+    assert deleted and not any(deleted)
+    assert lab.show(number)["status"] == "verified"
 
 
 def test_sessions_of_agents_are_weighed_and_go_with_a_task_that_is_over(lab: Lab) -> None:

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +30,7 @@ from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.proc.folders import private_folder
 from burnish.regular_files import read_regular
-from burnish.wiring.stored_environments import delete_unused
+from burnish.wiring.stored_environments import delete_unused, environment_in_use
 
 Command = str | tuple[str, ...]
 # Environments of a project that are kept; the least recently used are deleted first.
@@ -95,6 +95,8 @@ class CheckEnvironments:
     automatic: bool = False
     # `isolation.env`, which set-up gets
     variables: Mapping[str, str] = field(default_factory=dict)
+    # keeps what is chosen from being deleted, from the choice on and as long as the owner of the stack wishes
+    in_use: ExitStack = field(default_factory=ExitStack)
 
     def prepare(self, commit: str, base: str, *, own: bool = False) -> CheckEnvironment:
         """The environment for the checks of `commit`; set-up runs only for dependencies that are new.
@@ -176,7 +178,10 @@ class CheckEnvironments:
     def _layer(self, key: str, command: Command, commit: str) -> Path:
         """The files that set-up makes on this commit; it runs only if they are not kept."""
         layer = self.cache / key[:32]
+        private_folder(self.cache)
         with self.lock(f"environment-{layer.name}"):
+            # before it is looked for: `burnish clean` may be about to delete it
+            self.in_use.enter_context(environment_in_use(layer))
             if not layer.is_dir():
                 self._make(command, commit, layer)
             os.utime(layer)
@@ -184,7 +189,6 @@ class CheckEnvironments:
 
     def _make(self, command: Command, commit: str, layer: Path) -> None:
         tracked = list_files(self.project, commit)
-        private_folder(self.cache)
         partial = layer.with_name(f".{layer.name}.partial")
         with self.run_setup(command, commit) as files, disk_errors(f"keeping the environment in {layer}"):
             remove_tree(partial)

@@ -6,8 +6,8 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,15 +100,35 @@ class TreeChecks:
         self, commit: str, base: str, specs: Sequence[CheckSpec], stop: Stop | None, out_dir: Path
     ) -> tuple[CheckEnvironment, Origins]:
         """What is installed for `commit`, proved to import the tree under test. Set-up runs if that is new."""
+        with ExitStack() as in_use:
+            return self._chosen(commit, base, specs, stop, out_dir, in_use)
+
+    def _chosen(
+        self,
+        commit: str,
+        base: str,
+        specs: Sequence[CheckSpec],
+        stop: Stop | None,
+        out_dir: Path,
+        in_use: ExitStack,
+    ) -> tuple[CheckEnvironment, Origins]:
+        """The same; no process deletes the environment before `in_use` is closed."""
+        if (commit, base) in self.known:
+            in_use.enter_context(environment_in_use(self.known[commit, base][0].layer))
         if (commit, base) not in self.known or _is_deleted(self.known[commit, base][0]):
             with self._recorded(commit, base):
-                self.known[commit, base] = self._proved(commit, base, specs, stop, out_dir)
+                environments = replace(self._environments(stop, out_dir), in_use=in_use)
+                self.known[commit, base] = self._proved(environments, commit, base, specs, stop)
         return self.known[commit, base]
 
     def _proved(
-        self, commit: str, base: str, specs: Sequence[CheckSpec], stop: Stop | None, out_dir: Path
+        self,
+        environments: CheckEnvironments,
+        commit: str,
+        base: str,
+        specs: Sequence[CheckSpec],
+        stop: Stop | None,
     ) -> tuple[CheckEnvironment, Origins]:
-        environments = self._environments(stop, out_dir)
         chosen = environments.prepare(commit, base)
         origins = self._prove(chosen, commit, specs, stop)
         if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:
@@ -174,16 +194,17 @@ class TreeChecks:
 
         `env` is what the checks get beside the usual variables.
         """
-        unusable = ""
-        try:
-            environment, origins = self.environment(tree.commit, tree.base, specs, stop, out_dir / "environment")
-        except PhaseFailed as failed:
-            if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base:
-                raise
-            # on the base it works, or the task would have stopped there: the change is at fault
-            unusable = f"{failed.what}\n{failed.output}"
-            environment, origins = self.environment(tree.base, tree.base, specs, stop, out_dir / "environment")
-        with self._tree(tree.commit, tree.label, environment) as laid:
+        unusable, place = "", out_dir / "environment"
+        with ExitStack() as in_use:
+            try:
+                environment, origins = self._chosen(tree.commit, tree.base, specs, stop, place, in_use)
+            except PhaseFailed as failed:
+                if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base:
+                    raise
+                # on the base it works, or the task would have stopped there: the change is at fault
+                unusable = f"{failed.what}\n{failed.output}"
+                environment, origins = self._chosen(tree.base, tree.base, specs, stop, place, in_use)
+            laid = in_use.enter_context(self._tree(tree.commit, tree.label, environment))
             failure = unusable or self._build(laid, self._variables(laid, env), stop, out_dir)
             yield CheckGround(
                 laid.files,
