@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
+from burnish.checks.guard_commands import scripts_run_by
 from burnish.checks.guard_places import (
     Parts,
     is_judge,
@@ -21,7 +22,6 @@ from burnish.checks.guard_shadowing import REASON as SHADOWING
 from burnish.checks.guard_shadowing import GuardedTrees, shadows
 from burnish.checks.guard_tests import is_test_path
 from burnish.checks.guard_thinning import thinning
-from burnish.checks.task_files import scripts_run_by
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import Comparison
 from burnish.core.finding import Category, Remark, Severity

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from burnish.checks.task_files import load_json, makefile_parts, script_parts
+from burnish.checks.guard_commands import load_json, makefile_parts, script_parts
 from burnish.core.project_files import is_named
 
 # Files of burnish itself; what instructs the agents is told by their adapters.
@@ -148,17 +148,17 @@ def _toml(text: str, *, by_header: bool = False) -> dict[str, str]:
     data = None if by_header else _parsed(text)
     if data is None:
         return {name.strip("[] \"'"): part for name, part in _ini(text).items()}
-    parts = {name: _said(value) for name, value in data.items() if name != "tool"}
+    parts = {name: _as_text(value) for name, value in data.items() if name != "tool"}
     points = _table(_table(data.get("project")).get("entry-points"))
     if "pytest11" in points:
-        parts["project.entry-points.pytest11"] = _said(points["pytest11"])
+        parts["project.entry-points.pytest11"] = _as_text(points["pytest11"])
     tools = data.get("tool")
     if isinstance(tools, dict):
-        parts |= {f"tool.{name}": _said(value) for name, value in tools.items()}
+        parts |= {f"tool.{name}": _as_text(value) for name, value in tools.items()}
         for tool, keys in _TASKS:
             table = tools.get(tool)
             if isinstance(table, dict):
-                parts |= {f"tool.{tool}.{key}": _said(table[key]) for key in keys if key in table}
+                parts |= {f"tool.{tool}.{key}": _as_text(table[key]) for key in keys if key in table}
     return parts
 
 
@@ -166,7 +166,7 @@ def _table(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
@@ -175,17 +175,17 @@ def _cargo(text: str, commands: Collection[str]) -> Parts:
     data = _parsed(text)
     if data is None:
         return {name: part for name, part in _toml(text).items() if name == "lints"}
-    parts: dict[str, str] = {name: _said(data[name]) for name in ("lints", "patch", "replace") if name in data}
+    parts: dict[str, str] = {name: _as_text(data[name]) for name in ("lints", "patch", "replace") if name in data}
     lints = _table(data.get("workspace")).get("lints")
     package = _table(data.get("package"))
-    parts |= {f"package.{name}": _said(package[name]) for name in ("autotests", "build") if name in package}
+    parts |= {f"package.{name}": _as_text(package[name]) for name in ("autotests", "build") if name in package}
     for name in ("lib", "bin", "test", "example"):
         table = data.get(name)
         entries = [_table(entry) for entry in (table if isinstance(table, list) else [table])]
         switches = [{key: entry[key] for key in ("name", *_CARGO_TARGET) if key in entry} for entry in entries]
         if any(key in entry for entry in entries for key in _CARGO_TARGET):
-            parts[name] = _said(switches)
-    return parts | ({"workspace.lints": _said(lints)} if lints else {})
+            parts[name] = _as_text(switches)
+    return parts | ({"workspace.lints": _as_text(lints)} if lints else {})
 
 
 def _go_mod(text: str, commands: Collection[str]) -> Parts:
@@ -214,9 +214,9 @@ def _setup_cfg(text: str, commands: Collection[str]) -> Parts:
 
 def _package_json(text: str, commands: Collection[str]) -> Parts:
     data, repeated = load_json(text)
-    parts: dict[str, str] = {name: _said(data[name]) for name in (*_PACKAGE_JSON, *_ENTRY_POINTS) if name in data}
+    parts: dict[str, str] = {name: _as_text(data[name]) for name in (*_PACKAGE_JSON, *_ENTRY_POINTS) if name in data}
     if repeated:
-        parts["keys that stand twice"] = _said(repeated)
+        parts["repeated keys"] = _as_text(repeated)
     return parts | script_parts(data, commands)
 
 

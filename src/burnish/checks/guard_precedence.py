@@ -1,4 +1,4 @@
-"""Files that win over a file which stays: the old one is still there to be read, and no longer used."""
+"""Files that take precedence over an older file: the older one stays in the tree and is no longer used."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def outranked_modules(old: Collection[str], new: Collection[str]) -> Iterator[tu
     """(new path, the path that it replaces) for modules of Python and of JavaScript."""
     added = [path for path in new if path not in old]
     names = {found[:2] for path in added if (found := module_of(path))}
-    kept: dict[tuple[str, str], tuple[int, str]] = {}
+    best: dict[tuple[str, str], tuple[int, str]] = {}
     for path in old if names else ():
         found = module_of(path)
         if found and found[:2] in names:
-            kept[found[:2]] = min(kept.get(found[:2], (9, "")), (found[2], path))
+            best[found[:2]] = min(best.get(found[:2], (9, "")), (found[2], path))
     for path in added:
         found = module_of(path)
-        rank, before = kept.get(found[:2], (-1, "")) if found else (-1, "")
+        rank, before = best.get(found[:2], (-1, "")) if found else (-1, "")
         if found and before in new and found[2] < rank:
             yield path, before
     yield from _outranked_scripts(added, old, new)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Prose wider than this is hard to read, however wide the terminal.
 WIDEST = 100
 AROUND = 2
-# With more than these the rest is told in one line each, and after these not at all.
+# Findings beyond the first ones get one line each; those beyond this number are only counted.
 MOST_IN_FULL = 40
 MOST_IN_ONE_LINE = 200
 LONGEST_EXCERPT = 8

@@ -10,8 +10,8 @@ from burnish.core.finding import Category, Finding, Remark, State
 from burnish.core.reanchor import Tree, anchor
 from burnish.core.review import Compliance, Panel, Review
 
-# A shorter criterion ("Fast") stands in titles of other problems, too.
-FEWEST_WORDS = 2
+# A shorter criterion ("Fast") also occurs in titles of other problems.
+MIN_WORDS = 2
 
 
 def split_criterion_remarks(
@@ -78,7 +78,7 @@ def _names_criterion(text: str, entry: Compliance) -> bool:
         return False
     if own == key or (entry.note.strip() and own == criterion_key(entry.note)):
         return True
-    if len(key.split()) < FEWEST_WORDS:
+    if len(key.split()) < MIN_WORDS:
         return own.endswith(f": {key}")
     start = own.find(key)
     # whole words: "Supports C" is not in "Supports C++"

@@ -132,7 +132,7 @@ class Secrets:
         return _ordered(text, counts)
 
     def find_values(self, data: bytes) -> list[Leak]:
-        """In what is no text, such as a database: known values and shapes in its rows of readable letters."""
+        """For binary content such as a database: known values and key patterns in its runs of readable characters."""
         text = data.decode("latin-1")
         kinds = {self.kinds[hit] for hit in self._values.findall(text)} if self._values else set()
         rows = "\n".join(_READABLE.findall(text))

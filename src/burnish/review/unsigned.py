@@ -41,5 +41,5 @@ def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Revi
 
 
 def _unclear(text: str, why: str) -> Review:
-    summary = clean(text).strip()[:2000] or "The reviewer said nothing."
+    summary = clean(text).strip()[:2000] or "The reviewer's reply is empty."
     return Review(Verdict.CHANGES_REQUESTED, summary, notes=(f"{why}: counts as changes requested",), signed=False)

@@ -21,7 +21,7 @@ def copy_ignored_files(checkout: Path, names: Sequence[str], files: Path) -> Non
                 hint="Name files relative to the repository's root, or take it out of burnish.yaml.",
             )
         if not target.parent.resolve().is_relative_to(files.resolve()):
-            continue  # a link that an agent laid
+            continue  # a link that an agent created
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         shutil.copy2(source, target)

@@ -11,7 +11,7 @@ from typing import Any
 Parts = dict[str, str]
 
 _CHECKING = re.compile(r"test|lint|check|coverage|\bci\b|typecheck|type-check|verify|format|^prepare$", re.I)
-# What is made before the tests run is no part of running them.
+# Building before the tests is not part of running them.
 _BUILDING = re.compile(r"^\.?(?:pre|post)?(?:build|compile|clean|dist|docs?|gen|generate|deps|bundle)\b", re.I)
 _INSTALLING = frozenset(("preinstall", "install", "postinstall"))
 _RULE = re.compile(r"^([\w./%$(){} *+=\"'@-]+?)\s*(?:&?::?)(?!=)(.*)$")
@@ -141,7 +141,7 @@ def _run_by(text: str) -> Iterator[str]:
 
 
 def load_json(text: str) -> tuple[dict[str, Any], list[str]]:
-    """An object, and the keys that stand twice in one of its objects: readers disagree on which one counts."""
+    """An object, and the keys that are repeated in one of its objects: readers disagree on which one counts."""
     repeated: list[str] = []
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
