@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from burnish.core.finding import Category, Finding, Remark, Severity, State
 from burnish.core.review import Review, RulingState, Unreadable, Verdict
 from burnish.review.outside import in_person, page_of, read_contract, read_markdown, says_nothing
+from burnish.review.outside_lines import rulings
 from burnish.review.reading import Expect
 
 ADA = Expect(cycle=2, prior_ids=("F1", "F2"), criteria=("rejects empty passwords",), source="user:ada")
@@ -292,3 +293,28 @@ def test_a_ruling_on_a_finding_that_nobody_knows_is_noted() -> None:
 def test_an_approval_whose_front_matter_says_otherwise_is_unreadable(field: str) -> None:
     assert isinstance(read(f"---\n{field}\n---\n\nVerdict: approved\n"), Unreadable)
     assert isinstance(read("---\nreviewer: ada\n---\n\nVerdict: approved\n"), Review)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "? No.",
+        " only partly",
+        " in part, still open",
+        " if G is merged",
+        ": no",
+        " (not really)",
+        " \u2192 reopened",
+        ". Not: it is still there.",
+    ],
+)
+def test_a_ruling_that_its_note_takes_back_leaves_the_finding_open(note: str) -> None:
+    for state in ("resolved", "fixed", "invalid"):
+        (ruling,) = rulings(f"F1: {state}{note}", ("F1",))
+        assert ruling.state is RulingState.OPEN
+
+
+@pytest.mark.parametrize("note", ["", ": it does not cache now", " by the new lock", " - the part about links is gone"])
+def test_a_ruling_with_an_explanation_stands(note: str) -> None:
+    (ruling,) = rulings(f"F1: resolved{note}", ("F1",))
+    assert ruling.state is RulingState.RESOLVED

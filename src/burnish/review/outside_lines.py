@@ -59,6 +59,13 @@ _RULING = re.compile(
     r"(?P<state>resolved|fixed|still open|open|not fixed|not resolved|invalid|withdrawn)\b[.:,;–— \t-]*(?P<note>.*)",
     re.IGNORECASE,
 )
+# A note that limits or denies what stands before it: `F1: resolved only partly`, `F1: resolved? No.`
+_TAKEN_BACK = re.compile(
+    r"\W*\?|\W*(?:no|if|once|unless|provided|when)\b"
+    r"|.*(?:\b(?:partly|partially|in part|half|reopen\w*|still (?:there|open|fails?|broken|present|wrong))\b|\u2192|->)"
+    r"|.*\bnot (?:really|quite|fully|entirely|completely|yet)\b",
+    re.IGNORECASE,
+)
 _STATES = {
     **dict.fromkeys(("resolved", "fixed"), RulingState.RESOLVED),
     **dict.fromkeys(("invalid", "withdrawn"), RulingState.INVALID),
@@ -171,13 +178,15 @@ def _alarming(found: re.Match[str]) -> bool:
 
 
 def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
-    """`F1: resolved`, `- F2 still open: …`. Twice and differently counts as open."""
+    """`F1: resolved`, `- F2 still open: …`. Open: twice and differently, or taken back by its note."""
     found: dict[str, Ruling] = {}
     for line in short_lines(prose_lines(body)):
         match = _RULING.fullmatch(line)
         id_ = match["id"].upper() if match else ""
         if match and id_ in ids:
             state = _STATES.get(match["state"].lower(), RulingState.OPEN)
+            if _TAKEN_BACK.match(match["note"]):
+                state = RulingState.OPEN
             differs = id_ in found and found[id_].state is not state
             found[id_] = Ruling(id_, RulingState.OPEN if differs else state, clean(match["note"]).strip())
     return tuple(found.values())
