@@ -25,6 +25,7 @@ DECISIONS = [
 OTHER_COMMANDS = [
     ["cancel", "1"],
     ["clean", "1"],
+    ["clean", "--environments"],
     ["edit", "1", "--title", "x"],
     ["handoff", "1"],
     ["hook", "install", "git"],
@@ -42,11 +43,12 @@ OTHER_COMMANDS = [
     ["review", "1", "--from", "review.md"],
     ["rm", "1"],
     ["run", "--all"],
+    ["serve", "--port", "0"],
     ["work"],
 ]
-# These look, or add what a person sees before it is run. `serve` refuses to start inside a phase.
+# These look, or add what a person sees before it is run.
 HARMLESS_VERBS = {
     *("add", "config", "demo", "diff", "doctor", "events", "findings", "inbox", "list", "log", "open", "path", "show"),
     *("status", "version"),
-    *("cost", "eval", "export", "import", "mcp", "serve", "stats", "tui", "worker"),
+    *("cost", "eval", "export", "import", "mcp", "stats", "tui", "worker"),
 }
