@@ -158,7 +158,7 @@ def read_origins(stdout: str, spec: CheckSpec, paths: Iterable[str]) -> Origins:
         if origin is None:
             continue
         found.append((name, origin))
-        if not _is_under(origin, here):
+        if not comes_from_tree(origin, here):
             return Origins(tuple(found), f"{name} is imported from {origin}, not from the tree under test")
     return Origins(tuple(found), _installed_elsewhere(answer.get("installed", {}), here, cwd_first=cwd_first))
 
@@ -167,7 +167,7 @@ def _installed_elsewhere(installed: Mapping[str, Mapping[str, Any]], here: str, 
     """What is wrong with an install of the project that is not the tree: its programs, or the modules it provides."""
     for name, one in sorted(installed.items()):
         imported_from_tree = cwd_first or bool(one["names"])  # the names were judged before
-        if not _is_under(f"{one['place']}/", here) and (one["scripts"] or not imported_from_tree):
+        if not comes_from_tree(f"{one['place']}/", here) and (one["scripts"] or not imported_from_tree):
             return f"{name} is installed from {one['place']}, not from the tree under test"
     return ""
 
@@ -182,7 +182,8 @@ def _cwd_first(spec: CheckSpec, paths: Iterable[str], *, importlib: bool) -> boo
     return not beside.isdisjoint(paths)
 
 
-def _is_under(origin: str, here: str) -> bool:
+def comes_from_tree(origin: str, here: str) -> bool:
+    """Is this a file of the tree at `here`, and not of an environment inside it?"""
     if not origin.startswith(f"{here}/"):
         return False
     return _ENVIRONMENTS.search(origin[len(here) + 1 :]) is None

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from burnish.checks.go_test import plain_output
+from burnish.checks.import_report import imported_elsewhere, with_import_report
 from burnish.checks.outcome import report_of, tail_of, trouble
 from burnish.checks.placement import Placement
 from burnish.checks.prepare import prepare
@@ -66,7 +67,7 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         return trouble(spec, str(error))
     if nothing_seen := uncommitted_only(spec.command, ground.place.files / spec.cwd):
         return trouble(spec, nothing_seen)
-    env = _with_own_programs(ground.env, place, spec.cwd)
+    env = with_import_report(spec, report_dir, _with_own_programs(ground.env, place, spec.cwd))
     prepared = prepare(spec, report_dir=report_dir, env=env, root=ground.place.files / spec.cwd)
     wrap = ground.place.wrap
     reports = prepared.known.runner.tree_reports if prepared.known else None
@@ -86,6 +87,9 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     except (ProgramMissing, Lost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
     report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
+    if elsewhere := imported_elsewhere(report_dir, ground.place.files, spec.cwd, ground.place.path):
+        why = f"The tests do not test the change: {elsewhere}."
+        return replace(trouble(spec, why), tail=report.tail, output_path=report.output_path, seconds=report.seconds)
     if prepared.report == "go" and not prepared.promised:
         report = replace(report, tail=_readable(done.stdout, done.stderr))
     return _from_root(report, ground.place, spec.cwd) if spec.cwd else report

@@ -1,0 +1,93 @@
+"""What the tests really imported decides, however the test command leads to another copy of the project."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testing.lab import Lab
+from tests.e2e.test_trees_under_test import BREAK, CHECKS, GOOD, JUDGE, PROJECT, lab, make_lab, run, virtual_environment
+
+__all__ = ["lab"]
+PYTEST = f"{sys.executable} -m pytest -q"
+# The folder named by a local file comes first, as a conftest.py with python-dotenv does it.
+READS_ENV = "import pathlib, sys\nsys.path.insert(0, pathlib.Path('.env').read_text().strip().removeprefix('SRC='))\n"
+
+
+def by_script(lab: Lab) -> str:
+    lab.repo.commit({"run_tests.sh": f". {lab.root}/elsewhere/bin/activate\npytest -q\n"}, "a script")
+    return CHECKS.replace("pytest -q", "sh run_tests.sh")
+
+
+def by_wrapper(lab: Lab) -> str:
+    """As `conda run -n calc` and `direnv exec .` do it."""
+    program = lab.root / "programs" / "conda"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nshift 3\nPATH={lab.root}/elsewhere/bin:$PATH exec "$@"\n')
+    program.chmod(0o755)
+    lab.env["PATH"] = f"{program.parent}:/usr/bin:/bin"
+    return CHECKS.replace("pytest -q", "conda run -n calc pytest -q")
+
+
+def by_conftest(lab: Lab) -> str:
+    lab.repo.commit({"tests/conftest.py": f"import sys\nsys.path.insert(0, '{lab.repo.path}/src')\n"}, "conftest")
+    return CHECKS.replace("pytest -q", PYTEST)
+
+
+def by_local_file(lab: Lab) -> str:
+    lab.repo.commit({"tests/conftest.py": READS_ENV, ".gitignore": ".env\n__pycache__\n"}, "conftest")
+    (lab.repo.path / ".env").write_text(f"SRC={lab.repo.path}/src\n")
+    return CHECKS.replace("pytest -q", PYTEST) + "workspace: {copy: [.env]}\n"
+
+
+def by_settings_of_the_tests(lab: Lab) -> str:
+    lab.repo.commit({"tests/pytest.ini": f"[pytest]\npythonpath = {lab.repo.path}/src\n"}, "settings")
+    return CHECKS.replace("pytest -q", f"{PYTEST} -c tests/pytest.ini tests")
+
+
+@pytest.mark.parametrize("way", [by_script, by_wrapper, by_conftest, by_local_file, by_settings_of_the_tests])
+def test_without_a_sandbox_tests_that_import_the_checkout_stop_the_run_before_an_agent_is_paid(
+    tmp_path: Path, way: Callable[[Lab], str]
+) -> None:
+    lab = make_lab(tmp_path, confined=False)
+    virtual_environment(tmp_path / "elsewhere", editable=lab.repo.path / "src")
+    lab.settle(way(lab))
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+    assert f"calc is imported from {lab.repo.path}/src/calc/__init__.py" in lab.show()["note"]
+
+
+@pytest.mark.parametrize("command", ["{}/pytest -q --import-mode importlib", "PYTHONSAFEPATH=1 {}/python -m pytest -q"])
+def test_a_copy_that_is_imported_instead_of_the_tree_stops_the_run(lab: Lab, command: str) -> None:
+    (lab.repo.path / "src/calc/__init__.py").unlink()
+    # a conftest.py at the root puts the tree first, but not with importlib
+    conftest = {"conftest.py": ""} if "importlib" in command else {}
+    lab.repo.commit({"calc/__init__.py": PROJECT["src/calc/__init__.py"], **conftest}, "flat")
+    virtual_environment(lab.root / "elsewhere")
+    (packages,) = (lab.root / "elsewhere").glob("lib/python*/site-packages")
+    shutil.copytree(lab.repo.path / "calc", packages / "calc")
+    lab.agent("robot", BREAK.replace("src/calc", "calc"))
+    lab.settle(CHECKS.replace("pytest -q", command.format(lab.root / "elsewhere/bin")))
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+
+
+@pytest.mark.parametrize("options", ["", " -n 2"], ids=["one process", "workers"])
+def test_tests_that_import_the_tree_and_start_a_pytest_of_their_own_pass(lab: Lab, options: str) -> None:
+    nested = (
+        "import subprocess, sys\n\n\ndef test_nested(tmp_path):\n"
+        "    (tmp_path / 'calc').mkdir()\n    (tmp_path / 'calc/__init__.py').write_text('')\n"
+        "    (tmp_path / 'test_a.py').write_text('import calc\\ndef test_a(): assert \"tmp\" or calc\\n')\n"
+        "    words = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider']\n"
+        "    subprocess.run(words, cwd=tmp_path, check=True)\n"
+    )
+    settings = PROJECT["pyproject.toml"] + 'pythonpath = ["src"]\n'
+    lab.repo.commit({"tests/test_nested.py": nested, "pyproject.toml": settings}, "nested")
+    lab.settle(CHECKS.replace("pytest -q", PYTEST + options))
+    lab.agent("robot", GOOD)
+    lab.agent("judge", JUDGE)
+    assert run(lab) == "verified"
