@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_a_pager_that_is_not_there_is_done_without(monkeypatch: Patch) -> None:
         monkeypatch.setenv("PAGER", name)
         assert program() is None
     monkeypatch.setenv("PAGER", "sh -c 'cat'")
-    assert program() == ["sh", "-c", "cat"]
+    assert program() == [shutil.which("sh"), "-c", "cat"]
 
 
 def test_a_patch_is_coloured_by_what_its_lines_are() -> None:
