@@ -153,15 +153,18 @@ def test_a_task_that_is_being_run_is_refused(tmp_path: Path) -> None:
     assert lab.task()["status"] == "in_progress"
 
 
-def test_what_stands_in_the_place_of_a_workspace_is_left_alone(lab: Lab) -> None:
+def test_what_stands_in_the_place_of_a_workspace_is_put_aside(lab: Lab) -> None:
     number, place = done(lab)
     place.rename(place.with_name("moved"))
     place.mkdir()
     (place / "precious.txt").write_text("not burnish's\n")
-    assert "not the directory that burnish made" in lab.burnish("clean", number, code=3).err
-    assert (place / "precious.txt").exists()
+    said = lab.burnish("clean", number)
+    aside = place.with_name(f"{place.name}.replaced-1")
+    assert str(aside) in said.err and "not the directory that burnish made" in said.err
+    assert (aside / "precious.txt").exists()
     lab.burnish("clean", "--all-completed", code=4)
-    assert (place.with_name("moved") / "app.py").exists(), "nobody knows what is in there"
+    assert (aside / "precious.txt").exists()
+    assert (place.with_name("moved") / "app.py").exists(), "what is in there is not known"
 
 
 @pytest.fixture

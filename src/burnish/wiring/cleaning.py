@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +180,8 @@ def _clean(app: App, weight: Weight) -> Cleaned:
             (folder / "stamps" / "setup").unlink(missing_ok=True)
     except BurnishError as error:
         return Cleaned(weight, error=error)
+    if kept.folder:
+        weight = replace(weight, workspace=0)  # it was put aside, which frees nothing
     return Cleaned(weight, rescue=kept.rescue, withheld=kept.withheld, note=kept.told)
 
 
