@@ -70,9 +70,8 @@ def _number_of_object(answer: str) -> str | None:
 
 def _is_approving(answer: str, number: str) -> bool:
     """Does any verdict of the answer approve? Whether that one counts is decided by the reader of reviews."""
-    values = [_parsed(block.content) for block in blocks_of(answer, number)]
-    objects = [_object_around(answer, match.start(), number) for match in _numbered(number).finditer(answer)]
-    return any(isinstance(value, dict) and _word(value) in _APPROVING for value in [*values, *objects])
+    values = _verdicts_in(answer, number)
+    return any(isinstance(value, dict) and _word(value) in _APPROVING for value in values)
 
 
 def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bool:
@@ -91,7 +90,8 @@ def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bo
         _ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text) for text in (answer, output, *joined, *whole)
     ]
     own = [value for block in blocks_of(answer, number) if (value := _parsed(block.content)) is not None]
-    if any(_refuses(text, number, own) or _refuses_by_object(text, number) for text in texts):
+    only = _only_verdict(answer, number)
+    if any(_refuses(text, number, own) or _refuses_by_object(text, number, only) for text in texts):
         return True
     # in damaged lines only the words can be found
     rest = re.sub(r"(?<!\\)\\+u0022", '"', "\n".join(damaged))
@@ -147,8 +147,19 @@ def _refuses(text: str, number: str, own: Sequence[Any]) -> bool:
     return False
 
 
-def _refuses_by_object(text: str, number: str) -> bool:
-    """Is there an object with this number that says anything but an approval, in a block or by itself?"""
+def _only_verdict(answer: str, number: str) -> Any:
+    """The verdict of the answer, if it has one alone: a reviewer that fixes approves with the errors that it fixed."""
+    values = _verdicts_in(answer, number)
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def _verdicts_in(answer: str, number: str) -> list[Any]:
+    values = [_parsed(block.content) for block in blocks_of(answer, number)]
+    return values + [_object_around(answer, match.start(), number) for match in _numbered(number).finditer(answer)]
+
+
+def _refuses_by_object(text: str, number: str, only: Any) -> bool:
+    """Is there an object with this number, other than `only`, that says anything but an approval?"""
     blocks = re.compile(
         rf"{_BLOCK_NAME}[^\n`]{{0,40}}?\b{number}\b[^\n`{{\"\\]{{0,80}}\n\s{{0,99}}(?=\{{)", re.IGNORECASE
     )
@@ -156,11 +167,11 @@ def _refuses_by_object(text: str, number: str) -> bool:
     numbers = [match.start() for match in islice(_numbered(number).finditer(text), _MOST_VERDICTS + 1)]
     if max(len(places), len(numbers)) > _MOST_VERDICTS:
         return True
-    if any(_is_other(_object_at(text, place)) for place in places):
+    if any(_is_other(value) and value != only for value in (_object_at(text, place) for place in places)):
         return True
     for at in numbers:
         value = _object_around(text, at, number)
-        if _is_other(value) or (value is None and _REFUSING_WORDS.search(_region_around(text, at))):
+        if (_is_other(value) and value != only) or (value is None and _REFUSING_WORDS.search(_region_around(text, at))):
             return True
     return False
 
