@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from burnish.git.files import copy_index, disk_errors, write_whole
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.project import Project, user_settings
 from burnish.git.refs import name_conflict, read_ref
-from burnish.git.run import bare_env, git
+from burnish.git.run import git_version
 from burnish.git.staging import look
 from burnish.regular_files import read_regular
 
@@ -132,13 +131,6 @@ def copy_shared(project: Project) -> None:
 
 def file_mode(project: Project) -> bool:
     return user_settings(project).get("core.filemode", "true").lower() not in ("false", "no", "off", "0")
-
-
-@functools.lru_cache(maxsize=1)
-def git_version() -> tuple[int, int]:
-    said = git("version", cwd=Path("/"), env=bare_env(Path("/"))).stdout.decode()
-    found = re.search(r"(\d+)\.(\d+)", said)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def identity(project: Project) -> tuple[str, str]:

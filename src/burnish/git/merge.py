@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, PhaseFailed
-from burnish.git.base import git_version, is_ancestor
+from burnish.git.base import is_ancestor
 from burnish.git.objects import NOBODY, Author, read_commit, write_commit
 from burnish.git.project import Project
+from burnish.git.run import git_version
 from burnish.git.written import plain_tree
 
 

@@ -32,6 +32,10 @@ HARDENED = (
 _DURABLE = ("-c", "core.fsync=objects,derived-metadata,reference,index")
 # before git 2.36; a newer one warns about it
 _DURABLE_OLD = ("-c", "core.fsyncObjectFiles=true")
+_READING = frozenset(
+    "cat-file check-ignore diff-index diff-tree for-each-ref ls-files ls-tree merge-base rev-list rev-parse "
+    "symbolic-ref version".split()
+)
 
 
 class Calls:
@@ -68,11 +72,20 @@ def _program(path: str) -> str:
     return found
 
 
-@functools.lru_cache(maxsize=8)
-def _durable(program: str) -> tuple[str, ...]:
-    done = capture([os.fsencode(program), b"--version"], cwd=Path("/"), env={"LC_ALL": "C"}, timeout=60.0)
-    found = re.search(rb"(\d+)\.(\d+)", done.stdout)
-    return _DURABLE if found is None or (int(found[1]), int(found[2])) >= (2, 36) else _DURABLE_OLD
+@functools.lru_cache(maxsize=1)
+def git_version() -> tuple[int, int]:
+    text = git("version", cwd=Path("/"), env=bare_env(Path("/"))).stdout.decode()
+    found = re.search(r"(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _durability(command: str, *, durable: bool) -> tuple[str, ...]:
+    """Options that have git sync what it writes; reading commands do without, and without asking for the version."""
+    if command in _READING:
+        return ()
+    if not durable:
+        return ("-c", "core.fsync=none")
+    return _DURABLE if git_version() >= (2, 36) else _DURABLE_OLD
 
 
 def bare_env(home: Path) -> dict[str, str]:
@@ -109,9 +122,8 @@ def git(
     """One git process; an exit code outside `ok` fails the phase with git's own last words."""
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
-    program = _program(own_path())
-    durability = _durable(program) if durable else ("-c", "core.fsync=none")
-    argv = [os.fsencode(arg) for arg in (program, *HARDENED, *durability, *args)]
+    options = (*HARDENED, *_durability(command, durable=durable))
+    argv = [os.fsencode(arg) for arg in (_program(own_path()), *options, *args)]
     done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
     if done.exit_code not in ok:
         raise failure(command, done)

@@ -14,7 +14,7 @@ from pathlib import Path
 from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
-from burnish.git.base import git_version
+from burnish.git.run import git_version
 from burnish.proc.own_programs import find_own_program
 from burnish.proc.sandbox_support import available, sandbox_obstacle
 from burnish.store import Store
