@@ -3,7 +3,7 @@ burnish itself ends, the whole tree of processes below ends too.
 
 Started as `python -I -S shim.py`. The order comes on stdin, then single letters (see `OBEY`); end of file
 there means that burnish is gone. Words for burnish go to stdout. Only cheap imports (no pathlib, contextlib, json,
-typing), and one file but for `sandbox_entry.py`: this is paid on every call.
+typing), and one file but for what few calls need (`sandbox_entry`, `disk_sync`): this is paid on every call.
 """
 # ruff: noqa: PTH100, PTH104, PTH118, PTH120, PTH123, PTH208, SIM105
 
@@ -305,7 +305,7 @@ class Shim:
         if self.trouble is not None:
             raise self.trouble
         if self.order["durable"]:
-            sync_file_systems((self.order["dir"], self.order["cwd"]))
+            beside("disk_sync").sync_file_systems((self.order["dir"], self.order["cwd"]))
         write_outcome(self.order["outcome"], self.outcome(), durable=self.order["durable"])
 
     def outcome(self) -> str:
@@ -362,7 +362,7 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     os.chdir(order["cwd"])
     argv, env, source = order["argv"], order["env"], order["stdin"]
     if order["wrapped"]:
-        entry = sandbox_entry()
+        entry = beside("sandbox_entry")
         argv, env = entry.prepare(argv, env, outer=order["outer"])
     # opened last: `prepare` makes /dev/null a file that cannot be changed
     stdin = entry.private_copy(source) if order["wrapped"] and source else os.open(source or os.devnull, os.O_RDONLY)
@@ -371,11 +371,11 @@ def become(order: dict[str, Any], out: int, err: int, shim: int) -> None:
     os.execvpe(argv[0], argv, env)
 
 
-def sandbox_entry() -> Any:
-    """The module beside this file. With `-I` its folder is not searched, and it stays so for all other imports."""
+def beside(name: str) -> Any:
+    """A module beside this file. With `-I` its folder is not searched, and it stays so for all other imports."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     try:
-        return __import__("sandbox_entry")
+        return __import__(name)
     finally:
         del sys.path[0]
 
@@ -394,24 +394,6 @@ def write_outcome(path: str, text: str, *, durable: bool) -> None:
     if durable:
         fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         os.fsync(fd)
-        os.close(fd)
-
-
-def sync_file_systems(folders: tuple[str, ...]) -> None:
-    """What was written below these folders is on the disk, by whichever program: one call for each file system."""
-    import ctypes
-
-    syncfs = getattr(ctypes.CDLL(None), "syncfs", None)
-    devices = []
-    for folder in folders:
-        try:
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
-            continue  # the program removed it: there is nothing to keep
-        device = os.fstat(fd).st_dev
-        if device not in devices and (syncfs is None or syncfs(fd) != 0):
-            os.sync()
-        devices.append(device)
         os.close(fd)
 
 

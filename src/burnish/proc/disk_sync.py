@@ -1,0 +1,22 @@
+"""Written files on the disk, also after a loss of power. Loaded by `shim.py` from this folder: only cheap imports."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+
+def sync_file_systems(folders: tuple[str, ...]) -> None:
+    """What was written below these folders is on the disk, by whichever program: one call for each file system."""
+    syncfs = getattr(ctypes.CDLL(None), "syncfs", None)
+    devices = []
+    for folder in folders:
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue  # the program removed it: there is nothing to keep
+        device = os.fstat(fd).st_dev
+        if device not in devices and (syncfs is None or syncfs(fd) != 0):
+            os.sync()
+        devices.append(device)
+        os.close(fd)
