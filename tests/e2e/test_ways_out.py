@@ -46,7 +46,7 @@ class State:
     prepare: Callable[[Lab], None] | None = None
     # what is wrong with the machine while the commands of `then` run
     trouble: Callable[[Lab], AbstractContextManager[None]] = lambda lab: nullcontext()
-    # what a person does first, because the hint says so; a command must then lead out of the state
+    # what a person does first, as the hint asks; a command must then lead out of the state
     repair: Callable[[Lab], None] | None = None
 
     def make(self, root: Path) -> tuple[Lab, str]:

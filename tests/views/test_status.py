@@ -59,7 +59,7 @@ def test_work_without_a_living_runner_says_how_it_goes_on(runner: str | None, al
 
 def test_what_a_person_sent_back_was_not_interrupted() -> None:
     back = task(Status.IN_PROGRESS, cycle=1, review_status=ReviewStatus.FAILED)
-    assert status_line(back, NOW).detail == "CHANGES_REQUESTED (cycle 1/3, sent back: `burnish run 29` has it fixed)"
+    assert status_line(back, NOW).detail == "CHANGES_REQUESTED (cycle 1/3, sent back: `burnish run 29` fixes it)"
 
 
 def test_a_task_that_waits_for_an_explicit_review_was_not_interrupted() -> None:

@@ -54,7 +54,7 @@ _FIRST = (
 )
 
 GOES_ON = "interrupted: `burnish run {}` goes on"
-SENT_BACK = "sent back{words}: `burnish run {id}` has it fixed"
+SENT_BACK = "sent back{words}: `burnish run {id}` fixes it"
 # of the words that a task was sent back with: a line of status has one row
 _LONGEST_NOTE = 60
 AT_REST = {
