@@ -70,8 +70,13 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BURNISH_HOME", str(home / "burnish"))
     # stand-ins for agents and checks leave traces in the test's folder, also from inside a sandbox
     monkeypatch.setenv("BURNISH__SANDBOX__WRITE", f"[{tmp_path}]")
+    # a disk may take seconds to sync; what relies on it (`test_power_loss.py`) takes this away
+    monkeypatch.setenv("BURNISH_NO_SYNC", "1")
+    monkeypatch.setenv("GIT_TEST_FSYNC", "0")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("NO_COLOR", "1")
+    # otherwise every process of a test compiles burnish again where the machine sets it
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     # a screen is as wide as a test says, whatever a test tool thinks of the one it runs on
     monkeypatch.delenv("COLUMNS", raising=False)
     return home

@@ -18,6 +18,13 @@ MOMENTS = [f"{point}:{nth}" for point in failpoints() for nth in (1, 2)]
 ONCE = {"run-started:2", "workspace-created:2"}
 
 
+@pytest.fixture(autouse=True)
+def synced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests do without syncing."""
+    monkeypatch.delenv("BURNISH_NO_SYNC")
+    monkeypatch.delenv("GIT_TEST_FSYNC")
+
+
 def lose_power_at(root: Path, moment: str) -> list[str]:
     """The whole story with one cut; returns what is wrong after it."""
     place = root / "disk"

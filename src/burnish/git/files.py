@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
+from burnish.durability import sync_wanted
 from burnish.errors import PhaseFailed
 from burnish.proc.folders import remove_folder
 
@@ -46,7 +47,8 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "")
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if sync_wanted():
+                os.fsync(file.fileno())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -56,6 +58,8 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "")
 
 def sync_folder(folder: Path) -> None:
     """New, renamed and removed names in it are on the disk."""
+    if not sync_wanted():
+        return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

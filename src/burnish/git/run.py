@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
+from burnish.durability import sync_wanted
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program, own_path
@@ -83,7 +84,7 @@ def _durability(command: str, *, durable: bool) -> tuple[str, ...]:
     """Options that have git sync what it writes; reading commands do without, and without asking for the version."""
     if command in _READING:
         return ()
-    if not durable:
+    if not durable or not sync_wanted():
         return ("-c", "core.fsync=none")
     return _DURABLE if git_version() >= (2, 36) else _DURABLE_OLD
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from burnish.durability import sync_wanted
 from burnish.errors import BurnishError
 from burnish.proc import shim
 from burnish.proc.ending import Done, done_of, finished_call, outcome_file, read_outcome
@@ -126,7 +127,7 @@ class _Talk:
                 "keep": keep,
                 "wrapped": command.wrapped,
                 "outer": nesting_bubblewrap() if command.wrapped else "",
-                "durable": command.durable,
+                "durable": command.durable and sync_wanted(),
             }
         )
         with contextlib.suppress(BrokenPipeError):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from burnish.durability import sync_wanted
 from burnish.errors import BurnishError
 from burnish.store.migrate import bring_up_to_date
 from burnish.store.sql import Params, Value, fill, queries
@@ -124,7 +125,7 @@ class Database:
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if sync_wanted() else 'OFF'}")
             bring_up_to_date(connection, self.path)
         except BaseException:
             connection.close()
