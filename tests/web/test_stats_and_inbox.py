@@ -172,3 +172,17 @@ def test_several_projects_are_shown_together_and_one_at_a_time(tmp_path: Path) -
         )
         calls = [server.api("GET", path).json()["total"]["calls"] for path in (f"/projects/{one}/stats", "/stats")]
         assert calls[1] == 2 * calls[0]
+
+
+def test_a_task_that_its_agent_left_unchanged_is_described_again_before_it_is_retried(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path / "lab", author='print("Nothing to do.")')
+    lab.add()
+    lab.burnish("run", "1", code=None)
+    with at_hand(lab) as server:
+        form = f'href="/p/{server.project}#edit-1"'
+        answer = page(server, "/inbox").partition('class="do"')[2].partition("</div>")[0]
+        assert form in answer and "Describe what is wanted" in answer and "Retry" not in answer
+        shown = page(server, f"/p/{server.project}/t/1")
+        assert f'<a class="button first" {form}>' in shown
+        assert not re.search(r'<button[^>]*class="[^"]*first[^"]*"[^>]*data-path="/retry"', shown)
+        assert "not reviewed" in shown and "review failed" not in shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from burnish.core.decision import needs_description
 from burnish.core.finding import Finding, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
@@ -88,6 +89,11 @@ class TaskHead:
         return self.standing in RUNNING
 
     @property
+    def needs_description(self) -> bool:
+        """Editing the task is what brings it on."""
+        return needs_description(self.task.reason, self.task.note)
+
+    @property
     def note(self) -> str:
         """The task's note without the sentence that stands above it."""
         note, first = self.task.note, self.next.partition(". ")[0].rstrip(".") + "."
@@ -132,11 +138,13 @@ def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, .
         possible.add("improve")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     wanted = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
+    editing = needs_description(task.reason, task.note)
     first = wanted if wanted in names else next(iter(names), "")
     harmless = first not in ("cancel", "stop", "unqueue", "back", "restart") or task.status is Status.CANCELLED
     ordered = sorted(names, key=lambda name: name != first)
     return tuple(
-        Button(name, ACTS[name], first=name == first and harmless, danger=name == "cancel") for name in ordered
+        Button(name, ACTS[name], first=name == first and harmless and not editing, danger=name == "cancel")
+        for name in ordered
     )
 
 

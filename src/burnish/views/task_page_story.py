@@ -10,7 +10,7 @@ from burnish.core.agent import joint_source
 from burnish.core.check import count_of
 from burnish.core.event import Recorded
 from burnish.core.finding import Finding
-from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.history import DecisionRecord, PhaseRecord, is_review
 from burnish.core.override import in_words
 from burnish.core.task import Task
 from burnish.store import Store
@@ -73,7 +73,8 @@ class CycleStory:
     tone: str
     # why the reviewer's word does not count as said
     but: str
-    review_status: str
+    # how its review ended, in words
+    review: str
     summary: str
     artifact: str
     moments: tuple[Moment, ...]
@@ -156,7 +157,7 @@ def _cycle(
         verdict=verdict,
         tone=_VERDICTS.get(verdict, ""),
         but=str(cycle["but"] or ""),
-        review_status=str(cycle["review_status"] or ""),
+        review=_review_words(cycle),
         summary=str(cycle["summary"] or ""),
         artifact=str(cycle["artifact"] or "").rpartition("/")[2],
         moments=tuple(sorted(moments, key=lambda moment: moment.at)),
@@ -165,6 +166,14 @@ def _cycle(
         reviewers=tuple(cycle["reviewers"]),
         warnings=tuple(str(warning) for warning in cycle["warnings"]),
     )
+
+
+def _review_words(cycle: Mapping[str, Any]) -> str:
+    """A cycle that ended before its review (failed checks, nothing changed) has no review that could have failed."""
+    if not cycle["review_status"]:
+        return ""
+    reviewed = any(is_review(str(phase["phase"])) for phase in cycle["phases"])
+    return f"review {cycle['review_status']}" if reviewed else "not reviewed"
 
 
 def _phase(phase: Mapping[str, Any], running: bool) -> Moment:

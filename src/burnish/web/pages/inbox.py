@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from burnish.core.decision import needs_description
 from burnish.core.status import Reason
 from burnish.store.rows import ProjectRow
 from burnish.views.inbox import Entry, from_elsewhere
@@ -30,6 +31,7 @@ class Answer:
     label: str
     path: str = ""
     body: Mapping[str, Any] = field(default_factory=dict)
+    # a place on the task's page, or `edit`: its form
     part: str = ""
     # what is asked before, where it is not undone by a click
     sure: str = ""
@@ -55,6 +57,7 @@ BLOCKED = {
     Reason.GUARD: FINDINGS,
 }
 GO_ON = Answer("Go on", "/run")
+DESCRIBE = Answer("Describe what is wanted…", part="edit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,12 @@ class Line:
     @property
     def id(self) -> str:
         return f"{self.project.key}-{self.entry.task.id}"
+
+    @property
+    def link(self) -> str:
+        """Where the answer is given, if it takes more than a click."""
+        number, part = self.entry.task.id, self.answer.part
+        return f"/p/{self.project.key}#edit-{number}" if part == "edit" else f"/p/{self.project.key}/t/{number}#{part}"
 
     @property
     def cause(self) -> str:
@@ -145,4 +154,6 @@ def answer_of(entry: Entry) -> Answer:
             return GO_ON
         case "review":
             return Answer("Improve it", "/improve") if "improve" in entry.command else Answer("Review it", "/review")
+    if needs_description(task.reason, task.note):
+        return DESCRIBE
     return BLOCKED.get(task.reason, SAY) if task.reason else RETRY
