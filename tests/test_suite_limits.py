@@ -35,7 +35,7 @@ def test_a_test_that_hangs_fails_with_its_stack_and_its_processes_end(tmp_path: 
     (tmp_path / "test_it.py").write_text(NEVER_ENDS)
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (tmp_path / "pyproject.toml").write_text(
-        (ROOT / "pyproject.toml").read_text().replace("timeout = 120", "timeout = 1")
+        (ROOT / "pyproject.toml").read_text().replace("timeout = 240", "timeout = 1")
     )
     done = pytest_in("test_it.py", cwd=tmp_path, PYTHONPATH=str(ROOT))
     assert done.returncode == 1, done
