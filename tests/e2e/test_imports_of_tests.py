@@ -58,7 +58,9 @@ def test_without_a_sandbox_tests_that_import_the_checkout_stop_the_run_before_an
     lab.settle(way(lab))
     assert run(lab) == "failed"
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
-    assert f"calc is imported from {lab.repo.path}/src/calc/__init__.py" in lab.show()["note"]
+    note = lab.show()["note"]
+    assert f"calc is imported from {lab.repo.path}/src/calc/__init__.py" in note
+    assert "Let workspace.setup install the project in editable mode" in note and "bubblewrap" in note
 
 
 @pytest.mark.parametrize("command", ["{}/pytest -q --import-mode importlib", "PYTHONSAFEPATH=1 {}/python -m pytest -q"])

@@ -39,11 +39,15 @@ def test_what_was_missing_at_the_base_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_check_that_times_out_at_the_base_stops_before_the_agent(tmp_path: Path) -> None:
-    slow = checks("extra: {slow: {command: sleep 60, timeout_minutes: 0.01}}")
+    slow = checks("extra: {slow: {command: 'echo ..; sleep 60', timeout_minutes: 0.01}}")
     lab = Lab.make(tmp_path, judge=APPROVE, extra=slow)
     lab.add()
-    lab.burnish("run", code=3)
+    said = lab.burnish("run", code=3).out
     assert lab.task()["error"] == "CHECK_ERROR" and lab.calls() == []
+    # the dots are pytest's progress, not a reason
+    assert "It took longer than 0.01 minutes and was ended. If it only needs more time" in " ".join(said.split())
+    assert "raise `timeout_minutes` of checks.extra.slow" in said
+    assert "timeout_minutes" in lab.burnish("init", "--try", code=None).out
 
 
 def test_a_check_that_does_not_block_is_left_out_with_a_note(tmp_path: Path) -> None:

@@ -68,6 +68,12 @@ def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, seen_at: Path) ->
     return ""
 
 
+def import_hint(*, confined: bool) -> str:
+    """What to do about tests that import the project from another place."""
+    hint = "Let workspace.setup install the project in editable mode, and have the test command use that environment"
+    return hint if confined else f"{hint}; or install bubblewrap: in a sandbox your own environment is used"
+
+
 def _packages(folder: Path) -> tuple[str, ...]:
     found = (*folder.glob("*/__init__.py"), *folder.glob("src/*/__init__.py"))
     return top_level_packages(path.relative_to(folder).as_posix() for path in found)

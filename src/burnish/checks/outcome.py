@@ -15,7 +15,7 @@ from burnish.checks.reading import Reading, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileMarks, read_new_reports, read_printed
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Severity
-from burnish.core.policy import CheckSpec
+from burnish.core.policy import CheckSpec, setting_of
 from burnish.proc.run import Done
 from burnish.proc.text import read_text
 
@@ -28,9 +28,9 @@ PYTEST_CRASHED = {3: "internal error", 4: "usage error"}
 _PYTEST_STOPPED = re.compile(r"^!+ (?:stopping after \d|Interrupted)|^!+ _pytest\.outcomes\.Exit", re.M)
 
 
-def trouble(spec: CheckSpec, why: str) -> CheckReport:
+def trouble(spec: CheckSpec, why: str, hint: str = "") -> CheckReport:
     """A check that could not be run: the result is unknown."""
-    return CheckReport(spec.name, spec.words, CheckStatus.ERROR, blocking=spec.blocking, error=why)
+    return CheckReport(spec.name, spec.words, CheckStatus.ERROR, blocking=spec.blocking, error=why, hint=hint)
 
 
 def report_of(
@@ -54,7 +54,7 @@ def report_of(
         output_path=str(done.stdout),
     )
     if why := _did_not_run(spec, prepared, done):
-        return replace(base, error=why)
+        return replace(base, error=why, hint=_more_time(spec) if done.ended == "timeout" else "")
     reading = _read(spec, prepared, done, place, report_dir, before or {})
     if prepared.is_pytest and done.exit_code == NO_TESTS and not (reading.counts and reading.counts.total):
         return replace(base, status=CheckStatus.PASSED, counts=Counts(0, 0, 0, 0))
@@ -109,6 +109,13 @@ def _without_root(name: str, place: Placement) -> str:
     for root in {str(place.files), str(place.files.resolve()), str(place.path)}:
         name = name.replace(f"{root}/", "")
     return name
+
+
+def _more_time(spec: CheckSpec) -> str:
+    return (
+        f"If it only needs more time, raise `timeout_minutes` of {setting_of(spec.name)}, or "
+        "`checks.timeout_minutes` for all checks, in burnish.yaml"
+    )
 
 
 def _did_not_run(spec: CheckSpec, prepared: Prepared, done: Done) -> str:

@@ -19,11 +19,17 @@ class Placement:
     wrap: Wrap | None = None
     # name of a check → the folder on the disk with the files that it wrote into the tree
     written: Callable[[str], Path] | None = None
+    # the user's checkout, whose programs tests must not start; None where the checkout itself is tested
+    checkout: Path | None = None
+    # when the tree was written, in seconds since the epoch
+    made_at: float = 0.0
 
     @classmethod
-    def plain(cls, files: Path, wrap: Wrap | None = None) -> Placement:
+    def plain(
+        cls, files: Path, wrap: Wrap | None = None, *, checkout: Path | None = None, made_at: float = 0.0
+    ) -> Placement:
         """Programs see the tree where it lies."""
-        return cls(files, files, wrap)
+        return cls(files, files, wrap, checkout=checkout, made_at=made_at)
 
     def written_by(self, check: str) -> Path:
         return self.written(check) if self.written else self.files

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from burnish.checks.checkout_programs import CheckoutProgram
 from burnish.checks.go_test import plain_output
-from burnish.checks.import_report import imported_elsewhere, with_import_report
+from burnish.checks.import_report import import_hint, imported_elsewhere, with_import_report
 from burnish.checks.outcome import report_of, tail_of, trouble
 from burnish.checks.placement import Placement
 from burnish.checks.prepare import prepare
+from burnish.checks.program_report import program_problem, started_elsewhere, with_program_report
 from burnish.checks.reading import iterate_lines
 from burnish.checks.report_formats import marks_of
 from burnish.checks.uncommitted_files import uncommitted_only
@@ -68,6 +70,7 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     if nothing_seen := uncommitted_only(spec.command, ground.place.files / spec.cwd):
         return trouble(spec, nothing_seen)
     env = with_import_report(spec, report_dir, _with_own_programs(ground.env, place, spec.cwd))
+    env, programs = with_program_report(spec, ground.place, report_dir, env)
     prepared = prepare(spec, report_dir=report_dir, env=env, root=ground.place.files / spec.cwd)
     wrap = ground.place.wrap
     reports = prepared.known.runner.tree_reports if prepared.known else None
@@ -87,12 +90,23 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     except (ProgramMissing, Lost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
     report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
-    if elsewhere := imported_elsewhere(report_dir, ground.place.files, spec.cwd, ground.place.path):
-        why = f"The tests do not test the change: {elsewhere}."
-        return replace(trouble(spec, why), tail=report.tail, output_path=report.output_path, seconds=report.seconds)
+    if untested := _not_the_tree(spec, ground.place, report_dir, programs):
+        why, hint = untested
+        unknown = trouble(spec, f"The tests do not test the change: {why}.", hint)
+        return replace(unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds)
     if prepared.report == "go" and not prepared.promised:
         report = replace(report, tail=_readable(done.stdout, done.stderr))
     return _from_root(report, ground.place, spec.cwd) if spec.cwd else report
+
+
+def _not_the_tree(
+    spec: CheckSpec, place: Placement, report_dir: Path, programs: Mapping[str, CheckoutProgram]
+) -> tuple[str, str] | None:
+    """What the tests imported or started instead of the tree, and what to do."""
+    if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path):
+        return elsewhere, import_hint(confined=place.wrap is not None)
+    program = started_elsewhere(report_dir, programs)
+    return program_problem(program) if program else None
 
 
 def _readable(stdout: Path, stderr: Path) -> str:

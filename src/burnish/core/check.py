@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from burnish.core.error_lines import first_error
 from burnish.core.finding import Remark
 from burnish.core.policy import is_test
 
@@ -64,6 +65,8 @@ class CheckReport:
     # where everything it printed lies in the burnish home
     output_path: str = ""
     error: str = ""
+    # what to do about `error`, where that is known, without the full stop
+    hint: str = ""
     # why more may fail than `failures` lists: the run stopped early, or the command runs more than one program
     partial: str = ""
     # tests that failed and then passed on the same tree
@@ -96,6 +99,15 @@ class CheckReport:
         """A test command that found no tests, or skipped all of them: its result is the same for every change."""
         counts = self.counts
         return is_test(self.name) and counts is not None and not (counts.passed or counts.failed or self.failures)
+
+    @property
+    def why_unknown(self) -> str:
+        """Why nothing is known about the tests, in one line."""
+        why = self.error.strip() or f"exit code {self.exit_code}"
+        cause = first_error(self.tail)
+        # where the reason is known, what was printed adds nothing; progress such as `..` never does
+        is_known = bool(self.hint) or cause in why or not any(map(str.isalpha, cause))
+        return why if is_known else f"{why.rstrip('.')}: {cause}"
 
     @property
     def unknown(self) -> bool:

@@ -53,6 +53,11 @@ def is_test(name: str) -> bool:
     return name == "test" or name.endswith("-test")
 
 
+def setting_of(name: str) -> str:
+    """The setting that holds the check of this name."""
+    return f"checks.{name}" if name in ("test", "lint") else f"checks.extra.{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewerSpec:
     """One member of the panel."""

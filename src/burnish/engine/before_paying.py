@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from burnish.core.check import CheckReport
-from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec, Policy
+from burnish.core.error_lines import last_lines
+from burnish.core.policy import CheckSpec, Policy, setting_of
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task, TaskType
 from burnish.engine.ports import Deps
@@ -39,29 +39,28 @@ def usable_checks(
         if report is None or not report.unknown:
             usable.append(spec)
         elif not spec.blocking or (spec.found and spec.name.endswith("lint")):
-            deps.progress.note(f"Task {task.id}: {spec.name} is left out, `{spec.words}` cannot be run: {_why(report)}")
+            deps.progress.note(
+                f"Task {task.id}: {spec.name} is left out, `{spec.words}` cannot be run: {report.why_unknown}"
+            )
         else:
             raise _unusable(spec, report)
     return tuple(usable)
 
 
 def _unusable(spec: CheckSpec, report: CheckReport) -> PhaseFailed:
-    setting = f"checks.{spec.name}" if spec.name in ("test", "lint") else f"checks.extra.{spec.name}"
-    if spec.found:
+    if report.hint:
+        hint = f"{report.hint}; then `burnish retry`."
+    elif spec.found:
         # with `auto`, the set-up that `init` would write has been run already
-        ways = f"set workspace.setup and {setting} (`burnish init` writes what was found, to be corrected)"
+        ways = (
+            f"set workspace.setup and {setting_of(spec.name)} (`burnish init` writes what was found, to be corrected)"
+        )
         hint = f"Install what it needs, or {ways}; then `burnish retry`."
     else:
-        hint = f"Correct {setting} in burnish.yaml or install what it needs, then `burnish retry`."
+        hint = f"Correct {setting_of(spec.name)} in burnish.yaml or install what it needs, then `burnish retry`."
     return PhaseFailed(
         ErrorCode.CHECK_ERROR,
-        f"The check {spec.name} (`{spec.words}`) cannot be run on the base commit: {_why(report)}",
+        f"The check {spec.name} (`{spec.words}`) cannot be run on the base commit: {report.why_unknown}",
         hint=hint,
         output=last_lines(report.tail),
     )
-
-
-def _why(report: CheckReport) -> str:
-    why = report.error.strip() or f"exit code {report.exit_code}"
-    cause = first_error(report.tail)
-    return why if not cause or cause in why else f"{why.rstrip('.')}: {cause}"

@@ -16,7 +16,7 @@ from burnish.core.flow import Check
 from burnish.core.history import History
 from burnish.core.ledger import absorb_checks
 from burnish.core.path_patterns import any_matches
-from burnish.core.policy import CheckSpec, is_test
+from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.status import ErrorCode
 from burnish.core.task import Task
 from burnish.engine.flakes import Again, excuse_flaky
@@ -123,8 +123,9 @@ def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport, envir
         return replace(compared, broken=False)
     raise PhaseFailed(
         ErrorCode.CHECK_ERROR,
-        f"The check {spec.name} cannot be run, neither now nor on the base commit: {report.error}",
-        hint=f"Correct checks.{spec.name} in burnish.yaml or install what it needs, then `burnish retry`.",
+        f"The check {spec.name} cannot be run, neither now nor on the base commit: {report.why_unknown}",
+        hint=f"{report.hint or f'Correct {setting_of(spec.name)} in burnish.yaml or install what it needs'}; "
+        "then `burnish retry`.",
         output=last_lines(report.tail),
     )
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class CheckTree:
     overlays: bool
     uppers: dict[str, Path] = field(default_factory=dict)
     build: list[Path] = field(default_factory=list)
+    made_at: float = field(default_factory=time.time)
 
     @property
     def path(self) -> Path:
@@ -54,12 +56,14 @@ class CheckTree:
 
     def placement(self, env: Mapping[str, str], readable: Sequence[Path] = ()) -> Placement:
         if self.sandbox is None:
-            return Placement.plain(self.files)
+            return Placement.plain(self.files, checkout=self.project.root, made_at=self.made_at)
         return Placement(
             self.files,
             self.path,
             lambda argv, name, report_dir: self.confined(argv, name, env, report_dir, readable),
             lambda name: self.uppers.get(name, self.files),
+            checkout=self.project.root,
+            made_at=self.made_at,
         )
 
     def confined(

@@ -19,7 +19,7 @@ from burnish.config.cast import Cast
 from burnish.config.policy import checks_for
 from burnish.config.repository import is_inside
 from burnish.config.settings import Config
-from burnish.core.policy import CheckSpec
+from burnish.core.policy import CheckSpec, setting_of
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.git import lfs
@@ -228,10 +228,6 @@ def check_sign(spec: CheckSpec, root: Path, *, made_later: bool) -> Sign:
         state = REPO.missing if spec.blocking else REPO.weak
         return state(spec.name, what, "Install pytest there, or have `workspace.setup` do it (`burnish init`).")
     return REPO.ok(spec.name, f"`{spec.words}`")
-
-
-def setting_of(name: str) -> str:
-    return f"checks.{name}" if name in ("test", "lint") else f"checks.extra.{name}"
 
 
 def _runs_module(spec: CheckSpec, module: str) -> bool:

@@ -13,7 +13,7 @@ from burnish.config.policy import checks_for
 from burnish.core.check import CheckReport, CheckStatus
 from burnish.core.commit import Base
 from burnish.core.error_lines import first_error, last_lines
-from burnish.core.policy import CheckSpec, fill_isolation_env, is_test
+from burnish.core.policy import CheckSpec, fill_isolation_env, is_test, setting_of
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
@@ -21,7 +21,6 @@ from burnish.git.base import resolve_base
 from burnish.proc.folders import private_folder
 from burnish.wiring.app import App
 from burnish.wiring.check_environments import command_words
-from burnish.wiring.checkout import setting_of
 from burnish.wiring.confining import confinement_of
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.helpers import Stops, TaskChecks
@@ -142,11 +141,9 @@ def _set_up(checks: TaskChecks, specs: Sequence[CheckSpec], tree: CheckedCommit,
 
 def _checked(report: CheckReport) -> TrialStep:
     if report.unknown:
-        cause = first_error(report.tail)
-        why = report.error.strip() or f"exit code {report.exit_code}"
-        why = why if not cause or cause in why else f"{why.rstrip('.')}: {cause}"
-        words = f"cannot be run: {why}"
-        hint = f"Correct {setting_of(report.name)} in burnish.yaml or install what it needs, then: burnish init --try"
+        words = f"cannot be run: {report.why_unknown}"
+        ways = report.hint or f"Correct {setting_of(report.name)} in burnish.yaml or install what it needs"
+        hint = f"{ways}, then: burnish init --try"
         return TrialStep(report.name, not report.blocking, words, report.seconds, hint, last_lines(report.tail))
     if is_test(report.name) and report.status is CheckStatus.FAILED and not report.counts and not report.failures:
         hint = (

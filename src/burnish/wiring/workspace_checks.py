@@ -61,9 +61,12 @@ class WorkspaceTree:
 
     def placement(self, env: Mapping[str, str], readable: Sequence[Path] = ()) -> Placement:
         if self.sandbox is None:
-            return Placement.plain(self.files)
+            return Placement.plain(self.files, checkout=self.project.root)
         return Placement(
-            self.files, self.path, lambda argv, name, report_dir: self._confined(argv, name, env, report_dir, readable)
+            self.files,
+            self.path,
+            lambda argv, name, report_dir: self._confined(argv, name, env, report_dir, readable),
+            checkout=self.project.root,
         )
 
     def _confined(

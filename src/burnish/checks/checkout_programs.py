@@ -1,0 +1,257 @@
+"""Programs on PATH that run the code of the user's checkout, or were built from it: `npm link`, `pipx install -e`, …
+
+Tests that start one of them by name do not test the tree. Links, scripts and editable installs lead to the checkout;
+where the tree is mounted at its path they lead to the tree instead, and are harmless. Copies (`go install`, `cargo
+install --path`, `pip install .`) are never those of the tree.
+"""
+# os.path answers where Path raises: a folder on PATH that this user may not enter.
+# ruff: noqa: PTH119
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
+_ENVIRONMENT = re.compile(r"(?:^|/)(?:\.venv|venv|env|\.conda|node_modules|\.tox|\.nox)(?:/|$)")
+_PYTHON = re.compile(rb"^#!.*\b(?:python|pypy)[\d.]*", re.I)
+# the shell scripts that pnpm and npm's cmd-shim write: `exec node "$basedir/../calc/cli.js" "$@"`
+_BESIDE = re.compile(r"\"\$basedir/([^\"$]+)\"")
+# Thousands of files that package managers of the system wrote; `sudo npm link` leaves a link there.
+_OF_SYSTEM = frozenset(("/usr/bin", "/usr/sbin", "/bin", "/sbin"))
+_SCRIPT_BYTES = 16 * 1024
+# The header of the module information in a Go program: magic, 18 bytes that are filled up to 32, then two strings,
+# each after its length (Go 1.18 and later). https://pkg.go.dev/debug/buildinfo
+_GO_MAGIC = b"\xff Go buildinf:"
+_GO_BYTES = 16 * 1024
+_GO_MODULE = re.compile(rb"\nmod\t([^\t\n]+)\t")
+_GO_MOD = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.M)
+_NO_SOURCES = frozenset(("node_modules", "vendor", "testdata", "target"))
+_LARGEST = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutProgram:
+    """A program on PATH that is not the tree's: where it lies, and what ties it to the checkout."""
+
+    name: str
+    place: Path
+    reason: str
+    # it holds a copy of the code; else it leads to what lies at the checkout's path
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoProject:
+    """The Go modules of a tree, and the names that `go install` may give to their programs."""
+
+    modules: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+
+
+def checkout_programs(path: str, checkout: Path, go: GoProject) -> dict[str, CheckoutProgram]:
+    """Those that a bare name starts, by name."""
+    root = checkout.resolve()
+    found: dict[str, CheckoutProgram] = {}
+    seen: set[str] = set()
+    for folder in dict.fromkeys(word for word in path.split(os.pathsep) if word.startswith("/")):
+        if Path(os.path.realpath(folder)).is_relative_to(root):
+            continue  # its environments: what they import is asked of the interpreter
+        names, programs = _of_folder(folder, _changed_at(folder), root, go)
+        found |= {one.name: one for one in programs if one.name not in seen}
+        seen |= names
+    return found
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _of_folder(
+    folder: str, _changed: int, root: Path, go: GoProject
+) -> tuple[frozenset[str], tuple[CheckoutProgram, ...]]:
+    """The names of all programs of a folder, and those of them that are the checkout's."""
+    names, found = set[str](), list[CheckoutProgram]()
+    installed = _installed_by_cargo(Path(folder).parent, root)
+    try:
+        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+    except OSError:
+        return frozenset(), ()
+    of_system = os.path.realpath(folder) in _OF_SYSTEM
+    for entry in entries:
+        names.add(entry.name)
+        place = Path(entry.path)
+        if of_system and not entry.is_symlink():
+            continue
+        if entry.name in installed:
+            found.append(CheckoutProgram(entry.name, place, "was installed by cargo from your checkout", copied=True))
+        elif judged := _judge(entry.name, place, root, go):
+            found.append(judged)
+    return frozenset(names), tuple(found)
+
+
+def _judge(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram | None:
+    real = Path(os.path.realpath(place))
+    if real.is_relative_to(root) and not _ENVIRONMENT.search(real.relative_to(root).as_posix()):
+        return CheckoutProgram(name, place, f"leads to {real}")
+    head = _head(real)
+    if _PYTHON.match(head):
+        return _python_program(name, place, real, head, root)
+    if head.startswith(b"#!"):
+        return _script(name, place, real, head, root)
+    # by name first: each program would have to be read
+    if name in go.names and not head.startswith(b"#!") and (module := _go_module(real)) in go.modules:
+        return CheckoutProgram(name, place, f"was built from the Go module {module}", copied=True)
+    return None
+
+
+def _head(real: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(real.stat().st_mode):
+            return b""
+        with real.open("rb") as file:
+            start = file.read(4)
+            return start + file.read(_SCRIPT_BYTES) if start.startswith(b"#!") else start
+    except OSError:
+        return b""
+
+
+def _script(name: str, place: Path, real: Path, head: bytes, root: Path) -> CheckoutProgram | None:
+    """A wrapper names what it starts: by its path, or by one beside itself that may be a link to the checkout."""
+    body = head.partition(b"\n")[2].decode("utf-8", "replace")
+    if f"{root}/" in body:
+        return CheckoutProgram(name, place, f"starts a file of {root}")
+    for word in _BESIDE.findall(body):
+        started = Path(os.path.realpath(real.parent / word))
+        if started.is_relative_to(root) and not _ENVIRONMENT.search(started.relative_to(root).as_posix()):
+            return CheckoutProgram(name, place, f"starts {started}")
+    return None
+
+
+def _python_program(name: str, place: Path, real: Path, head: bytes, root: Path) -> CheckoutProgram | None:
+    line, _, body = head.partition(b"\n")
+    interpreter = Path(os.fsdecode(line[2:].split()[0]))
+    prefixes = {interpreter.parent.parent, real.parent.parent, place.parent.parent}
+    for prefix in sorted(prefixes):
+        if source := _console_scripts(prefix, root).get(name):
+            editable, folder = source
+            if editable:
+                return CheckoutProgram(name, place, f"is an editable install of {folder}")
+            return CheckoutProgram(name, place, f"is a copy that was installed from {folder}", copied=True)
+    if f"{root}/".encode() in body:
+        return CheckoutProgram(name, place, f"starts a file of {root}")
+    return None
+
+
+@lru_cache(maxsize=256)
+def _console_scripts(prefix: Path, root: Path) -> Mapping[str, tuple[bool, str]]:
+    """The programs of what was installed from the checkout: is it editable, and from which folder."""
+    found: dict[str, tuple[bool, str]] = {}
+    for pattern in _PACKAGES:
+        for packages in _glob(prefix, pattern):
+            for record in _glob(packages, "*.dist-info/direct_url.json"):
+                source, editable = _direct_source(record)
+                if source and source.is_relative_to(root):
+                    names = _entry_points(record.parent / "entry_points.txt")
+                    found |= {name: (editable, str(source)) for name in names}
+            for link in _glob(packages, "*.egg-link"):
+                source = Path(os.path.realpath(_text(link).partition("\n")[0].strip() or "/"))
+                if source.is_relative_to(root):
+                    for metadata in _glob(source, "*.egg-info/entry_points.txt"):
+                        found |= {name: (True, str(source)) for name in _entry_points(metadata)}
+    return found
+
+
+def _direct_source(record: Path) -> tuple[Path | None, bool]:
+    """The folder that a distribution was installed from, and whether it is used in place."""
+    try:
+        direct = json.loads(_text(record))
+        url = urlsplit(str(direct["url"]))
+        editable = bool(direct.get("dir_info", {}).get("editable"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None, False
+    return (Path(os.path.realpath(unquote(url.path))) if url.scheme == "file" else None), editable
+
+
+def _entry_points(file: Path) -> list[str]:
+    parser = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    try:
+        parser.read_string(_text(file))
+    except ConfigError:
+        return []
+    return [name for group in ("console_scripts", "gui_scripts") if parser.has_section(group) for name in parser[group]]
+
+
+def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
+    """What `cargo install --path` built from the checkout, from its own record."""
+    try:
+        table = tomllib.loads(_text(prefix / ".crates.toml")).get("v1", {})
+    except (ValueError, RecursionError):
+        return frozenset()
+    pairs = table.items() if isinstance(table, dict) else ()
+    return frozenset(
+        str(name)
+        for crate, names in pairs
+        if isinstance(names, list) and (source := re.search(r"\(path\+file://([^)#]+)", crate))
+        if Path(os.path.realpath(unquote(source[1]))).is_relative_to(root)
+        for name in names
+    )
+
+
+def go_project(tree: Path) -> GoProject:
+    """What the go.mod files of a tree say, and the folders of its sources."""
+    modules, names = set[str](), set[str]()
+    for place, folders, files in os.walk(tree):
+        folders[:] = [name for name in folders if name[0] not in "._" and name not in _NO_SOURCES]
+        if "go.mod" in files and (found := _GO_MOD.search(_text(Path(place, "go.mod")))):
+            modules.add(found[1])
+            parts = [part for part in found[1].split("/") if not re.fullmatch(r"v\d+", part)]
+            names.add(re.sub(r"\.v\d+$", "", parts[-1]) if parts else "")
+        if any(file.endswith(".go") for file in files):
+            names.add(os.path.basename(place))
+    return GoProject(frozenset(modules), frozenset(names)) if modules else GoProject()
+
+
+def _go_module(program: Path) -> str:
+    """The main module of a Go program, "" if it is none."""
+    try:
+        with program.open("rb") as file:
+            if not 0 < os.fstat(file.fileno()).st_size <= _LARGEST:
+                return ""
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                start = data.find(_GO_MAGIC)
+                found = _GO_MODULE.search(data[start : start + _GO_BYTES]) if start >= 0 else None
+    except (OSError, ValueError):
+        return ""
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(1024 * 1024).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _glob(place: Path, pattern: str) -> Iterator[Path]:
+    try:
+        yield from sorted(place.glob(pattern))
+    except OSError:
+        return
