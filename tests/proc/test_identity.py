@@ -1,8 +1,9 @@
-"""A runner is dead when its lock can be had, and by no other sign (promises 8 and 9)."""
+"""A runner is dead when its lock can be had and its process has ended, and by no other sign (promises 8 and 9)."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.proc import identity
 from burnish.proc.identity import describe, hold, is_dead
 from burnish.proc.slots import slot
 from burnish.proc.stop import Stop, Stopped
@@ -49,13 +51,58 @@ def test_a_living_runner_is_never_dead_and_a_killed_one_is_at_once(tmp_path: Pat
 
 
 def test_a_pid_that_was_given_out_again_saves_nobody(tmp_path: Path) -> None:
-    """The dead runner's file names a pid that lives: ours."""
-    file = tmp_path / "runner-abc"
+    """The dead runner's file names a pid that lives, but began earlier, or before this start of the machine."""
     with hold(tmp_path) as ours:
-        file.write_text(json.dumps({**json.loads(ours.path.read_text()), "uuid": "abc"}))
+        for change in ({"start_time": "1"}, {"boot_id": "another"}):
+            dead_runner(tmp_path, ours.path, change)
+            assert is_dead(tmp_path, "abc"), change
+        assert not is_dead(tmp_path, ours.runner.uuid)
 
+
+def dead_runner(locks: Path, ours: Path, changes: dict[str, object]) -> Path:
+    """The file of a runner whose lock is free."""
+    file = locks / "runner-abc"
+    file.write_text(json.dumps({**json.loads(ours.read_text()), "uuid": "abc", **changes}))
+    return file
+
+
+def test_a_free_lock_is_no_proof_while_the_process_lives(tmp_path: Path) -> None:
+    """As with a lock that does not hold on this file system."""
+    with hold(tmp_path) as ours:
+        dead_runner(tmp_path, ours.path, {})
+        assert not is_dead(tmp_path, "abc")
+
+
+def test_in_another_pid_namespace_the_lock_decides(tmp_path: Path) -> None:
+    with hold(tmp_path) as ours:
+        dead_runner(tmp_path, ours.path, {"pid_namespace": "pid:[1]", "pid": 1})
+        assert is_dead(tmp_path, "abc")
+
+
+def test_another_machine_on_a_shared_folder_is_never_taken_for_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hold(tmp_path) as ours:
+        file = dead_runner(tmp_path, ours.path, {"boot_id": "another", "host": "elsewhere"})
+        assert is_dead(tmp_path, "abc"), "a local disk belongs to one machine at a time"
+        monkeypatch.setattr(identity, "is_shared", lambda folder: True)
+        assert not is_dead(tmp_path, "abc")
+        recorded = describe(tmp_path, "abc")
+        file.unlink()
+        assert is_dead(tmp_path, "abc", lambda: recorded), "a person has removed the file"
+
+
+def test_locks_that_fail_leave_the_process_as_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*words: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with hold(tmp_path) as ours:
+        dead_runner(tmp_path, ours.path, {"start_time": "1"})
+        (tmp_path / "runner-def").touch()
+        monkeypatch.setattr(fcntl, "flock", fails)
         assert is_dead(tmp_path, "abc")
         assert not is_dead(tmp_path, ours.runner.uuid)
+        assert not is_dead(tmp_path, "def"), "nothing is known of it"
 
 
 def test_many_may_look_at_once_without_seeing_each_other_as_alive(tmp_path: Path) -> None:

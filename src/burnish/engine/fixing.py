@@ -94,6 +94,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: DoReview) -> Commit | None
         "Burnish-Agent": site.policy.reviewers[0].agent,
     }
     subject = f"fix: apply fixes of the review (cycle {step.cycle})"
+    deps.book.require_claim(task.id)
     commit = site.workspace.commit(subject, trailers, author=deps.code.author(), expect=site.head().sha)
     if commit:
         site.untouched.add(commit.sha)

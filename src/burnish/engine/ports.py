@@ -51,6 +51,9 @@ class Book(Protocol):
         """`origins`: where the project's own packages were imported from, by name."""
 
     def claim(self, ids: Sequence[int] | None) -> Task | None: ...
+    def require_claim(self, task_id: int) -> None:
+        """Refuse if this runner no longer holds the task: it changes nothing any more."""
+
     def release(self, task_id: int) -> None: ...
     @property
     def is_dead(self) -> Callable[[str], bool]:

@@ -181,6 +181,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
         "Burnish-Agent": reply.agent or author_of(site, step)[0],
     }
     message = f"{subject}\n\n{body}" if body else subject
+    deps.book.require_claim(task.id)
     commit = site.workspace.commit(message, trailers, author=deps.code.author(), expect=head.sha)
     if commit:
         site.untouched.add(commit.sha)

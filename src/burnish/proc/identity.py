@@ -1,4 +1,4 @@
-"""Who runs a task, and the proof that it is dead: a lock the system lets go of, never a pid or an age."""
+"""Who runs a task, and the proof that it is dead: its lock is free and its process has ended; never an age."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import os
 import socket
 import sys
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
+from burnish.proc.file_systems import is_shared
 from burnish.proc.folders import private_folder
 
 
@@ -28,10 +30,14 @@ class Runner:
     boot_id: str
     host: str
     user: str
+    # a pid says nothing in another one; "" where it is not known
+    pid_namespace: str = ""
 
     @classmethod
     def here(cls) -> Runner:
-        return cls(uuid.uuid4().hex, os.getpid(), _start_time(), _boot_id(), socket.gethostname(), _user_name())
+        pid = os.getpid()
+        start = process_start(pid) or ""
+        return cls(uuid.uuid4().hex, pid, start, _boot_id(), socket.gethostname(), _user_name(), _pid_namespace())
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}, pid {self.pid}"
@@ -70,24 +76,44 @@ def hold(lock_dir: Path) -> RunnerLock:
     return RunnerLock(runner, path, fd)
 
 
-def is_dead(lock_dir: Path, runner: str) -> bool:
-    """Proof that a runner of this machine is gone: its lock can be had, or its file was put away."""
+def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], Runner | None] = lambda: None) -> bool:
+    """Proof that a runner is gone: its lock can be had, or its file is not there, and its process has ended.
+
+    Both, because each may mislead: a lock may not hold on this file system, a pid may not be visible from here.
+    `recorded` is what it said of itself elsewhere, asked for where the file is not there.
+    """
     if not runner.isalnum():
         raise ValueError(f"{runner!r} is not a runner's uuid")
     try:
         fd = os.open(lock_dir / f"runner-{runner}", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return True
+        # put away by the runner itself, which removes its record first; or by a person, who knows of other machines
+        known = recorded()
+        return known is None or has_ended(known, shared=False)
     except PermissionError:
         return False  # another user's: no proof
     try:
         # Shared, so that two who look at the same moment do not take each other for the runner.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        is_free = True
     except BlockingIOError:
         return False
+    except OSError:
+        is_free = False  # no locks on this file system: the process alone decides
     finally:
         os.close(fd)
-    return True
+    known = describe(lock_dir, runner)
+    return is_free if known is None else has_ended(known, shared=is_shared(lock_dir))
+
+
+def has_ended(runner: Runner, *, shared: bool) -> bool:
+    """Has the process of a runner ended whose lock seems to be free? `shared`: other machines use its folder, too."""
+    if runner.boot_id == _boot_id():
+        if runner.pid_namespace and runner.pid_namespace != _pid_namespace():
+            return True  # not visible, but the same kernel keeps the locks of both
+        return process_start(runner.pid) != runner.start_time
+    # after another start of this machine nothing of the old one is left; of another machine nothing is known
+    return not shared or runner.host == socket.gethostname()
 
 
 def describe(lock_dir: Path, runner: str) -> Runner | None:
@@ -98,13 +124,29 @@ def describe(lock_dir: Path, runner: str) -> Runner | None:
         return None
 
 
-def _start_time() -> str:
+def process_start(pid: int) -> str | None:
+    """When the process began; None where there is none."""
     if sys.platform.startswith("linux"):
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        except (FileNotFoundError, ProcessLookupError):
+            return None
         # The name, in parentheses, may hold spaces and parentheses itself: count from the last one.
-        return Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+        fields = text.rpartition(")")[2].split()
+        return None if fields[0] in "ZX" else fields[19]
     import psutil
 
-    return f"{psutil.Process().create_time():.6f}"
+    try:
+        return f"{psutil.Process(pid).create_time():.6f}"
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _pid_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 def _boot_id() -> str:

@@ -72,7 +72,13 @@ def _alone(lock: Path) -> Iterator[None]:
     # A file lock, not the database's: switching a fresh file to WAL answers "locked" without waiting.
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        except OSError as error:
+            raise BurnishError(
+                f"File locks do not work in {lock.parent}: flock fails ({error.strerror}).",
+                hint="Set BURNISH_HOME to a folder on a local disk, or mount this one with locking.",
+            ) from error
         yield
     finally:
         os.close(fd)

@@ -285,6 +285,11 @@ class Store:
     def runners(self) -> list[dict[str, Any]]:
         return [{**json.loads(r["info"]), "since": r["since"]} for r in self._db.all("runner_list", {})]
 
+    def runner(self, id: str) -> dict[str, Any] | None:
+        """What a runner registered of itself; None once it has ended in order."""
+        row = self._db.one("runner_one", {"id": id})
+        return json.loads(row["info"]) if row else None
+
     def forget_runner(self, runner: str) -> None:
         with self._db.writing():
             self._db.all("runner_forget", {"id": runner})
@@ -296,6 +301,10 @@ class Store:
 
     def holder(self, project: str, id: int) -> dict[str, Any] | None:
         return claims.holder(self._db, project, id)
+
+    def require_claim(self, project: str, id: int, runner: str) -> None:
+        """Refuse if this runner no longer holds the task."""
+        log.check_claim(self._db, project, id, runner)
 
     def release(self, project: str, id: int, runner: str) -> None:
         with self._db.writing():

@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from burnish.git.base import resolve_base, start_problems
 from burnish.git.large import MEGABYTE
 from burnish.git.project import Project, discover, open_project
 from burnish.git.written import read_written
-from burnish.proc.identity import is_dead
 from burnish.regular_files import read_below
 from burnish.review.commit_message import check_commit_message
 from burnish.store import Store
@@ -39,8 +38,9 @@ from burnish.wiring.book import StoreBook
 from burnish.wiring.check_environments import Command
 from burnish.wiring.code import GitCode
 from burnish.wiring.discretion import clean_changes, clean_spec
+from burnish.wiring.holding import is_runner_dead
 from burnish.wiring.prompts import own_prompts
-from burnish.wiring.reader import home_of, open_home, refuse_inside_phase
+from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
@@ -72,7 +72,7 @@ class App:
         if trust.problem:
             raise trust.problem
         config = load_settings(trust, flags)
-        store = store or open_home(home)
+        store = store or open_home_to_write(home)
         project = store.project_for(found.common_dir, found.root, create=True)
         assert project
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
@@ -97,7 +97,8 @@ class App:
     @cached_property
     def book(self) -> StoreBook:
         folder = self.home / "projects" / self.key / "tasks"
-        return StoreBook(self.store, self.key, is_dead=lambda other: is_dead(self.locks, other), tasks_folder=folder)
+        is_dead = partial(is_runner_dead, self.store, self.locks)
+        return StoreBook(self.store, self.key, is_dead=is_dead, tasks_folder=folder)
 
     @cached_property
     def prompts(self) -> dict[str, str]:

@@ -121,6 +121,10 @@ class StoreBook:
         unbegun = {t.id for t in idle if t.spec.type in works and t.status is not Status.COMPLETED}
         return {id: first for id, first in wanted.items() if first in unbegun}
 
+    def require_claim(self, task_id: int) -> None:
+        if self.runner:
+            self.store.require_claim(self.project, task_id, self.runner)
+
     def release(self, task_id: int) -> None:
         if self.runner:
             self.store.release(self.project, task_id, self.runner)

@@ -9,11 +9,11 @@ from pathlib import Path
 from burnish.core.flow import RUNNING
 from burnish.errors import BadInput, BurnishError
 from burnish.git.project import discover
-from burnish.proc.identity import is_dead
 from burnish.proc.orphans import wait_for_orphans
 from burnish.store import Store
 from burnish.wiring.configured import configured_signs
 from burnish.wiring.discretion import from_here
+from burnish.wiring.holding import is_runner_dead
 from burnish.wiring.last_results import LastResult, read_results
 from burnish.wiring.machine import RUNS, agent_signs, database_sign, machine_signs
 from burnish.wiring.reader import home_of
@@ -103,7 +103,7 @@ def _run_signs(home: Path, store: Store) -> Iterator[Sign]:
     except BurnishError as error:
         yield RUNS.missing("tasks", error.what, error.hint)
         return
-    cut = [task for task in held if task.runner and is_dead(locks, task.runner)]
+    cut = [task for task in held if task.runner and is_runner_dead(store, locks, task.runner)]
     orphans = [t for t in cut if not wait_for_orphans(locks / f"shims-{t.project}-{t.id}", seconds=0)]
     for task in cut:
         what = f"{task.project} T{task.id} was cut: its runner is gone"

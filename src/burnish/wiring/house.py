@@ -11,13 +11,13 @@ from pathlib import Path
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, NotFound
 from burnish.git.project import discover
-from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
 from burnish.views.board import Holders
 from burnish.views.inbox import Entry, inbox
 from burnish.wiring.app import App
-from burnish.wiring.reader import home_of
+from burnish.wiring.holding import is_runner_dead
+from burnish.wiring.reader import home_of, open_home_to_write
 from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
 from burnish.wiring.serving import Notice, Runs
@@ -52,7 +52,7 @@ class House:
     @classmethod
     def here(cls) -> House:
         home = home_of()
-        return cls(home, Store.open(home))
+        return cls(home, open_home_to_write(home))
 
     def projects(self) -> list[ProjectRow]:
         return self.store.projects()
@@ -81,7 +81,7 @@ class House:
 
     def alive(self, runner: str) -> bool:
         """Does whoever holds a task still live?"""
-        return not is_dead(self.home / "locks", runner)
+        return not is_runner_dead(self.store, self.home / "locks", runner)
 
     def holders(self) -> Holders:
         """Who may hold a task, which of them are this process, and what it is going to take up."""

@@ -18,10 +18,9 @@ from burnish.core.policy import CheckSpec
 from burnish.errors import BadInput, BurnishError
 from burnish.git.project import Found
 from burnish.git.project import discover as find_repository
-from burnish.store import Store
 from burnish.wiring.checkout import check_sign, first_program
 from burnish.wiring.files import files_of, reader_of
-from burnish.wiring.reader import home_of, refuse_inside_phase
+from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.wiring.roster import Installed, on_this_machine
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.trust import BY_INIT, CheckoutTrust, examine, grant
@@ -175,7 +174,7 @@ def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...], a
 
 
 def _make_known(repository: Found) -> None:
-    with Store.open(home_of()) as store:
+    with open_home_to_write(home_of()) as store:
         store.project_for(repository.common_dir, repository.root, create=True)
 
 

@@ -15,6 +15,7 @@ from burnish.agents.login_refresh import LoginCheck
 from burnish.agents.registry import AGENTS as ADAPTERS
 from burnish.errors import BurnishError
 from burnish.git.run import git_version
+from burnish.proc.lock_probe import lock_problem
 from burnish.proc.own_programs import find_own_program
 from burnish.proc.sandbox_support import available, sandbox_obstacle
 from burnish.store import Store
@@ -34,6 +35,7 @@ def machine_signs(home: Path, *, encoding: str) -> Iterator[Sign]:
     yield git_sign(find_own_program("git"))
     yield python_sign(sys.version_info[:3])
     yield home_sign(home)
+    yield from lock_signs(home)
     yield room_sign(home)
     yield from sandbox_signs()
     yield terminal_sign(encoding)
@@ -75,6 +77,17 @@ def home_sign(home: Path) -> Sign:
     if home.stat().st_mode & 0o077:
         return MACHINE.weak("home", f"{home} can be read by other users", f"chmod 700 {home}")
     return MACHINE.ok("home", str(home))
+
+
+def lock_signs(home: Path) -> Iterator[Sign]:
+    """Tried where there is a home: doctor makes none."""
+    if not (home / "locks").is_dir():
+        return
+    if problem := lock_problem(home / "locks"):
+        remedy = "Set BURNISH_HOME to a folder on a local disk, or mount this one with locking."
+        yield MACHINE.missing("locks", f"do not work in {home}: {problem}", remedy)
+    else:
+        yield MACHINE.ok("locks", "hold in the burnish home")
 
 
 def room_sign(home: Path, free: int | None = None) -> Sign:

@@ -11,9 +11,9 @@ from typing import Any
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
 from burnish.errors import BadInput, NotFound, Refused
-from burnish.proc.identity import is_dead
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
+from burnish.wiring.holding import is_runner_dead
 from burnish.wiring.reader import home_of, refuse_inside_phase
 
 
@@ -45,7 +45,7 @@ def known() -> list[Known]:
         everything: dict[str, list[tuple[str, bool]]] = {}
         locks = home_of() / "locks"
         for task in store.tasks(brief=True):
-            everything.setdefault(task.project, []).append((task.updated_at, _is_held(task, locks)))
+            everything.setdefault(task.project, []).append((task.updated_at, _is_held(store, task, locks)))
         found = [_known(project, everything.get(project.key, [])) for project in store.projects()]
     return sorted(found, key=lambda one: one.last, reverse=True)
 
@@ -57,7 +57,7 @@ def forget(name: str) -> Known:
     with _store() as store:
         assert store is not None
         locks = home_of() / "locks"
-        alive = [task for task in store.tasks(one.key, brief=True, statuses=RUNNING) if _is_held(task, locks)]
+        alive = [task for task in store.tasks(one.key, brief=True, statuses=RUNNING) if _is_held(store, task, locks)]
         if alive:
             raise Refused(
                 f"Task {', '.join(str(task.id) for task in alive)} of {one.name} is running.",
@@ -67,9 +67,9 @@ def forget(name: str) -> Known:
     return one
 
 
-def _is_held(task: Task, locks: Path) -> bool:
+def _is_held(store: Store, task: Task, locks: Path) -> bool:
     """Under way, by a runner that lives: others wait for one."""
-    return task.status in RUNNING and task.runner is not None and not is_dead(locks, task.runner)
+    return task.status in RUNNING and task.runner is not None and not is_runner_dead(store, locks, task.runner)
 
 
 def _named(name: str, projects: list[Known]) -> Known:

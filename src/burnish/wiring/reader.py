@@ -31,9 +31,9 @@ class Reader:
 
     def alive(self, runner: str) -> bool:
         """Does this runner still work? A task of a dead one was interrupted."""
-        from burnish.proc.identity import is_dead
+        from burnish.wiring.holding import is_runner_dead
 
-        return not is_dead(self.home / "locks", runner)
+        return not is_runner_dead(self.store, self.home / "locks", runner)
 
 
 def home_of(env: Mapping[str, str] | None = None) -> Path:
@@ -63,6 +63,14 @@ def open_store() -> tuple[Path, Store]:
     """The home and its store: for what is asked of every project, from anywhere."""
     home = home_of()
     return home, open_home(home)
+
+
+def open_home_to_write(home: Path) -> Store:
+    """The same for a command that changes something: locks must hold there, or two would pay for the same work."""
+    from burnish.proc.lock_probe import require_locks
+
+    require_locks(home)
+    return open_home(home)
 
 
 def open_home(home: Path) -> Store:

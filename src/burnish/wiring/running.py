@@ -34,10 +34,9 @@ from burnish.engine.restore_approval import WHY as RESTORED
 from burnish.engine.restore_approval import restore_approval
 from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
-from burnish.proc.identity import RunnerLock, hold, is_dead
+from burnish.proc.identity import RunnerLock, hold
 from burnish.proc.overlay import TreeView
 from burnish.review.commit_message import check_commit_message
-from burnish.wiring.book import StoreBook
 from burnish.wiring.check_trees import author_view
 from burnish.wiring.confining import checkout_link, confinement_of, missing_paths
 from burnish.wiring.desk import HomeDesk
@@ -188,7 +187,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
 def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:
     folder = app.home / "projects" / app.key / "tasks"
     desk = HomeDesk(folder, app.locks, stops.everything)
-    book = StoreBook(app.store, app.key, runner, lambda other: is_dead(app.locks, other), tasks_folder=folder)
+    book = replace(app.book, runner=runner)
     cap = int(app.config.output_cap_mb * 1024 * 1024)
     agents = app.agent_settings()
     purse = _purse(app, request, agents)
@@ -280,6 +279,7 @@ def card(lock: RunnerLock) -> dict[str, object]:
         "user": me.user,
         "start_time": me.start_time,
         "boot_id": me.boot_id,
+        "pid_namespace": me.pid_namespace,
         "command": from_here().redact(" ".join(["burnish", *sys.argv[1:]]))[:200],
     }
 

@@ -33,7 +33,7 @@ from burnish.proc.folders import private_folder
 from burnish.proc.own_programs import record_checkout
 from burnish.store import Store
 from burnish.wiring.discretion import from_here
-from burnish.wiring.reader import home_of, refuse_inside_phase
+from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 
 if TYPE_CHECKING:
     from burnish.config.settings import Config
@@ -261,7 +261,7 @@ def _opened(store: Store | None, home: Path) -> Iterator[Store]:
     if store is not None:
         yield store
         return
-    with Store.open(home) as own:
+    with open_home_to_write(home) as own:
         yield own
 
 

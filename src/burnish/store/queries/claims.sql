@@ -37,6 +37,9 @@ WHERE t.project = :project AND t.id = :id AND t.runner IS NOT NULL;
 INSERT INTO runners (id, info, since) VALUES (:id, :info, :now)
 ON CONFLICT (id) DO UPDATE SET info = excluded.info;
 
+-- name: runner_one
+SELECT info FROM runners WHERE id = :id;
+
 -- name: runner_list
 SELECT id, info, since FROM runners ORDER BY since, id;
 
