@@ -148,6 +148,27 @@ def test_open_starts_the_editor_on_the_workspace(
     assert "$VISUAL" in person.err
 
 
+@pytest.mark.parametrize("name", ["VISUAL", "EDITOR"])
+def test_open_starts_no_editor_of_an_untrusted_checkout(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    person.types("add", "Task")
+    person.types("run", "-q")
+    editor = person.repo.path / "ed"
+    editor.write_text(f"#!/bin/sh\ntouch {tmp_path}/opened\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv(name, str(editor))
+    person.types("untrust")
+
+    person.types("open", "1", code=2)
+
+    assert "not trusted" in person.err and not (tmp_path / "opened").exists()
+    person.types("trust")
+    person.types("open", "1")
+    assert (tmp_path / "opened").exists()
+
+
 def test_only_what_a_living_runner_holds_is_called_running(
     user_repo: UserRepo, hermetic: Path, capsys: Capture
 ) -> None:

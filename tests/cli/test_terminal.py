@@ -22,7 +22,7 @@ Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
 
 
-def on_terminal(*argv: str, env: dict[str, str]) -> tuple[str, int]:
+def on_terminal(*argv: str, env: dict[str, str], cwd: Path | None = None) -> tuple[str, int]:
     """What a terminal shows of a command line, and its exit code."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -30,6 +30,7 @@ def on_terminal(*argv: str, env: dict[str, str]) -> tuple[str, int]:
         stdin=slave,
         stdout=slave,
         stderr=slave,
+        cwd=cwd,
         env={**os.environ, "TERM": "xterm", **env},
     )
     os.close(slave)
@@ -91,6 +92,27 @@ def test_a_pager_that_is_not_there_is_done_without(monkeypatch: Patch) -> None:
         assert program() is None
     monkeypatch.setenv("PAGER", "sh -c 'cat'")
     assert program() == [shutil.which("sh"), "-c", "cat"]
+
+
+@pytest.mark.parametrize("form", ["by path", "relative", "by name"])
+@pytest.mark.parametrize("argv", [["config", "reference"], ["config", "show"]], ids=" ".join)
+def test_a_pager_in_an_untrusted_checkout_is_not_started(tmp_path: Path, form: str, argv: list[str]) -> None:
+    repo = UserRepo.make(tmp_path / "clone")
+    script = repo.path / "bin" / "pager-of-a-test"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\necho paged by the clone\nexec cat\n")
+    script.chmod(0o755)
+    names = {"by path": str(script), "relative": "./bin/pager-of-a-test", "by name": "pager-of-a-test"}
+    path = os.pathsep.join((str(script.parent), os.environ["PATH"]))
+
+    shown, code = on_terminal(*argv, env={"PAGER": names[form], "PATH": path}, cwd=repo.path)
+
+    assert code == 0 and "paged by the clone" not in shown
+    assert ("not trusted" in shown) == (form != "by name")
+
+    subprocess.run([sys.executable, "-m", "burnish.cli", "trust"], cwd=repo.path, capture_output=True, check=True)
+    shown, _ = on_terminal(*argv, env={"PAGER": names[form], "PATH": path}, cwd=repo.path)
+    assert shown.startswith("paged by the clone") == (form != "by name")
 
 
 def test_a_patch_is_coloured_by_what_its_lines_are() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from burnish.agents.program import located
 from burnish.git.project import discover
 from burnish.proc.own_programs import find_agent_program, find_own_program, own_path, record_checkout
+from burnish.proc.run import ProgramMissing
 from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
 from testing.userrepo import UserRepo
@@ -88,3 +91,45 @@ def test_the_sandbox_is_never_a_program_of_the_checkout(checkout: Path, tmp_path
     argv = box.around(("true",), env={"PATH": os.environ["PATH"]}, writable=())
 
     assert not argv[0].startswith(str(checkout))
+
+
+@pytest.mark.parametrize("form", ["absolute", "relative", "linked program", "link that leads out"])
+def test_a_path_into_an_untrusted_checkout_is_not_found(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    path = checkout / "bin" / "tool-of-a-test"
+    if form == "linked program":
+        (tmp_path / "outside").symlink_to(path)
+        path = tmp_path / "outside"
+    elif form == "link that leads out":
+        (checkout / "link").symlink_to(program(tmp_path / "elsewhere" / "tool"))
+        path = checkout / "link"
+    monkeypatch.chdir(checkout / "bin")
+    name = "./tool-of-a-test" if form == "relative" else str(path)
+    discover(checkout)
+
+    assert find_own_program(name) is None
+    assert find_agent_program(name) is None
+    with pytest.raises(ProgramMissing, match="not trusted"):
+        located((name,))
+
+    record_checkout(checkout, trusted=True)
+
+    assert find_own_program(name) == name
+    assert located((name,)) == str(Path(name).absolute())
+
+
+def test_the_checkout_around_the_working_directory_counts_before_any_command_looked_at_it(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(checkout / "bin")
+
+    assert find_own_program("tool-of-a-test") is None
+    assert find_own_program(str(checkout / "bin" / "tool-of-a-test")) is None
+
+
+def test_the_interpreter_of_burnish_may_lie_in_a_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    discover(checkout)
+    monkeypatch.setattr("sys.executable", str(checkout / "bin" / "tool-of-a-test"))
+
+    assert located((sys.executable, "-m", "burnish")) == sys.executable

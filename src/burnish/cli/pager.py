@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from burnish.cli.interrupts import Terminated
-from burnish.cli.paint import is_plain
-from burnish.proc.own_programs import find_own_program
+from burnish.cli.paint import advise, is_plain
+from burnish.cli.session import start_dir
+from burnish.errors import BurnishError
+from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout
 
 # Ends by itself if it fits on one screen, keeps colours, leaves the text on the screen.
 LESS = "FRX"
@@ -58,8 +60,24 @@ def program() -> list[str] | None:
         words = shlex.split(named)
     except ValueError:
         return None
-    found = find_own_program(words[0]) if words and words != ["cat"] else None
+    if not words or words == ["cat"]:
+        return None
+    if os.sep in words[0] and lies_in_untrusted_checkout(words[0]):
+        _examine_trust()
+        if lies_in_untrusted_checkout(words[0]):
+            what = f"The pager {words[0]} was not started: it lies in a checkout that is not trusted."
+            advise("note: ", "yellow", f"{what} Accept the checkout with `burnish trust`, or name another pager.")
+            return None
+    found = find_own_program(words[0])
     return [found, *words[1:]] if found else None
+
+
+def _examine_trust() -> None:
+    """Most commands that only read do not look at it, because that takes long."""
+    from burnish.wiring.trust import settings_at
+
+    with suppress(BurnishError):
+        settings_at(start_dir())
 
 
 def _start(argv: list[str]) -> subprocess.Popen[bytes] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
 from pathlib import Path
 
@@ -32,7 +33,10 @@ def own_path(path: str | None = None) -> str:
 
 
 def find_own_program(name: str, path: str | None = None) -> str | None:
-    """A program by its name: one that lies in no checkout, also not behind a link. A path is taken as given."""
+    """A program by its name: one that lies in no checkout, also not behind a link.
+
+    A path is taken as given, unless it leads into a checkout that is not trusted.
+    """
     return _find(name, _or_ours(path), _recorded())
 
 
@@ -41,18 +45,37 @@ def find_agent_program(name: str) -> str | None:
     return _find(name, _or_ours(None), _recorded(untrusted_only=True))
 
 
+def lies_in_untrusted_checkout(program: str) -> bool:
+    """Is this path, or what it leads to, in a checkout that nobody has trusted? burnish's own interpreter is not."""
+    if program == sys.executable:
+        return False
+    forms = {Path(os.path.realpath(program)), Path(os.path.abspath(program))}  # noqa: PTH100 (no link is followed)
+    return any(form.is_relative_to(root) for form in forms for root in _recorded(untrusted_only=True))
+
+
 def _or_ours(path: str | None) -> str:
     return os.environ.get("PATH", os.defpath) if path is None else path
 
 
 def _recorded(*, untrusted_only: bool = False) -> tuple[Path, ...]:
+    here = _checkout_here()
     with _lock:
-        return tuple(root for root, trusted in _checkouts.items() if not (untrusted_only and trusted))
+        known = _checkouts if here is None else {here: False, **_checkouts}
+        return tuple(root for root, trusted in known.items() if not (untrusted_only and trusted))
+
+
+def _checkout_here() -> Path | None:
+    """The checkout around the working directory: commands that need no repository do not record it."""
+    try:
+        folder = Path.cwd()
+    except OSError:
+        return None
+    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
 
 
 def _find(name: str, path: str, checkouts: tuple[Path, ...]) -> str | None:
     if os.sep in name:
-        return shutil.which(name)
+        return None if lies_in_untrusted_checkout(name) else shutil.which(name)
     for entry in path_outside(path, *checkouts).split(os.pathsep):
         program = shutil.which(name, path=entry)
         if program and not any(Path(os.path.realpath(program)).is_relative_to(place) for place in checkouts):

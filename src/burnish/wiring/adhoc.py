@@ -164,14 +164,28 @@ def _discreet(secrets: Secrets, done: Reviewed) -> Reviewed:
     """Reports end up in logs and chats. What agents said is clean by now; what our own programs quote is not."""
     pair, panel = done.pair, done.panel
     redact = secrets.redact
+    taken = pair.taken and _clean_taken(redact, pair.taken)
     return replace(
         done,
-        pair=replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note)),
+        pair=replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note), taken=taken),
         panel=replace(panel, summary=redact(panel.summary), why=redact(panel.why)) if panel else None,
         findings=tuple(clean_finding(secrets, finding) for finding in done.findings),
         notes=tuple(map(redact, done.notes)),
         checks=tuple(_clean_check(redact, check) for check in done.checks),
-        texts={path: clean_lines(secrets, text) for path, text in done.texts.items()},
+        texts={redact(path): clean_lines(secrets, text) for path, text in done.texts.items()},
+        inspected=tuple(map(redact, done.inspected)),
+        not_shown=tuple(map(redact, done.not_shown)),
+    )
+
+
+def _clean_taken(redact: Callable[[str], str], taken: Taken) -> Taken:
+    return replace(
+        taken,
+        secrets=tuple(map(redact, taken.secrets)),
+        unreadable=tuple(map(redact, taken.unreadable)),
+        nested=tuple(map(redact, taken.nested)),
+        installed=tuple(map(redact, taken.installed)),
+        staged=tuple(map(redact, taken.staged)),
     )
 
 

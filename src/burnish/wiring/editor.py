@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from burnish.errors import BadInput, BurnishError
-from burnish.proc.own_programs import find_own_program
+from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout
 
 
 def editor(env: Mapping[str, str] | None = None) -> list[str]:
@@ -23,6 +23,11 @@ def editor(env: Mapping[str, str] | None = None) -> list[str]:
     except ValueError:
         words = []
     found = find_own_program(words[0]) if words else None
+    if not found and words and os.sep in words[0] and lies_in_untrusted_checkout(words[0]):
+        raise BadInput(
+            f"${name} is {env[name]!r}, a program in a checkout that is not trusted. It was not started.",
+            hint=f"Accept the checkout with `burnish trust`, or correct ${name}.",
+        )
     if not found:
         raise BadInput(f"${name} is {env[name]!r}, which cannot be started.", hint=f"Correct ${name}.")
     return [found, *words[1:]]

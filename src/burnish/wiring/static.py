@@ -18,6 +18,7 @@ from burnish.proc.stop import Stop
 from burnish.review.packing import SOURCE, TEST, kind
 from burnish.review.static import SYNTAX, conclude, elsewhere
 from burnish.review.static_files import Looked, look
+from burnish.review.static_stored import stored_secrets
 from burnish.review.static_unrun import unrun_remark
 from burnish.wiring.confining import OPEN, Confinement
 
@@ -80,7 +81,11 @@ def static_review(
         looked,
         scanned,
         caused=caused,
-        unrun=(*unrun, *(_lost_tests(change, looked, comparisons, base_text) if lost_tests else ())),
+        unrun=(
+            *unrun,
+            *stored_secrets(change, looked, base_text, new_text),
+            *(_lost_tests(change, looked, comparisons, base_text) if lost_tests else ()),
+        ),
         comparisons=comparisons if tests_as_remarks else (),
         notes=(*seen.notes, *note),
     )
