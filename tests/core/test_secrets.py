@@ -127,6 +127,53 @@ def sri(n: int) -> str:
     return base64.b64encode(hashlib.sha512(str(n).encode()).digest()).decode()
 
 
+def jwt(claims: str) -> str:
+    head, body, seal = (
+        base64.urlsafe_b64encode(data).decode().rstrip("=")
+        for data in (b'{"alg":"HS256"}', claims.encode(), DICE.randbytes(32))
+    )
+    return f"{head}.{body}.{seal}"
+
+
+SAMPLE_CLAIMS = (
+    '{"sub":"1234567890","name":"John Doe","iat":1516239022}',
+    '{"some":"payload"}',
+    '{"iss":"supabase-demo","role":"anon"}',
+    '{"iss":"https://login.example.org/","exp":1}',
+)
+REAL_TOKENS = {
+    "Azure": '{"aud":"00000003-0000-0000-c000-000000000000","iss":"https://sts.windows.net/x/"}',
+    "own": '{"user_id":42}',
+    "Supabase": '{"iss":"supabase","ref":"qkzvbmwtyxrpsdlh","role":"service_role"}',
+    "not JSON": "eyJhIjoxLHt-zQ7zQ7zQ7_w",
+}
+
+
+@pytest.mark.parametrize("name", REAL_TOKENS)
+def test_a_token_with_claims_of_its_own_is_found(name: str) -> None:
+    claims = REAL_TOKENS[name]
+    token = (
+        jwt(claims) if claims.startswith("{") else ".".join((jwt("{}").split(".")[0], claims, "q8Zr4Tn7Wx2Lk9VbQ1Mz7P"))
+    )
+    assert [leak.kind for leak in Secrets().find(token)] == ["JWT"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next = 1; token = 'q8Zr4Tn7Wx2Lk9Vb'",
+        "pagetoken_secret = 'q8Zr4Tn7Wx2Lk9Vb'",
+        "page_password: 'q8Zr4Tn7Wx2Lk9Vb'",
+        "https://user:q8%20Zr4Tn@host.io/x",
+        "//npm.pkg.io/:_authToken=q8Zr4Tn7Wx2Lk9Vb",
+        "https://hooks.slack.com/services/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",
+        "refresh-token: 'q8Zr4Tn7Wx2Lk9Vb'",
+    ],
+)
+def test_what_stands_near_a_harmless_form_is_still_found(text: str) -> None:
+    assert len(Secrets().find(text)) == 1
+
+
 HARMLESS: dict[str, str] = {
     "package-lock": "".join(f'"node_modules/js-tokens": {{"version": "4.0.{n}", "integrity": "sha512-{sri(n)}"}}\n' for n in range(300)),
     "yarn.lock": "".join(f'"js-tokens@^3.0.0 || ^4.0.{n}":\n  version "4.0.0"\n  integrity sha512-{sri(n)}\n' for n in range(300)),
@@ -146,6 +193,12 @@ HARMLESS: dict[str, str] = {
     "names": "secretName: my-app-tls-v2\ntokenUrl: https://login.example.com/oauth2/v2.0/token\npassword_field = 'input#user-password-2'\n"
     "secret_hash = 'd41d8cd98f00b204e9800998ecf8427e'\npassword_hash: '$2b$12$EixZaYVK1fsbw1ZfbX3OXePaWxn96p36WQoeG6Lruj3vjPga31lW'\n",
     "ids": "\n".join(f"task-{some(24, '0123456789abcdef')} cache-key-{hashlib.md5(str(n).encode()).hexdigest()} build-us-east-{n}" for n in range(100)),
+    "published examples": '"access_token":"2YotnFZFEjr1zCsicMWpAA", "refresh_token": "tGzv3JOkF0XG5Qx2TlKWIA"\n' + "\n".join(map(jwt, SAMPLE_CLAIMS)),
+    "positions in lists": "config: {'page_token': 'AMEw9yO5jnsGnZJLHSKDFHJJu'}\nnextPageToken: 'CAoQAhgBIgR0ZXN0MTIz9x'\n"
+    "continuation_token=\"dG9rX2hvcF8xYWJj\"\nnext-token: 'eyJOZXh0VG9rZW4iOiBudWxs'\n",
+    "cut and made up": "it looks like github_pat_11ABCDEFG0123456789_abc...\nhttps://hooks.slack.com/services/TOKEN_A/TOKEN_B/TOKEN_C\n"
+    "re.compile(r'.+/:_authToken=\\s*((npm_.+)|([A-Fa-f0-9-]{36})).*')\nurn:ietf:params:aws:token-type:aws4_request\n",
+    "short passwords with escapes": "http://foo:%F0%9F%92%A9@host.io/bar http://%60%7B%7D:%60%7B%7D@h/ https://user:p%40ssword@host.io\n",
     "words": "The secret: a token, a password and an API key are never shown. Bearer tokens are sent in a header.\n" * 20,
 }  # fmt: skip
 

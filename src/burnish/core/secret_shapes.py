@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from urllib.parse import unquote
 
 KEY_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
@@ -20,7 +22,7 @@ _STAND_IN = re.compile(
 )
 _MADE_UP = re.compile(
     r"sample|test|fake|mock|fixture|insert|foobar|lorem|replace|todo|not[_-]|1234567|abcdef|deadbeef|removed\]|"
-    r"my[_-]?(?:secret|token|key|pass)|pass(?:word|wd)|secret|token|hunter2|passw0rd|letmein|qwerty|admin|"
+    r"my[_-]?(?:secret|token|key|pass)|p[a@4]ss(?:w[o0]rd|wd)|secret|token|hunter2|letmein|qwerty|admin|"
     r"(?:^|[_.-])(?:key|foo|bar|baz|abc|none|null)(?:$|[_.-])",
     re.I,
 )
@@ -29,9 +31,20 @@ _NO_SECRET = re.compile(
     r"(?:sha\d+|md5|h1|blake\w*)[-:=].*|\$(?:2[abxy]|argon2\w*|pbkdf2\S*|[156])\$.*|pbkdf2\S*\$.*|.*://.*"
     r"|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
     # a piece of code, a name, a path
-    r"|[A-Za-z_][\w-]*(?:[./:@][\w-]+)+.*|.*[(){}\[\]<>;,|&].*|[A-Za-z_]+\d?(?:[-_][A-Za-z]+\d?)*|[/.~$%@].*|[A-Za-z]:\\.*"
+    r"|[A-Za-z_][\w-]*(?:[./:@][\w-]+)+.*|.*[(){}\[\]<>;,|&].*|[A-Za-z_]+\d?(?:[-_][A-Za-z]+\d?)*|(?:[A-Z][a-z]{2,}\d?)+|[/.~$%@].*|[A-Za-z]:\\.*"
 )
 
+
+# Values that standards and vendors print in their documentation.
+_PUBLISHED = frozenset(
+    ("2YotnFZFEjr1zCsicMWpAA", "tGzv3JOkF0XG5Qx2TlKWIA", "mF_9.B5f-4.1JqM")  # burnish: allow-secret (RFC 6749, 6750)
+)
+# Claims of tokens in documentation: jwt.io, Supabase, PyJWT.
+_SAMPLE_CLAIMS = re.compile(
+    r"example\.(?:com|org|net)\b|John Doe|Jane Doe|\"1234567890\"|supabase-demo|\"some\": ?\"payload\""
+)
+# Where a list goes on, or what a text is cut into.
+_POSITION = re.compile(r"(?:page|next|previous|prev|continuation|pagination|sync)[_-]?$", re.I)
 
 _IN_WORD = re.compile(r"[A-Za-z0-9_+/=-]")
 
@@ -49,6 +62,9 @@ class Shape:
     strict: bool = False
     # part of each secret, quicker to search for than the whole because it begins with a literal
     part: str = ""
+    # what is written, and at least how long it is, where the text has it encoded
+    decode: Callable[[str], str] = str
+    shortest: int = 0
 
     def hits(self, text: str) -> Iterator[re.Match[str]]:
         if self._is_possible(text):
@@ -69,7 +85,9 @@ class Shape:
         before = hit.string[hit.start() - 1 : hit.start()]
         if self.whole and before and (before.isalnum() or (self.strict and _IN_WORD.match(before))):
             return False
-        value = hit["secret"]
+        value = self.decode(hit["secret"])
+        if self.shortest and len(value) < self.shortest:
+            return False
         return not (is_stand_in(value) or (self.strict and (_MADE_UP.search(value) or value.isalpha())))
 
 
@@ -85,6 +103,15 @@ def compiled(shape: Shape) -> re.Pattern[str]:
     return re.compile(rf"(?P<secret>{shape.pattern})(?!{end})")
 
 
+def _claims(token: str) -> str:
+    """The claims of a JWT, or the token if it has none that can be read."""
+    payload = token.split(".")[1]
+    try:
+        return base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode()
+    except ValueError:
+        return token
+
+
 _ADDRESS = r"[^\s:@/\"'<>{}$\\]"
 _KEY_BODY = (
     rf"(?=[\s\S]{{0,400}}?[A-Za-z0-9+/]{{32}})(?:(?!-----)[\s\S]){{40,20000}}?{KEY_END.pattern}"
@@ -95,7 +122,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("private key", ("PRIVATE KEY",), rf"(?P<secret>{KEY_BEGIN.pattern}(?:{_KEY_BODY}))", whole=False),
     Shape("AWS key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
     Shape("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{36,255}"),
-    Shape("GitHub token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{22,255}"),
+    Shape("GitHub token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{36,255}"),
     Shape(
         "GitLab token",
         ("glpat-", "glptt-", "glrt-", "gldt-", "glsoat-", "glcbt-", "glagent-", "glffct-", "glimt-"),
@@ -106,7 +133,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "Slack webhook",
         ("hooks.slack.com",),
-        r"(?P<secret>https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/]{20,})",
+        r"(?P<secret>https://hooks\.slack\.com/(?:services|workflows)/(?=[A-Za-z_/]*\d)[A-Za-z0-9_/]{20,})",
         whole=False,
     ),
     Shape(
@@ -131,7 +158,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("Google key", ("GOCSPX-", "ya29."), r"GOCSPX-[0-9A-Za-z_-]{28}|ya29\.[0-9A-Za-z_-]{30,300}"),
     Shape("Hugging Face token", ("hf_",), r"hf_[A-Za-z0-9]{34,60}"),
     Shape("npm token", ("npm_",), r"npm_[A-Za-z0-9]{36}"),
-    Shape("npm token", ("_authToken",), r":_authToken\s*=\s*\"?(?P<secret>(?!\$)[^\s\"]{12,300})", whole=False),
+    Shape("npm token", ("_authToken",), r":_authToken\s*=\s*\"?(?P<secret>[\w.~+/=:%-]{12,300})", whole=False),
     Shape("PyPI token", ("pypi-",), r"pypi-[A-Za-z0-9_-]{50,300}"),
     Shape("SendGrid key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
     Shape("Twilio key", ("SK",), r"SK[0-9a-f]{32}", strict=True),
@@ -159,7 +186,7 @@ SHAPES: tuple[Shape, ...] = (
         whole=False,
     ),
     Shape("age key", ("AGE-SECRET-KEY-1",), r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    Shape("JWT", ("eyJ",), r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
+    Shape("JWT", ("eyJ",), r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}", decode=_claims),
     Shape(
         "bearer token",
         ("earer ",),
@@ -173,6 +200,8 @@ SHAPES: tuple[Shape, ...] = (
         rf"\b[a-z][a-z0-9+.-]{{1,20}}://{_ADDRESS}{{0,80}}:(?P<secret>{_ADDRESS}{{6,120}})@[\w\[]",
         whole=False,
         strict=True,
+        decode=unquote,
+        shortest=6,
     ),
 )
 
@@ -181,7 +210,7 @@ _WORDS = (
     *("api[_-]?key", "access[_-]?key", "auth[_-]?key", "private[_-]?key"),
 )
 # what the name of a secret does not end in
-_NO_TAIL = r"(?!\w*(?i:hash|digest|sum|url|uri|path|file|name|type|id\b|header|field|prefix|sha))"
+_NO_TAIL = r"(?![\w-]*(?i:hash|digest|sum|url|uri|path|file|name|type|id\b|header|field|prefix|sha))"
 
 
 def _any_case(word: str) -> str:
@@ -207,9 +236,16 @@ def assignments(text: str) -> Iterator[tuple[int, int]]:
     for name in word.finditer(text):
         hit = value.match(text, name.end())
         group = "quoted" if hit and hit["quoted"] else "bare"
-        if hit and hit.start(group) >= done and looks_random(hit[group]):
+        if not hit or hit.start(group) < done or _is_position(text, name):
+            continue
+        if looks_random(hit[group]):
             done = hit.end(group)
             yield hit.span(group)
+
+
+def _is_position(text: str, name: re.Match[str]) -> bool:
+    """`page_token`, `nextPageToken`: they are sent to everyone who reads a list."""
+    return name[0].lower() == "token" and _POSITION.search(text, max(name.start() - 14, 0), name.start()) is not None
 
 
 def is_stand_in(value: str) -> bool:
@@ -217,7 +253,9 @@ def is_stand_in(value: str) -> bool:
     if value.startswith("-----BEGIN"):
         body = value.partition("-----BEGIN")[2].partition("-----")[2]
         return len(set(body)) < 20 or "..." in body or "…" in body
-    return len(set(value)) < 4 or _STAND_IN.search(value) is not None
+    if value.startswith("{"):  # claims: Azure's have long rows of zeros
+        return _SAMPLE_CLAIMS.search(value) is not None
+    return len(set(value)) < 4 or value in _PUBLISHED or _STAND_IN.search(value) is not None
 
 
 def looks_random(value: str) -> bool:

@@ -51,6 +51,13 @@ _TELLING = re.compile(
     r"|contrase",
     re.IGNORECASE,
 )
+# Data of tests.
+_FIXTURE = re.compile(r"(?:^|/)(?:__)?(?:fixtures?|test[-_]?data|mocks?)(?:__)?/")
+# `secret = generate.NewSecret64()`, and what follows the password in `addr=:6379,password=abc,db=0`
+_CALL = re.compile(r"[A-Za-z_][\w.]*\(.*")
+_NEXT_OPTION = re.compile(r",\w+=.*")
+# `a-jwt-secret-with-at-least-32-characters`
+_SENTENCE = re.compile(r"(?:[a-z]+|\d{1,3})(?:[-_](?:[a-z]+|\d{1,3})){5,}")
 _LONG_WORD = re.compile(r"[^\s'\"]{8,}")
 _CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
 
@@ -70,12 +77,14 @@ def secrets(file: Looked) -> Iterator[Secret]:
     """
     if not file.changed:
         return
-    soft = file.is_test or file.is_docs or file.is_lock
-    known = {(secret.line, secret.value): secret for secret in (*_known(file, soft=soft), *_short_keys(file))}
-    yield from known.values()
+    soft = file.is_test or file.is_docs or file.is_lock or _FIXTURE.search(file.path) is not None
+    known = list({(secret.line, secret.value): secret for secret in _known(file, soft=soft)}.values())
+    keys = {secret.line for secret in known if secret.kind == "private key"}
+    known += (secret for secret in _short_keys(file, soft=soft) if secret.line not in keys)
+    yield from known
     for number in [] if soft else _readable(file):
         if _may_hold_a_named_secret(file.line(number)):
-            taken = [secret.value for secret in known.values() if secret.line == number]
+            taken = [secret.value for secret in known if secret.line == number]
             yield from (found for found in _by_name(file, number) if not any(found.value in value for value in taken))
 
 
@@ -134,19 +143,22 @@ def _lines_to_search(file: Looked) -> Sequence[str]:
     return [line if near[number] else "" for number, line in enumerate(file.lines, 1)]
 
 
-def _short_keys(file: Looked) -> Iterator[Secret]:
+def _short_keys(file: Looked, *, soft: bool) -> Iterator[Secret]:
     """A private key too short or too much cut up for its format, outside of tests."""
     for number in [] if file.is_test else _readable(file):
         line = file.line(number)
         if KEY_BEGIN.search(line) and _key_follows(file, number, line):
-            yield Secret(number, line.strip(), "private key", Severity.ERROR)
+            yield Secret(number, line.strip(), "private key", _SOFT["private key"] if soft else Severity.ERROR)
 
 
 def _by_name(file: Looked, number: int) -> Iterator[Secret]:
     """By the name of what it is given to."""
     line = file.line(number)
     for value in _keyword(file.path, line):
-        match = _NAME.search(line[: line.find(value)])
+        before = line[: line.find(value)]
+        if not before.endswith(("'", '"', "`")):
+            value = "" if _CALL.match(value) else _NEXT_OPTION.sub("", value)
+        match = _NAME.search(before)
         if not match or _NOT_A_SECRET_NAME.search(match[1]) or not _looks_random(value):
             continue
         strong = len(value) >= 16 and _entropy(value) >= 3.5
@@ -160,7 +172,9 @@ def _looks_random(value: str) -> bool:
     if not (re.search(r"\d", value) and re.search(r"[A-Za-z]", value)):
         return False
     # `auth-v2`, `db_1.users` are names: words with a number at the end
-    return not re.fullmatch(r"[A-Za-z]+(?:[-_./:][A-Za-z]+)*[-_./:]?v?\d{0,3}", value) and _entropy(value) >= 2.5
+    if re.fullmatch(r"[A-Za-z]+(?:[-_./:][A-Za-z]+)*[-_./:]?v?\d{0,3}", value) or _SENTENCE.fullmatch(value):
+        return False
+    return _entropy(value) >= 2.5
 
 
 def _is_placeholder(value: str) -> bool:
