@@ -59,8 +59,15 @@ def test_nobody_else_can_read_the_database(home: Path, store: Store, project: st
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
-def test_the_database_is_set_up_for_many_writers_and_power_cuts(store: Store) -> None:
-    connection = store._db._connection()
+def test_the_database_is_set_up_for_many_writers_and_power_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BURNISH_NO_SYNC")
+    with Store.open(tmp_path / "synced") as store:
+        _check_pragmas(store._db._connection())
+
+
+def _check_pragmas(connection: sqlite3.Connection) -> None:
     pragmas = {
         name: connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli.paint import coloured, columns, mark, paint, say, say_json, tell
-from burnish.cli.session import SESSION, AsJson, start_dir
+from burnish.cli.session import SESSION, AsJson, follow_move, start_dir
 from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width, wrap
 from burnish.errors import BadInput
 
@@ -46,6 +46,8 @@ def init(
 
     if dry_run and try_now:
         raise BadInput("--dry-run writes nothing that could be tried.", hint="Leave out --dry-run or --try.")
+    if not dry_run:
+        follow_move()
     outcome = initiate(start_dir(), slash=slash, force=force, dry_run=dry_run)
     if as_json:
         trial = _try_out() if try_now else None

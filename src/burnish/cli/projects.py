@@ -11,7 +11,7 @@ import typer
 
 from burnish.cli import complete
 from burnish.cli.paint import coloured, columns, paint, say, say_json
-from burnish.cli.session import AsJson
+from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import count, cut, one_line, pad, width
 from burnish.errors import BadInput
 
@@ -22,16 +22,22 @@ NONE = "No projects yet. In a repository of yours: burnish init"
 
 
 def projects(
-    action: Annotated[str | None, typer.Argument(metavar="[forget]", help="Nothing, or forget.")] = None,
+    action: Annotated[str | None, typer.Argument(metavar="[forget|relink]", help="Nothing, forget or relink.")] = None,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="With forget: its name, key or folder.", autocompletion=complete.projects),
+        typer.Argument(
+            metavar="NAME", help="With forget or relink: its name, key or folder.", autocompletion=complete.projects
+        ),
     ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="With relink: this repository is a project of its own, not a moved one.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the repositories that burnish knows, or forget one.
+    """List the repositories that burnish knows, forget one, or relink one that was moved.
 
     Forgetting takes it out of the lists; its events and branches stay, and `burnish add` there brings it back.
+    Relinking, in the moved repository, is needed only where burnish does not do it by itself.
     """
     from burnish.wiring.projects import forget, known
 
@@ -40,8 +46,12 @@ def projects(
             raise BadInput("Which project is to be forgotten?", hint="`burnish projects` lists them.")
         _report(forget(name), as_json)
         return
+    if action == "relink":
+        _relink(name, as_json, new=new)
+        return
     if action is not None:
-        raise BadInput(f"{action!r} cannot be done to projects.", hint="It is `burnish projects [forget NAME]`.")
+        hint = "It is `burnish projects`, `burnish projects forget NAME` or `burnish projects relink [NAME]`."
+        raise BadInput(f"{action!r} cannot be done to projects.", hint=hint)
     found = known()
     if as_json:
         say_json({"projects": [one.as_json() for one in found]})
@@ -88,6 +98,21 @@ def ago(moment: str, now: datetime) -> str:
             number = int(seconds // size)
             return moment[:10] if word == "day" and number > 30 else f"{count(number, word)} ago"
     return "just now"
+
+
+def _relink(name: str | None, as_json: bool, *, new: bool) -> None:
+    from burnish.wiring.relinking import make_own, relink
+
+    if new and name:
+        raise BadInput("--new names no project.", hint="Leave out --new, or the name.")
+    done = make_own(start_dir()) if new else relink(start_dir(), name)
+    if as_json:
+        say_json(done.as_json())
+    elif done.old_root is None:
+        say(f"{one_line(str(done.root))} is a project of its own: {done.key}.")
+    else:
+        say(f"Relinked {done.key}: {one_line(str(done.old_root))} is now {one_line(str(done.root))}.")
+        say("Trust does not follow: look at `burnish trust --show`, then `burnish trust`.")
 
 
 def _report(one: Known, as_json: bool) -> None:

@@ -127,14 +127,34 @@ def open_reader() -> Reader:
     """What a reading command needs: the store and the project, nothing heavy."""
     from burnish import wiring
 
-    return wiring.open_reader(start_dir())
+    reader = wiring.open_reader(start_dir())
+    _report_move(reader.note)
+    return reader
 
 
 def open_app() -> App:
     """Everything: settings, git, agents."""
     from burnish import wiring
 
-    return wiring.open_app(start_dir())
+    app = wiring.open_app(start_dir())
+    _report_move(app.note)
+    return app
+
+
+def follow_move() -> None:
+    """Relink a repository that was moved, for a command that opens neither of the two."""
+    from burnish.wiring.reader import home_of
+
+    if (home_of() / "burnish.db").exists():
+        open_reader().store.close()
+
+
+def _report_move(note: str) -> None:
+    if note:
+        from burnish.cli.paint import tell
+        from burnish.cli.text import one_line
+
+        tell(one_line(note))
 
 
 def tell_approval_cost() -> None:

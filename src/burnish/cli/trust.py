@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
-from burnish.cli.session import AsJson, start_dir, tell_approval_cost
+from burnish.cli.session import AsJson, follow_move, start_dir, tell_approval_cost
 from burnish.cli.text import pad, visible, width
 from burnish.errors import Untrusted
 
@@ -35,6 +35,7 @@ def trust(
 
     found = discover(start_dir())
     if not show:
+        follow_move()
         before = trusting.examine(found)
         after = trusting.grant(found, how=trusting.BY_COMMAND)
         report = report_of(after)

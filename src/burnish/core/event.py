@@ -17,6 +17,7 @@ TYPES = frozenset(
     gate.opened decision.made override.recorded approval.voided
     budget.warned budget.reached lock.taken_over guard.breach notify.failed
     trust.granted trust.revoked
+    project.relinked
     """.split()
 )
 

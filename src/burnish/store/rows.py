@@ -35,6 +35,10 @@ class ProjectRow:
     common_dir: Path
     name: str
     created_at: str
+    # by which its repository is known again after a move; "" where it has none yet
+    repository_id: str = ""
+    # another project is at its place now, and where it went is not known
+    is_detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,4 +188,12 @@ def approval_of(row: sqlite3.Row) -> Approval:
 @whole
 def project_of(row: sqlite3.Row) -> ProjectRow:
     info = json.loads(row["info"])
-    return ProjectRow(row["key"], Path(info["root"]), Path(info["common_dir"]), info["name"], row["created_at"])
+    return ProjectRow(
+        row["key"],
+        Path(info["root"]),
+        Path(info["common_dir"]),
+        info["name"],
+        row["created_at"],
+        row["repository_id"],
+        row["dir_hash"].startswith("detached:"),
+    )

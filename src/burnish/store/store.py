@@ -77,6 +77,15 @@ class Store:
     def project_for(self, common_dir: Path, root: Path, *, create: bool) -> ProjectRow | None:
         return projects.project_for(self._db, common_dir, root, create=create, now=self._now())
 
+    def relink(self, project: ProjectRow, common_dir: Path, root: Path) -> ProjectRow:
+        return projects.relink(self._db, project, common_dir, root, now=self._now())
+
+    def set_root(self, project: ProjectRow, root: Path) -> ProjectRow:
+        return projects.set_root(self._db, project, root)
+
+    def set_repository_id(self, key: str, repository_id: str) -> None:
+        projects.set_repository_id(self._db, key, repository_id)
+
     def projects(self) -> list[ProjectRow]:
         return [rows.project_of(row) for row in self._db.all("project_list", {})]
 

@@ -39,6 +39,7 @@ from burnish.wiring.check_environments import Command
 from burnish.wiring.code import GitCode
 from burnish.wiring.discretion import clean_changes, clean_spec
 from burnish.wiring.holding import is_runner_dead
+from burnish.wiring.moved_repository import ensure_id, locate
 from burnish.wiring.prompts import own_prompts
 from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
@@ -58,6 +59,8 @@ class App:
     config: Config
     trust: CheckoutTrust
     flags: Mapping[str, Any] = field(default_factory=dict)
+    # a line for the person: the repository was moved
+    note: str = ""
     # commit → the checks that `auto` stands for there
     _automatic: dict[str, FoundChecks] = field(default_factory=dict)
     # commit → the set-up that `init` would write for it
@@ -73,10 +76,11 @@ class App:
             raise trust.problem
         config = load_settings(trust, flags)
         store = store or open_home_to_write(home)
-        project = store.project_for(found.common_dir, found.root, create=True)
+        located = locate(store, found, home, create=True)
+        project = located.project
         assert project
         repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
-        return cls(home, store, project, repo, config, trust, flags)
+        return cls(home, store, ensure_id(store, project, repo), repo, config, trust, flags, located.note)
 
     @property
     def key(self) -> str:

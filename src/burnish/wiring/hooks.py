@@ -13,6 +13,7 @@ from burnish.wiring import hook_git
 from burnish.wiring.hook_files import Backups, Edit, mode_of, read, write
 from burnish.wiring.hook_kinds import GIT, NAMES, STOP_HOOKS, StopHook, command_for
 from burnish.wiring.hook_text import put_block, put_entry, take_block, take_entry
+from burnish.wiring.moved_repository import locate
 from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.wiring.trust import examine
 
@@ -54,7 +55,7 @@ def install(start: Path, name: str, *, everywhere: bool, dry_run: bool) -> Outco
     if found is not None and not dry_run:
         # A hook reviews only where it was asked to: somebody else's repository may name programs to run.
         with open_home_to_write(home_of()) as store:
-            store.project_for(found.common_dir, found.root, create=True)
+            locate(store, found, home_of(), create=True)
     return Outcome(tuple(edits), tuple(note for edit in edits for note in edit.notes) + _scope(name, found))
 
 

@@ -67,7 +67,11 @@ class House:
         """The project with its settings as they are now."""
         row = self.project(key)
         if why := _missing(row):
-            raise BurnishError(why, hint="Put it back, or leave the project out of every list: burnish projects forget")
+            raise BurnishError(
+                why,
+                hint="If it was moved, run `burnish status` where it is now. Else put it back, or leave the project "
+                "out of every list: burnish projects forget",
+            )
         app = App.open(row.root, flags={}, store=self.store)
         app.trust = replace(app.trust, is_remote=True)
         return app

@@ -20,6 +20,7 @@ from burnish.git.project import Found
 from burnish.git.project import discover as find_repository
 from burnish.wiring.checkout import check_sign, first_program
 from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.moved_repository import locate
 from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.wiring.roster import Installed, on_this_machine
 from burnish.wiring.surroundings import surroundings_of
@@ -175,7 +176,7 @@ def _notes(root: Path, tools: tuple[Tools, ...], decided: tuple[Decided, ...], a
 
 def _make_known(repository: Found) -> None:
     with open_home_to_write(home_of()) as store:
-        store.project_for(repository.common_dir, repository.root, create=True)
+        locate(store, repository, home_of(), create=True)
 
 
 def _command(name: str) -> str:

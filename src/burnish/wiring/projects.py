@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
@@ -37,6 +37,9 @@ class Known:
         return {**{key: getattr(self, key) for key in keys}, **more}
 
 
+Named = TypeVar("Named", Known, ProjectRow)
+
+
 def known() -> list[Known]:
     """Every project, the most recently used first."""
     with _store() as store:
@@ -53,7 +56,7 @@ def known() -> list[Known]:
 def forget(name: str) -> Known:
     """Leave a project out of every list; its events and its work stay."""
     refuse_inside_phase()
-    one = _named(name, known())
+    one = find_named(name, known())
     with _store() as store:
         assert store is not None
         locks = home_of() / "locks"
@@ -72,7 +75,8 @@ def _is_held(store: Store, task: Task, locks: Path) -> bool:
     return task.status in RUNNING and task.runner is not None and not is_runner_dead(store, locks, task.runner)
 
 
-def _named(name: str, projects: list[Known]) -> Known:
+def find_named(name: str, projects: Sequence[Named]) -> Named:
+    """By key, name or folder."""
     place = Path(name).expanduser().absolute()
     exact = [one for one in projects if one.key == name]
     found = exact or [one for one in projects if name == one.name or place == one.root]

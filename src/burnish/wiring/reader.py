@@ -11,6 +11,7 @@ from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.project import Found, discover
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
+from burnish.wiring.moved_repository import locate
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Reader:
     found: Found
     # None: burnish does not know this repository yet
     project: ProjectRow | None
+    # a line for the person: the repository was moved
+    note: str = ""
 
     @property
     def key(self) -> str:
@@ -56,7 +59,8 @@ def open_reader(start: Path) -> Reader:
     found = discover(start)
     home = home_of()
     store = open_home(home)
-    return Reader(home, store, found, store.project_for(found.common_dir, found.root, create=False))
+    located = locate(store, found, home, create=False)
+    return Reader(home, store, found, located.project, located.note)
 
 
 def open_store() -> tuple[Path, Store]:

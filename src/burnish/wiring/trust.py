@@ -33,6 +33,7 @@ from burnish.proc.folders import private_folder
 from burnish.proc.own_programs import record_checkout
 from burnish.store import Store
 from burnish.wiring.discretion import from_here
+from burnish.wiring.moved_repository import locate
 from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _facts(trust: CheckoutTrust, new: Acceptance) -> dict[str, Any]:
 
 def _tell(found: Found, home: Path, event: Event, store: Store | None) -> None:
     with _opened(store, home) as log:
-        project = log.project_for(found.common_dir, found.root, create=True)
+        project = locate(log, found, home, create=True).project
         assert project
         log.record(project.key, None, [event])
 

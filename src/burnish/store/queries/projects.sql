@@ -1,13 +1,32 @@
 -- name: project_by_dir
-SELECT key, info, created_at, forgotten FROM projects WHERE dir_hash = :dir_hash;
+SELECT key, dir_hash, info, created_at, forgotten, repository_id FROM projects WHERE dir_hash = :dir_hash;
 
 -- name: project_add
 INSERT INTO projects (key, dir_hash, info, created_at) VALUES (:key, :dir_hash, :info, :now)
 ON CONFLICT (dir_hash) DO UPDATE SET info = excluded.info, forgotten = 0
-RETURNING key, info, created_at, forgotten;
+RETURNING key, dir_hash, info, created_at, forgotten, repository_id;
+
+-- name: project_with_key
+SELECT key FROM projects WHERE key = :key AND dir_hash <> :dir_hash;
+
+-- name: project_detach
+UPDATE projects SET dir_hash = 'detached:' || key, forgotten = CASE
+    WHEN EXISTS (SELECT 1 FROM tasks t WHERE t.project = projects.key AND t.removed = 0) THEN forgotten ELSE 1 END
+WHERE dir_hash = :dir_hash AND key <> :key;
+
+-- name: project_move
+UPDATE projects SET dir_hash = :dir_hash, info = :info, forgotten = 0 WHERE key = :key AND dir_hash <> :dir_hash
+RETURNING key;
+
+-- name: project_set_info
+UPDATE projects SET info = :info WHERE key = :key
+RETURNING key, dir_hash, info, created_at, forgotten, repository_id;
+
+-- name: project_set_repository_id
+UPDATE projects SET repository_id = :repository_id WHERE key = :key;
 
 -- name: project_list
-SELECT key, info, created_at, forgotten FROM projects WHERE forgotten = 0 ORDER BY key;
+SELECT key, dir_hash, info, created_at, forgotten, repository_id FROM projects WHERE forgotten = 0 ORDER BY key;
 
 -- name: project_forget
 UPDATE projects SET forgotten = 1 WHERE key = :key AND forgotten = 0 RETURNING key;

@@ -1,0 +1,70 @@
+"""A repository's own id, by which it is known again after it was moved: what `refs/burnish/local/id` points at.
+
+The ref names a small object of random content, so that its name alone is the id and no object has to be read. burnish
+never pushes or fetches it.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from pathlib import Path
+
+from burnish.errors import BurnishError
+from burnish.git.project import Project
+from burnish.git.run import bare_env, git
+
+ID_REF = "refs/burnish/local/id"
+_SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def read_id(common_dir: Path) -> str | None:
+    """The id of the repository with this git directory; None where it has none. git is asked for reftables only."""
+    if (common_dir / "reftable").exists():
+        return _ask_git(common_dir)
+    text = _read(common_dir / ID_REF).strip()
+    if _SHA.fullmatch(text):
+        return text.decode()
+    packed = re.search(
+        rb"^([0-9a-f]{40,64}) " + re.escape(ID_REF.encode()) + rb"$", _read(common_dir / "packed-refs"), re.M
+    )
+    return packed[1].decode() if packed else None
+
+
+def write_new_id(project: Project, old: str | None) -> str:
+    """Give the repository an id of its own, in place of `old`."""
+    # here and not above: reading commands start without them
+    from burnish.git.objects import write_object
+    from burnish.git.refs import update_ref
+
+    new = write_object(project, "blob", f"burnish repository {uuid.uuid4().hex}\n".encode())
+    update_ref(project, ID_REF, new, old or project.zero)
+    return new
+
+
+def repoint_lent_objects(own: Path, old_common_dir: Path, new_common_dir: Path) -> None:
+    """Let the links in burnish's own git dir, by which workspaces borrow objects, lead to the new place."""
+    folder = own / "lent"
+    for link in folder.iterdir() if folder.is_dir() else ():
+        target = link.readlink() if link.is_symlink() else None
+        if target is None or not target.is_relative_to(old_common_dir):
+            continue
+        fresh = link.with_name(f".{link.name}-{uuid.uuid4().hex[:8]}")
+        fresh.symlink_to(new_common_dir / target.relative_to(old_common_dir))
+        fresh.replace(link)
+
+
+def _ask_git(common_dir: Path) -> str | None:
+    env = bare_env(common_dir) | {"GIT_DIR": str(common_dir)}
+    try:
+        done = git("rev-parse", "--verify", "--quiet", "--end-of-options", ID_REF, cwd=common_dir, env=env, ok=(0, 1))
+    except BurnishError:
+        return None  # not a repository that this git can read
+    return done.stdout.decode().strip() or None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
