@@ -190,3 +190,14 @@ def test_a_rejection_stays_one_and_authors_may_print_what_they_like() -> None:
     both = (item(message("approved")), item(message("rejected")), DONE)
     assert conflicting_verdict("codex", spoken(*both), message("rejected")) is None
     assert conflicting_verdict("codex", spoken(*both, role="improve"), message("approved")) is None
+
+
+@pytest.mark.parametrize("start", ["I looked.\n\n", ""])
+@pytest.mark.parametrize("content", ["verdict: rejected", '{"verdict": "rejected",}', '{"findings": ['])
+def test_a_rejection_in_pieces_counts_where_the_next_message_follows_on_the_same_line(content: str, start: str) -> None:
+    rejection = f"```burnish-verdict {NUMBER}\n{content}\n```"
+    approval = start + message("approved").removeprefix("I looked.\n\n")
+    pieces = [rejection[at : at + 9] for at in range(0, len(rejection), 9)]
+    events = [{"type": "message", "role": "assistant", "content": piece} for piece in (*pieces, approval)]
+    done = spoken(*map(json.dumps, events))
+    assert isinstance(conflicting_verdict("gemini", done, approval), AgentFailure)

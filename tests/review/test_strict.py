@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from burnish.core.finding import Category, Severity
 from burnish.core.review import Verdict
 from burnish.review.prose import first_sentence
+from burnish.review.reading import Expect
 from burnish.review.strict import summary_in
 from burnish.review.unsigned import read_unsigned
 
@@ -216,7 +217,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("verdict", ["REVIEW_FAILED", "**[REJECTED]**", "**Verdict: CHANGES_REQUESTED**"])
 def test_a_list_of_the_reviewers_own_shape_is_one_finding_for_each_entry(shape: str, verdict: str) -> None:
-    review = read_unsigned(f"{verdict}\n\n{SHAPES[shape]}", source="judge")
+    review = read_unsigned(f"{verdict}\n\n{SHAPES[shape]}", expect=Expect(source="judge"))
     found = [(one.severity.value, one.file, one.line, one.source) for one in review.remarks]
     assert found == [("error", "app/a.py", 3, "judge"), ("warning", None, None, "judge")]
     assert [word for one in review.remarks for word in ("Lock", "Queue") if word in one.title] == ["Lock", "Queue"]

@@ -36,7 +36,7 @@ _ESCAPED_LETTER = re.compile(r"\\u00(3[0-9]|[46][1-9a-f]|[57][0-9a])", re.IGNORE
 # The verdict of the example in the prompt, which some programs print.
 _EXAMPLE = re.compile(r"verdict\W{1,9}approved\s*\|", re.IGNORECASE)
 _REFUSING_WORDS = re.compile(
-    rf"(?<!\\)(?:{_OTHER_WORD}|{_QUOTE}severity{_QUOTE}\s*:\s*{_QUOTE}error{_QUOTE}|{_QUOTE}blocking{_QUOTE}\s*:\s*true)",
+    rf"(?<!\\)(?:\bverdict\s*[:=]\s*(?:reject|changes_|needs_)|{_OTHER_WORD}|{_QUOTE}severity{_QUOTE}\s*:\s*{_QUOTE}error{_QUOTE}|{_QUOTE}blocking{_QUOTE}\s*:\s*true)",
     re.IGNORECASE,
 )
 _REGION_END = re.compile(r"\n[ \t]*\n|```|~~~|\n\}")

@@ -16,7 +16,8 @@ _LONGEST_OPENING = 20_000
 _FENCE = "((?<!`)`{3,}(?!`)|(?<!~)~{3,}(?!~))"
 # what quotes and lists put before a line
 _MARGIN = re.compile(r"^[>\s]+")
-_CLOSING = re.compile(r"[>\s]*(`{3,}|~{3,})\s*")
+# with anything behind it: where messages are put together, the next one follows on the same line
+_CLOSING = re.compile(r"[>\s]*(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,11 @@ def _opened(line: str, opening: re.Pattern[str]) -> re.Match[str] | None:
 def _block(lines: list[str], found: re.Match[str], opening: re.Pattern[str]) -> PrintedBlock:
     content = [found[2]] if "{" in found[2] else []
     for line in lines:
-        closing = _CLOSING.fullmatch(line)
+        if opened := _opened(line, opening):
+            # two fences in a row: one closes this block, and the next message begins with the other
+            return PrintedBlock("\n".join(content), closed=opened[1].startswith(found[1] * 2))
+        closing = _CLOSING.match(line)
         if closing and closing[1].startswith(found[1]):
             return PrintedBlock("\n".join(content), closed=True)
-        if _opened(line, opening):
-            break
         content.append(_MARGIN.sub("", line))
     return PrintedBlock("\n".join(content), closed=False)

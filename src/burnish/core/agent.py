@@ -137,3 +137,5 @@ class AgentReply:
     agent: str = ""
     # attempts before this answer; `cost_usd` and `tokens` include them
     failed_attempts: tuple[FailedAttempt, ...] = ()
+    # what the model of a reviewer wrote beside its final message
+    other_messages: tuple[str, ...] = ()

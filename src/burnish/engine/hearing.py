@@ -16,12 +16,13 @@ from burnish.core.decision import unjudged
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Panel, Review, Unreadable, UnseenFile, Verdict, Voice
 from burnish.core.stored import not_allowed
-from burnish.engine.joining import added, joined
+from burnish.engine.joining import added, joined, repeated
 from burnish.engine.ports import CallDir
 from burnish.engine.subject import Subject
 from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
+from burnish.review.other_messages import rejecting_message
 from burnish.review.packing import batches, hidden_words, passes
 from burnish.review.panel import combine, merge_compliance
 from burnish.review.prose import prose_of
@@ -218,7 +219,7 @@ def _hear_part(
     )
     prompt = build_review_prompt(context)
     reply = _ask(hearing, seat, call, prompt.text)
-    said = _Said(reply, _read(hearing, seat, context, reply.text), prose_of(reply.text))
+    said = _Said(reply, _read(hearing, seat, context, reply), prose_of(reply.text))
     # a criterion may be judged in any part: whether one is left out is known at the last one
     criteria = subject.judged if part[0] == part[1] else ()
     gap = _gap(criteria, said.reading, [answer.reading for answer in earlier])
@@ -246,13 +247,16 @@ def _ask(hearing: Hearing, seat: Seat, call: CallDir, prompt: str) -> AgentReply
     )
 
 
-def _read(hearing: Hearing, seat: Seat, context: ReviewContext, text: str) -> Review | Unreadable:
+def _read(hearing: Hearing, seat: Seat, context: ReviewContext, reply: AgentReply) -> Review | Unreadable:
     # an agent that is held to a schema gives the object alone
-    bare = text.strip()
+    bare, expect = reply.text.strip(), context.expect(seat.name)
     reader = contract.read_schema if bare.startswith("{") and bare.endswith("}") else contract.read
-    reading = reader(text, context.number, expect=context.expect(seat.name))
+    reading = reader(reply.text, context.number, expect=expect)
     if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned:
-        return read_unsigned(text, source=seat.name, may_fix=hearing.policy.may_fix)
+        reading = read_unsigned(reply.text, expect=expect, may_fix=hearing.policy.may_fix)
+    approves = isinstance(reading, Review) and reading.verdict is Verdict.APPROVED
+    if approves and (words := rejecting_message(reply.other_messages)):
+        return Unreadable(f"the final message approves, and another message says {words!r}", reply.text)
     return reading
 
 
@@ -260,8 +264,10 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
     """The block alone, from the reviewer's own words; they are data to whoever reads them."""
     call = hearing.call(f"{label}-again")
     context = replace(context, number=call.number())
+    # only where another message rejects: else the final message alone is the review
+    others = first.reply.other_messages if rejecting_message(first.reply.other_messages) else ()
     prompt = contract.build_parse_prompt(
-        first.reply.text,
+        "\n\n".join((*others, first.reply.text)),
         call.number(),
         why,
         prior_ids=context.open_ids,
@@ -275,11 +281,7 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
     if policy.parse_agent:
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)
     reply = _ask(hearing, replace(seat, spec=spec), call, prompt)
-    reading = _read(hearing, seat, context, reply.text)
-    if isinstance(reading, Unreadable):
-        # what could be read the first time is not lost to a worse second answer
-        worse = Unreadable(f"{why}; asked once more: {reading.why}", first.reply.text)
-        reading = first.reading if isinstance(first.reading, Review) else worse
+    reading = _second_reading(first, _read(hearing, seat, context, reply), why)
     both = added(first.reply, reply)
     if policy.parse_agent:
         # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
@@ -287,6 +289,15 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
         both = replace(both, text=own.text, command=own.command, model=own.model, provider=own.provider)
         both = replace(both, transcript=own.transcript)
     return _Said(both, reading, first.prose)
+
+
+def _second_reading(first: _Said, second: Review | Unreadable, why: str) -> Review | Unreadable:
+    """What could be read the first time is lost neither to an unreadable second answer nor to a milder one."""
+    if isinstance(first.reading, Review):
+        return first.reading if isinstance(second, Unreadable) else repeated(first.reading, second)
+    if isinstance(second, Unreadable):
+        return Unreadable(f"{why}; asked once more: {second.why}", first.reply.text)
+    return second
 
 
 def _gap(criteria: Sequence[str], reading: Review | Unreadable, earlier: Sequence[Review | Unreadable]) -> str:

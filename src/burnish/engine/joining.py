@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burnish.core.agent import AgentReply, CostSource, joint_source
 from burnish.core.review import Review, Verdict
-from burnish.review.panel import merge_compliance
+from burnish.review.panel import merge_compliance, same_remark
 
 _WORSE = [Verdict.APPROVED, Verdict.CHANGES_REQUESTED, Verdict.NEEDS_DISCUSSION, Verdict.REJECTED]
 
@@ -27,6 +27,17 @@ def joined(one: Review, more: Review) -> Review:
         notes=tuple(dict.fromkeys((*one.notes, *more.notes))),
         signed=one.signed and more.signed,
     )
+
+
+def repeated(first: Review, second: Review) -> Review:
+    """One review that was told twice. A finding that both tell counts once, in the second words."""
+    told_again = [
+        any(same_remark(remark, other) and other.severity.rank <= remark.severity.rank for other in second.remarks)
+        for remark in first.remarks
+    ]
+    rest = tuple(remark for remark, again in zip(first.remarks, told_again, strict=True) if not again)
+    whole = joined(replace(first, remarks=rest), second)
+    return replace(whole, summary=second.summary if second.verdict is whole.verdict else whole.summary)
 
 
 def added(first: AgentReply, second: AgentReply) -> AgentReply:

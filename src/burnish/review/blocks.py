@@ -125,6 +125,12 @@ def code_after(text: str, word: str) -> list[str]:
     return []
 
 
+def named_blocks(text: str, word: str) -> list[str]:
+    """What stands in the blocks ```` ```word … ````, with any number or none, outside of quotes and lists."""
+    fences = (token for token in _tokens(text) if token.type == "fence" and token.level == 0)
+    return [token.content for token in fences if _words(skeleton(token.info))[:1] == [word]]
+
+
 def without_blocks(text: str, word: str) -> str:
     """The text without its blocks ```` ```word … ````, whatever number they carry."""
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))

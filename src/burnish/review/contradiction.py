@@ -21,13 +21,13 @@ def contradicting_text(reply: str, word: str) -> str:
     """The text around an approving block that rejects; else empty. Colours are not part of the words."""
     reply = without_escapes(reply)
     for content in code_after(reply, word):
-        if other := _other_object(content):
+        if other := other_object(content):
             return other
         if found := _VERDICT_FIELD.search(content):
             return found[0].strip()[:80]
     before, after = prose_around(reply, word)
     for paragraph in paragraphs(after):
-        if other := _other_object(paragraph):
+        if other := other_object(paragraph):
             return other
     for lines, is_rejection in ((before, refuses), (after, takes_back)):
         for line in lines:
@@ -39,7 +39,7 @@ def contradicting_text(reply: str, word: str) -> str:
     return ""
 
 
-def _other_object(content: str) -> str:
+def other_object(content: str) -> str:
     """A JSON object in another code block that is a verdict of its own."""
     try:
         value = json.loads(content)

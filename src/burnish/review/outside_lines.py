@@ -10,6 +10,7 @@ from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Compliance, Ruling, RulingState
 from burnish.review.blocks import prose_lines
+from burnish.review.denying_notes import denies
 from burnish.review.outside_findings import PLACE
 from burnish.review.reading import clean, severity
 from burnish.review.strict import LONGEST_LINE, remarks_in, short_lines
@@ -185,7 +186,8 @@ def rulings(body: str, ids: Sequence[str]) -> tuple[Ruling, ...]:
         id_ = match["id"].upper() if match else ""
         if match and id_ in ids:
             state = _STATES.get(match["state"].lower(), RulingState.OPEN)
-            if _TAKEN_BACK.match(match["note"]):
+            withdrawn = state is RulingState.INVALID
+            if _TAKEN_BACK.match(match["note"]) or denies(match["note"], withdrawn=withdrawn):
                 state = RulingState.OPEN
             differs = id_ in found and found[id_].state is not state
             found[id_] = Ruling(id_, RulingState.OPEN if differs else state, clean(match["note"]).strip())

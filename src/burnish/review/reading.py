@@ -12,6 +12,7 @@ from burnish.core.lookalikes import skeleton
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
 from burnish.plain import without_escapes
 from burnish.review.contradicting_fields import contradicting_field
+from burnish.review.denying_notes import denies
 from burnish.review.names import unquoted
 
 MOST = 2000
@@ -33,12 +34,6 @@ _SCALES = {
     "info": "info information informational low trivial nit nitpick note suggestion p3 p4 could style",
 }
 _SEVERITIES = {word: Severity(name) for name, words in _SCALES.items() for word in words.split()}
-# A note that denies the state beside it
-_DENIED = re.compile(
-    r"\W*(?:not (?:yet |really |fully )?(?:fixed|resolved|met|done|addressed|implemented)\b|unresolved\b|unmet\b"
-    r"|still (?:open|there|present|broken|fail|unfixed|missing|wrong))",
-    re.IGNORECASE,
-)
 # Markdown and punctuation around a word; nothing is taken out of its middle.
 _AROUND_WORDS = " \t\r\n*_`'\"[](){}<>:;,.!"
 _CATEGORIES = {word.value: word for word in Category} | {
@@ -150,7 +145,7 @@ def _rulings(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[Rul
         if word not in _RULINGS:
             notes.append(f"{id_}: unknown state {clean(word)[:20]!r} counts as open")
         ruling = Ruling(id_, _RULINGS.get(word, RulingState.OPEN), _optional(one, "note", notes))
-        if ruling.state != RulingState.OPEN and _DENIED.match(ruling.note):
+        if ruling.state != RulingState.OPEN and denies(ruling.note, withdrawn=ruling.state is RulingState.INVALID):
             notes.append(f"{id_}: {word} with the note {ruling.note[:40]!r} counts as open")
             ruling = Ruling(id_, RulingState.OPEN, ruling.note)
         if id_ in found and found[id_].state != ruling.state:
@@ -177,7 +172,7 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         if key in judged and judged[key].met is False:
             continue
         note = _optional(one, "note", notes)
-        if met and _DENIED.match(note):
+        if met and denies(note):
             notes.append(f"met with the note {note[:40]!r} counts as not met")
             met = False
         judged[key] = Compliance(item, met, note)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from burnish.core.review import Review, Verdict
+from burnish.core.review import Review, RulingState, Verdict
 from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
 from burnish.review.markdown_findings import findings_in
 from burnish.review.outside_contradiction import rejecting_text
 from burnish.review.outside_findings import unread_grave
-from burnish.review.outside_lines import numberless
-from burnish.review.reading import clean
+from burnish.review.outside_lines import numberless, rulings
+from burnish.review.reading import Expect, clean
 from burnish.review.strict import HINT, summary_in, verdict_of
 
 
-def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Review:
+def read_unsigned(text: str, *, expect: Expect | None = None, may_fix: bool = False) -> Review:
     """What the old markers say; anything unclear is `changes_requested`. Never raises.
 
-    `REVIEW_FIXED` approves only where the reviewer was allowed to change the code.
+    `REVIEW_FIXED` approves only where the reviewer was allowed to change the code. Of the rulings on earlier findings
+    those count that leave one open: a reviewer that was not asked by id settles none.
     """
+    expect = expect or Expect()
     text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     if "\0" in text or len(text) > LONGEST_REPLY:
         return _unclear(text, "the reply cannot be read as text")
@@ -28,7 +30,7 @@ def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Revi
     hints = sum(HINT.search(line) is not None for line in lines)
     clear = len(verdicts) == 1 and hints <= 1
     approving = clear and verdicts[0] is Verdict.APPROVED
-    remarks = tuple(replace(remark, source=source) for remark in findings_in(body, approving=approving))
+    remarks = tuple(replace(remark, source=expect.source) for remark in findings_in(body, approving=approving))
     if not clear:
         why = "no verdict line" if not hints else "not exactly one clear verdict line"
         return replace(_unclear(text, why), remarks=remarks)
@@ -37,7 +39,9 @@ def read_unsigned(text: str, *, source: str = "", may_fix: bool = False) -> Revi
     if approving and (title := unread_grave(body, remarks)):
         why = f"it approves, and this grave finding could not be read: {clean(title)}"
         return replace(_unclear(text, why), remarks=remarks)
-    return Review(verdicts[0], summary_in(lines), remarks=remarks, signed=False)
+    ruled = rulings(body, (*expect.prior_ids, *expect.closed_ids))
+    still_open = tuple(ruling for ruling in ruled if ruling.state is RulingState.OPEN)
+    return Review(verdicts[0], summary_in(lines), rulings=still_open, remarks=remarks, signed=False)
 
 
 def _unclear(text: str, why: str) -> Review:

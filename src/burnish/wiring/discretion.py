@@ -47,7 +47,12 @@ def clean_report(secrets: Secrets, report: CheckReport) -> CheckReport:
 
 def clean_reply(secrets: Secrets, reply: AgentReply) -> AgentReply:
     # a reply is never empty: what is left of one that was all secret is a note
-    return replace(reply, text=secrets.redact(reply.text), command=secrets.redact(reply.command))
+    return replace(
+        reply,
+        text=secrets.redact(reply.text),
+        command=secrets.redact(reply.command),
+        other_messages=tuple(map(secrets.redact, reply.other_messages)),
+    )
 
 
 def clean_finding(secrets: Secrets, finding: Finding) -> Finding:

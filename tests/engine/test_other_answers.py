@@ -1,0 +1,81 @@
+"""What a reviewer says beside its approval: in an earlier message, in a first answer, about an earlier finding."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testing.lab import Lab
+from testing.program import PROGRAM, put_on_path
+
+EARLIER = json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": "I reject this change."}]}})
+QUIET = "app.write_text(app.read_text() + f'# {phase} {cycle}\\n')"
+
+
+def claude_review(tmp_path: Path, *, always: bool, code: int) -> Lab:
+    """A reviewer that rejects in a message before its approving result: in every answer, or in its first alone."""
+    when = '"--json-schema" in argv' + ("" if always else ' and "could not read" not in prompt')
+    text = PROGRAM.replace("  # BUG", "").replace(
+        "print(json.dumps(result))", f"if {when}:\n    print({EARLIER!r})\nprint(json.dumps(result))"
+    )
+    lab = Lab.make(tmp_path)
+    put_on_path(lab, "", text)
+    lab.add()
+    lab.burnish("run", code=code)
+    return lab
+
+
+def test_an_approval_after_a_message_that_rejects_is_unreadable(tmp_path: Path) -> None:
+    task = claude_review(tmp_path, always=True, code=1).show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "unreadable_review")
+    assert "I reject this change." in task["note"]
+
+
+def test_the_reviewer_is_asked_once_more_with_both_messages_before_it(tmp_path: Path) -> None:
+    lab = claude_review(tmp_path, always=False, code=0)
+    assert lab.task()["status"] == "verified"
+    prompts = [path.read_text() for path in (tmp_path / "home").rglob("prompt.md")]
+    assert any("could not read" in prompt and "I reject this change." in prompt for prompt in prompts)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        'findings=[{"category": "security", "severity": "error", "title": "Hole", "description": "d"}]',
+        'prior=[{"id": "F1", "state": "open"}]',
+    ],
+)
+def test_what_speaks_against_an_approval_is_not_lost_when_the_rest_is_asked_for(tmp_path: Path, more: str) -> None:
+    judge = f"""
+met = [{{"item": "it divides", "met": True}}]
+if cycle == 1:
+    print(verdict("changes_requested", findings=[{{"category": "code", "severity": "error", "title": "Zero",
+                                                   "description": "b may be 0", "file": "app.py"}}], compliance=met))
+elif "does not judge" in prompt:
+    print(verdict("approved", compliance=met))
+else:
+    print(verdict("approved", **({{"prior": [{{"id": "F1", "state": "resolved"}}]}} | dict({more}))))
+"""
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge)
+    lab.add("Add division", "--accept", "it divides", "--max-cycles", "2")
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "max_cycles"), task
+    assert lab.events("review.approved") == []
+
+
+def test_an_unsigned_approval_that_leaves_a_finding_open_asks_for_changes(tmp_path: Path) -> None:
+    judge = """
+if cycle == 1:
+    print(verdict("changes_requested", findings=[{"category": "code", "severity": "error", "title": "Zero",
+                                                  "description": "b may be 0", "file": "app.py"}]))
+else:
+    print("F1: open\\n\\n**Verdict: APPROVED**")
+"""
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge, extra="review: {agents: [judge], accept_unsigned: true}\n")
+    lab.add("Add division", "--max-cycles", "2")
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
