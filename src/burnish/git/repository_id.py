@@ -25,10 +25,10 @@ def read_id(common_dir: Path) -> str | None:
     text = _read(common_dir / ID_REF).strip()
     if _SHA.fullmatch(text):
         return text.decode()
-    packed = re.search(
-        rb"^([0-9a-f]{40,64}) " + re.escape(ID_REF.encode()) + rb"$", _read(common_dir / "packed-refs"), re.M
-    )
-    return packed[1].decode() if packed else None
+    # searched for as text: a large file of refs has hundred thousands of lines
+    before, found, _ = _read(common_dir / "packed-refs").partition(f" {ID_REF}\n".encode())
+    sha = before.rpartition(b"\n")[2]
+    return sha.decode() if found and _SHA.fullmatch(sha) else None
 
 
 def write_new_id(project: Project, old: str | None) -> str:

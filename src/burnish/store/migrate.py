@@ -13,6 +13,9 @@ from pathlib import Path
 
 from burnish.errors import BurnishError
 
+# columns of `tasks` that 0001 has only since it was edited
+_ADDED_TO_FIRST = {"waits": "INTEGER NOT NULL DEFAULT 0", "archived": "BIGINT NOT NULL DEFAULT 0"}
+_WITHDRAWN = "0002_waits_and_archive"
 _TABLE = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL)"
 
 
@@ -47,9 +50,34 @@ def bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
             )
         if have == 0:
             db.execute("PRAGMA journal_mode = WAL")
+        else:
+            _complete_first_tables(db)
+        applied = _names(db)
         for number, file in migrations():
-            if number > have:
+            if file.stem not in applied:
                 _apply(db, number, file)
+
+
+def _names(db: sqlite3.Connection) -> set[str]:
+    if version(db) == 0:
+        return set()
+    return {row[0] for row in db.execute("SELECT name FROM migrations")}
+
+
+def _complete_first_tables(db: sqlite3.Connection) -> None:
+    """Homes of the first day: 0001 was edited in place once, and another 0002 was withdrawn in its favour."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        present = {row[1] for row in db.execute("PRAGMA table_info(tasks)")}
+        for name, kind in _ADDED_TO_FIRST.items():
+            if name not in present:
+                db.execute(f"ALTER TABLE tasks ADD COLUMN {name} {kind}")
+        db.execute("DELETE FROM migrations WHERE name = ?", (_WITHDRAWN,))
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 def _apply(db: sqlite3.Connection, number: int, file: Path) -> None:
