@@ -24,13 +24,14 @@ from burnish.checks.generated_files import (
 )
 from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
 from burnish.checks.installed_yarn import CLASSIC_RECORD, RECORD
+from burnish.checks.setup_home import has_built_programs, kept_files
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.merge import touched
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.proc.folders import private_folder
 from burnish.regular_files import read_regular
-from burnish.wiring.stored_environments import delete_unused, environment_in_use
+from burnish.wiring.stored_environments import delete_unused, environment_in_use, home_of
 
 Command = str | tuple[str, ...]
 # Environments of a project that are kept; the least recently used are deleted first.
@@ -65,6 +66,8 @@ class CheckEnvironment:
     folders: tuple[EnvironmentFolder, ...] = ()
     # files that set-up made, to be seen below the tree under test
     layer: Path | None = None
+    # files that set-up left in its home directory, in a sandbox
+    home: Path | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -73,6 +76,14 @@ class CheckEnvironment:
             return "made by the set-up command"
         names = ", ".join(folder.path for folder in self.folders)
         return f"{names} of your checkout" if names else "the programs on PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class SetUpFiles:
+    """What set-up wrote: the tree on the disk, and folders that stand for parts of its home directory, by path."""
+
+    tree: Path
+    home: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +97,8 @@ class CheckEnvironments:
     found_setup: Callable[[str], Command | None]
     # is there a sandbox that mounts the tree at the checkout's path?
     confined: bool
-    # runs the set-up command on a commit and returns the tree on the disk, before it is thrown away
-    run_setup: Callable[[Command, str], AbstractContextManager[Path]]
+    # runs the set-up command on a commit and returns what it wrote, before it is thrown away
+    run_setup: Callable[[Command, str], AbstractContextManager[SetUpFiles]]
     # does `checks.build` make what is built from the sources again, on each tree?
     builds: bool
     lock: Callable[[str], AbstractContextManager[None]]
@@ -161,7 +172,8 @@ class CheckEnvironments:
             # the same dependencies: made from the base, so that no author has a hand in what others share
             layer = self._layer(key, command, base)
             copied = has_copied_packages(layer, contents)
-            built = not self.builds and has_build_output(layer, contents)
+            # `checks.build` makes again what lies in the tree, but nothing in the home directory
+            built = has_built_programs(home_of(layer)) or (not self.builds and has_build_output(layer, contents))
             stale = (copied or built) and self._sources_differ(base, commit)
         else:
             stale = True
@@ -170,7 +182,8 @@ class CheckEnvironments:
             layer = self._layer(key, command, commit)
         self._prune(layer)
         folders = environment_folders(layer, contents)
-        return CheckEnvironment(key, layer, folders, layer=layer)
+        home = home_of(layer)
+        return CheckEnvironment(key, layer, folders, layer=layer, home=home if home.is_dir() else None)
 
     def _sources_differ(self, base: str, commit: str) -> bool:
         return commit != base and may_change_output(touched(self.project, base, commit))
@@ -190,10 +203,12 @@ class CheckEnvironments:
     def _make(self, command: Command, commit: str, layer: Path) -> None:
         tracked = list_files(self.project, commit)
         partial = layer.with_name(f".{layer.name}.partial")
-        with self.run_setup(command, commit) as files, disk_errors(f"keeping the environment in {layer}"):
+        with self.run_setup(command, commit) as made, disk_errors(f"keeping the environment in {layer}"):
             remove_tree(partial)
             partial.mkdir(mode=0o700)
-            collect_untracked(files, tracked, partial)
+            collect_untracked(made.tree, tracked, partial)
+            remove_tree(home_of(layer))
+            collect_home(made.home, home_of(layer))
             partial.rename(layer)
 
     def _prune(self, current: Path) -> None:
@@ -222,6 +237,15 @@ def collect_untracked(files: Path, tracked: Iterable[str], into: Path) -> None:
             Path(entry.path).rename(target)
 
     collect("")
+
+
+def collect_home(written: Mapping[str, Path], into: Path) -> None:
+    """Move what set-up wrote into its home directory to `into`, which is not made where nothing is kept."""
+    for below, folder in written.items():
+        for path in list(kept_files(folder, Path.home(), below)):
+            target = into / path
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (folder / path.removeprefix(f"{below}/")).rename(target)
 
 
 def command_words(command: Command) -> str:

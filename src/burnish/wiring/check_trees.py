@@ -40,6 +40,9 @@ class CheckTree:
     uppers: dict[str, Path] = field(default_factory=dict)
     build: list[Path] = field(default_factory=list)
     made_at: float = field(default_factory=time.time)
+    # set-up writes here: folders on the disk that stand for parts of its home directory, by path from there
+    home_parts: dict[str, Path] = field(default_factory=dict)
+    direct: bool = False
 
     @property
     def path(self) -> Path:
@@ -74,18 +77,42 @@ class CheckTree:
         overlays = self._overlays(name) if self.overlays else []
         tree = overlays[0].target if overlays else self.files
         env = variables_for_mounts(env, places=(self.path,))
-        packages = show_package_caches(self.sandbox.home, env, self.scratch)
+        home = self._home()
+        packages = show_package_caches(self.sandbox.home, env, self.scratch, programs=True, added=self.environment.home)
+        if self.direct:
+            root = self.sandbox.home.resolve()
+            shown = zip(packages.overlays, (one for one in packages.mounts if one.mode == "write"), strict=True)
+            self.home_parts.update({mount.target.relative_to(root).as_posix(): one.upper for one, mount in shown})
         mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
         inside = enclose(
             self.sandbox,
             argv,
             env=env,
-            programs=self._programs_on_disk(),
+            programs=self._programs_on_disk(env),
             writable=(report_dir,),
             readable=readable,
             trees=mounts,
+            mounts=home.mounts,
         )
-        return with_overlays(inside, (*overlays, *packages.overlays))
+        return with_overlays(inside, (*overlays, *home.overlays, *packages.overlays))
+
+    def _home(self) -> TreeView:
+        """The home directory of set-up, whose files are kept, and that of checks, with what set-up left there."""
+        assert self.sandbox
+        root = self.sandbox.home.resolve()
+        if root == self.project.root.resolve() or not (self.direct or self.environment.home):
+            return TreeView()
+        place = Path(tempfile.mkdtemp(prefix="home-", dir=self.scratch))
+        if self.direct:
+            self.home_parts[""] = place
+            return TreeView((Mount(root, "write", place),))
+        assert self.environment.home
+        if not (self.overlays and mountable([self.environment.home])):
+            copy_below(self.environment.home, place)
+            return TreeView((Mount(root, "write", place),))
+        overlay = Overlay((self.environment.home,), place, place / "merged")
+        overlay.create()
+        return TreeView((Mount(root, "write", overlay.target),), (overlay,))
 
     def _overlays(self, name: str) -> list[Overlay]:
         """The tree over its environment, with a layer of this call's own on top that is thrown away."""
@@ -106,10 +133,15 @@ class CheckTree:
             found.append(over)
         return found
 
-    def _programs_on_disk(self) -> list[Path]:
+    def _programs_on_disk(self, env: Mapping[str, str]) -> list[Path]:
         """Where the programs of a layer lie outside of the sandbox, to see what they need."""
-        root = self.environment.root
-        return [root / folder.programs for folder in self.environment.folders] if root else []
+        root, home = self.environment.root, self.environment.home
+        found = [root / folder.programs for folder in self.environment.folders] if root else []
+        if home and self.sandbox:
+            own = self.sandbox.home.resolve()
+            folders = [Path(word) for word in env["PATH"].split(os.pathsep)]
+            found += [home / one.relative_to(own) for one in folders if one.is_relative_to(own)]
+        return found
 
     def keep_build(self, name: str) -> None:
         """What `checks.build` wrote becomes part of the tree for the checks after it."""
@@ -126,6 +158,7 @@ def enclose(
     writable: Sequence[Path],
     readable: Sequence[Path],
     trees: Sequence[Mount],
+    mounts: Sequence[Mount] = (),
 ) -> tuple[str, ...]:
     """`argv` in the sandbox with `trees` mounted; `programs`: folders outside of it with the programs of the trees."""
     path = os.pathsep.join([*map(str, programs), env.get("PATH", "")])
@@ -134,7 +167,9 @@ def enclose(
     # looked up inside: a program of a tree is at this path only there
     words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
     shown = (*named_files(env), *readable)
-    return sandbox.around(words, env={**env, "PATH": path}, writable=writable, readable=shown, trees=trees)
+    return sandbox.around(
+        words, env={**env, "PATH": path}, writable=writable, readable=shown, trees=trees, mounts=mounts
+    )
 
 
 @contextmanager
@@ -164,7 +199,7 @@ def check_tree(
             )
             roots = [files, scratch, *installed]
             overlays = not direct and sandbox is not None and mountable(roots) and overlay_works(place.parent)
-            tree = CheckTree(project, files, environment, sandbox, scratch, overlays)
+            tree = CheckTree(project, files, environment, sandbox, scratch, overlays, direct=direct)
             if not overlays:
                 _copy_environment(environment, files)
             yield tree

@@ -26,6 +26,11 @@ class StoredEnvironment:
         return {"name": self.path.name, "bytes": self.bytes, "used_at": used_at, "in_use": self.in_use}
 
 
+def home_of(layer: Path) -> Path:
+    """Where the files lie that set-up left in its home directory, if there are any."""
+    return layer.with_name(f".{layer.name}.home")
+
+
 @contextmanager
 def environment_in_use(layer: Path | None) -> Iterator[None]:
     """While this lasts, no process deletes the environment. Several may use it at once."""
@@ -49,6 +54,7 @@ def delete_unused(layer: Path) -> bool:
             layer.rename(doomed)
         except FileNotFoundError:
             return True
+        remove_tree(home_of(layer))
         remove_tree(doomed)
     return True
 
@@ -70,7 +76,9 @@ def _describe(layer: Path) -> StoredEnvironment | None:
         return None  # deleted by another process
     with _open_lock(layer) as fd:
         in_use = not _lock_alone(fd)
-    return StoredEnvironment(layer, disk_usage(layer), used_at, in_use)
+    home = home_of(layer)
+    size = disk_usage(layer) + (disk_usage(home) if home.is_dir() else 0)
+    return StoredEnvironment(layer, size, used_at, in_use)
 
 
 @contextmanager

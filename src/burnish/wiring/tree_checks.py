@@ -38,7 +38,7 @@ from burnish.git.project import Found, Project
 from burnish.git.reading import Contents, list_files, read_files
 from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
-from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command, command_words
+from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command, SetUpFiles, command_words
 from burnish.wiring.check_trees import CheckTree, check_tree
 from burnish.wiring.copied_files import copied_files_digest, copy_ignored_files
 from burnish.wiring.discretion import from_here
@@ -260,7 +260,7 @@ class TreeChecks:
         return env | {"PATH": tree.path_variable(env["PATH"])}
 
     @contextmanager
-    def _run_setup(self, command: Command, commit: str, stop: Stop | None, out_dir: Path) -> Iterator[Path]:
+    def _run_setup(self, command: Command, commit: str, stop: Stop | None, out_dir: Path) -> Iterator[SetUpFiles]:
         self.note("Setting up the environment of the checks…")
         empty = CheckEnvironment("")
         with self._tree(commit, f"setup-{commit[:16]}", empty, direct=True) as tree:
@@ -273,7 +273,7 @@ class TreeChecks:
                 raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
             if report.status is not CheckStatus.PASSED:
                 raise setup_failed(report)
-            yield tree.files
+            yield SetUpFiles(tree.files, tree.home_parts)
 
     def _build(self, tree: CheckTree, env: Mapping[str, str], stop: Stop | None, out_dir: Path) -> str:
         """`checks.build` on this tree; why it failed, "" if it did not."""
