@@ -180,6 +180,11 @@ def is_skip(line: str) -> bool:
     return not _COMMENT.match(line) and _SKIP.search(line) is not None
 
 
+def asserts_nothing(line: str) -> bool:
+    """An assertion that holds whatever the program does."""
+    return not _COMMENT.match(line) and _EMPTY.search(line) is not None
+
+
 def squeeze(line: str) -> str:
     return " ".join(line.split())
 

@@ -7,7 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from burnish.checks.guard_tests import Testing, has_inline_tests, is_skip, is_test_path, squeeze, test_names, testing_in
+from burnish.checks.guard_python_tests import hollow_tests
+from burnish.checks.guard_tests import (
+    Testing,
+    asserts_nothing,
+    has_inline_tests,
+    is_skip,
+    is_test_path,
+    squeeze,
+    test_names,
+    testing_in,
+)
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckStatus, Comparison, Counts
 
@@ -44,9 +54,12 @@ def thinning(change: Change, comparisons: tuple[Comparison, ...], old_text: Text
     as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
     deleted = [] if as_many else list(_deleted(tested))
     skipped = list(_skipped(tested))
-    asserted = list(_asserted(tested, as_many=as_many, deleted=bool(deleted)))
+    hollow = list(_hollow(tested))
+    explained = {loss.file for loss in hollow}
+    fewer = _asserted(tested, as_many=as_many, deleted=bool(deleted))
+    asserted = [loss for loss in fewer if loss.file not in explained]
     by_count = _by_count(counted, deleted=bool(deleted), skipped=bool(skipped))
-    return [*deleted, *skipped, *asserted, *by_count, *_uncounted(comparisons)]
+    return [*deleted, *skipped, *hollow, *asserted, *by_count, *_uncounted(comparisons)]
 
 
 def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Text, new_text: Text) -> list[Loss]:
@@ -55,7 +68,7 @@ def lost_tests(change: Change, comparisons: tuple[Comparison, ...], old_text: Te
     counted = [pair for comparison in comparisons if (pair := _counts(comparison))]
     as_many = bool(counted) and all(now.total >= before.total for before, now in counted)
     skipped = (loss for loss in _skipped(tested) if _switches_off(tested, loss))
-    return [*([] if as_many else _deleted(tested)), *skipped]
+    return [*([] if as_many else _deleted(tested)), *skipped, *_hollow(tested)]
 
 
 def _switches_off(tested: list[_Tested], loss: Loss) -> bool:
@@ -187,6 +200,58 @@ def _skipped(tested: list[_Tested]) -> Iterator[Loss]:
                     number,
                     words,
                 )
+
+
+def _hollow(tested: list[_Tested]) -> Iterator[Loss]:
+    """Tests that keep their names and cannot fail any more, however many assertions others have gained."""
+    for seen in tested:
+        path = seen.file.path
+        if path.endswith(".py"):
+            for test in hollow_tests(seen.old_text or "", seen.new_text or ""):
+                lines = (seen.new_text or "").split("\n")
+                quote = squeeze(lines[test.line - 1]) if test.line <= len(lines) else ""
+                yield Loss(
+                    f"{test.name} does not test what it tested",
+                    f"At the base it asserted something; now {test.reason}.",
+                    path,
+                    test.line,
+                    quote,
+                )
+        else:
+            yield from _replaced_assertions(seen)
+
+
+def _replaced_assertions(seen: _Tested) -> Iterator[Loss]:
+    """`expect(true).toBe(true)` in the place of an assertion that could fail."""
+    path = seen.file.path
+    for line, removed, added in _edits(seen.file):
+        empty = [text for text in added if asserts_nothing(text)]
+        if len(empty) <= sum(map(asserts_nothing, removed)):
+            continue
+        before, after = (testing_in(path, "\n".join(some)).assertions for some in (removed, added))
+        if after < before:
+            yield Loss(
+                f"An assertion in {path} cannot fail: {squeeze(empty[0])[:80]}",
+                "It stands in the place of one that could. A test that asserts nothing passes whatever the code does.",
+                path,
+                line,
+                squeeze(empty[0]),
+            )
+
+
+def _edits(file: ChangedFile) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Each run of changed lines: where it begins in the new file, what is removed and what is added."""
+    for hunk in file.hunks:
+        here, removed, added = hunk.new_start, list[str](), list[str]()
+        for line in (*hunk.text.split("\n")[1:], " "):
+            if line.startswith("-"):
+                removed.append(line[1:])
+            elif line.startswith("+"):
+                added.append(line[1:])
+            else:
+                if removed or added:
+                    yield here, removed, added
+                here, removed, added = here + len(added) + 1, [], []
 
 
 def _asserted(tested: list[_Tested], *, as_many: bool, deleted: bool) -> Iterator[Loss]:

@@ -1,0 +1,238 @@
+"""Python tests that keep their names and no longer prove anything: emptied, cut short, swallowed, defined twice. Pure.
+
+Only what is certain is reported. A test that asserts by a helper, or asserts something weaker, is left to a reviewer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_ASSERTING = re.compile(r"^(?:assert|expect|check_|verify|raises$|warns$|fail$|should)", re.IGNORECASE)
+_ENDING = frozenset(("skip", "skipTest", "exit", "_exit"))
+_CAUGHT = frozenset(("AssertionError", "Exception", "BaseException"))
+# `assertRaises((A, B))`, `pytest.fail("…")` and helpers such as `assert_sum(1, 2)` can fail with constants, too.
+_COMPARING = frozenset(("assertTrue", "assertFalse", "assertEqual", "assertEquals", "assertIs", "assert_"))
+_PRINTING = frozenset(("print", "print_exc", "log", "debug", "info", "warning", "error", "exception"))
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTest:
+    """One test function: assertions that can fail, those that cannot, and whether there is anything in it at all."""
+
+    name: str
+    line: int
+    effective: int
+    void: int
+    is_empty: bool
+    # a later definition, assignment or `del` takes its name away
+    is_replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HollowTest:
+    """A test that proved something before the change and does not any more."""
+
+    name: str
+    line: int
+    reason: str
+
+
+def hollow_tests(old: str, new: str) -> Iterator[HollowTest]:
+    """Nothing for a text that Python cannot parse."""
+    before = {test.name: test for test in _tests_in(old) if not test.is_replaced}
+    after = list(_tests_in(new)) if any(test.effective for test in before.values()) else []
+    for test in after:
+        was = before.get(test.name)
+        if was is None or not was.effective:
+            continue
+        if test.is_replaced:
+            yield HollowTest(test.name, test.line, "its name is taken away further down, so that it is not run")
+        elif test.is_empty:
+            yield HollowTest(test.name, test.line, "nothing is left in it")
+        elif test.void > was.void and test.effective < was.effective:
+            yield HollowTest(
+                test.name, test.line, f"{test.void - was.void} of its assertions are not reached or cannot fail"
+            )
+
+
+def _tests_in(text: str) -> Iterator[PythonTest]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    decorators = frozenset(
+        statement.name
+        for statement in tree.body
+        if isinstance(statement, _Function) and not statement.name.startswith("test") and _has_swallowing(statement)
+    )
+    yield from _in_scope(tree.body, "", decorators)
+
+
+def _has_swallowing(function: _Function) -> bool:
+    """A decorator of this module that hides failures: `try: test() except Exception: pass`."""
+    return any(isinstance(node, ast.Try) and any(map(_swallows, node.handlers)) for node in ast.walk(function))
+
+
+def _in_scope(body: Sequence[ast.stmt], prefix: str, swallowing: frozenset[str]) -> Iterator[PythonTest]:
+    for number, statement in enumerate(body):
+        if isinstance(statement, ast.ClassDef):
+            yield from _in_scope(statement.body, f"{prefix}{statement.name}.", swallowing)
+        elif isinstance(statement, _Function) and statement.name.startswith("test"):
+            used = frozenset(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+            hidden = any(isinstance(one, ast.Name) and one.id in swallowing for one in statement.decorator_list)
+            effective, void = _count(statement.body, used, dead=hidden)
+            replaced = any(_takes_name(later, statement.name) for later in body[number + 1 :])
+            yield PythonTest(
+                prefix + statement.name, statement.lineno, effective, void, _is_empty(statement.body), replaced
+            )
+
+
+def _takes_name(statement: ast.stmt, name: str) -> bool:
+    """A decorator may register the first definition before the second one: that is left alone."""
+    if isinstance(statement, _Function):
+        return statement.name == name and not statement.decorator_list
+    if isinstance(statement, ast.Delete):
+        return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+    if isinstance(statement, ast.Assign):
+        # `test_one = decorate(test_one)` still runs it
+        uses = any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement.value))
+        return not uses and any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+    return False
+
+
+def _is_empty(body: Sequence[ast.stmt]) -> bool:
+    return all(
+        isinstance(statement, ast.Pass)
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        or (isinstance(statement, ast.Return) and (statement.value is None or _truth(statement.value) is not None))
+        for statement in body
+    )
+
+
+def _count(
+    body: Sequence[ast.stmt], used: frozenset[str], *, dead: bool = False, looping: bool = False
+) -> tuple[int, int]:
+    """Assertions that can fail, and those that cannot."""
+    effective = void = 0
+    for statement in body:
+        more = _count_one(statement, used, looping=looping)
+        effective, void = (effective, void + sum(more)) if dead else (effective + more[0], void + more[1])
+        dead = dead or _ends(statement)
+    return effective, void
+
+
+def _count_one(statement: ast.stmt, used: frozenset[str], *, looping: bool) -> tuple[int, int]:
+    if isinstance(statement, ast.Assert):
+        return (0, 1) if _truth(statement.test) else (1, 0)
+    here = _in_expressions(statement)
+    blocks = [
+        _count(block, used, dead=dead, looping=looping or isinstance(statement, ast.For | ast.AsyncFor | ast.While))
+        for block, dead in _blocks(statement, used, looping=looping)
+    ]
+    return here[0] + sum(one[0] for one in blocks), here[1] + sum(one[1] for one in blocks)
+
+
+def _blocks(statement: ast.stmt, used: frozenset[str], *, looping: bool) -> Iterator[tuple[Sequence[ast.stmt], bool]]:
+    """The blocks of a statement, and whether what they assert can never make the test fail."""
+    match statement:
+        case ast.If(test=test, body=body, orelse=orelse):
+            yield body, _truth(test) is False
+            yield orelse, _truth(test) is True
+        case ast.While(test=test, body=body, orelse=orelse):
+            yield from ((body, _truth(test) is False), (orelse, False))
+        case ast.For(iter=over, body=body, orelse=orelse) | ast.AsyncFor(iter=over, body=body, orelse=orelse):
+            nothing = isinstance(over, ast.List | ast.Tuple) and not over.elts
+            yield from ((body, nothing), (orelse, False))
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            yield body, any(_suppresses(item.context_expr) for item in items)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
+            # in a loop it may be a wait until something holds
+            yield body, not looping and any(map(_swallows, handlers))
+            yield from ((block, False) for block in (*(one.body for one in handlers), orelse, finalbody))
+        case ast.FunctionDef(name=name, body=body, decorator_list=[]) if name not in used:
+            yield body, True  # defined in the test and never called
+        case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) | ast.ClassDef(body=body):
+            yield body, False
+        case ast.Match(cases=cases):
+            yield from ((case.body, False) for case in cases)
+
+
+def _in_expressions(statement: ast.stmt) -> tuple[int, int]:
+    """Calls such as `self.assertEqual(…)` and `pytest.raises(…)`, outside of the blocks of the statement."""
+    waiting: list[ast.AST] = [node for node in ast.iter_child_nodes(statement) if not _holds_statements(node)]
+    effective = void = 0
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and _ASSERTING.match(_called(node)):
+            constant = _called(node) in _COMPARING and all(_truth(argument) is not None for argument in node.args)
+            effective, void = effective + (not constant), void + constant
+        waiting.extend(ast.iter_child_nodes(node))
+    return effective, void
+
+
+def _holds_statements(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case)
+
+
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _ends(statement: ast.stmt) -> bool:
+    """Is nothing after it in the same block reached?"""
+    if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
+        return True
+    if isinstance(statement, ast.If):
+        return _truth(statement.test) is True and any(map(_ends, statement.body))
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ENDING
+
+
+def _suppresses(context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and _called(context) == "suppress" and any(map(_is_caught, context.args))
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    quiet = [statement for statement in handler.body if not _prints(statement)]
+    return any(name is None or _is_caught(name) for name in names) and _is_empty(quiet)
+
+
+def _prints(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and _called(call) in _PRINTING
+
+
+def _is_caught(name: ast.expr) -> bool:
+    match name:
+        case ast.Name(id=word) | ast.Attribute(attr=word):
+            return word in _CAUGHT
+    return False
+
+
+def _truth(test: ast.expr) -> bool | None:
+    """True or False if it is so whatever the program does; None where that cannot be told."""
+    match test:
+        case ast.Constant(value=value):
+            return bool(value)
+        case ast.Tuple(elts=elements) if elements:
+            return True
+        case ast.Lambda():
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _truth(operand)
+            return None if inner is None else not inner
+        case ast.BoolOp(op=ast.Or(), values=values) if any(_truth(value) for value in values):
+            return True
+        case ast.BoolOp(op=ast.And(), values=values) if any(_truth(value) is False for value in values):
+            return False
+        case ast.Compare(left=ast.Constant(value=one), ops=[ast.Eq()], comparators=[ast.Constant(value=other)]):
+            return bool(one == other)
+    return None
