@@ -53,6 +53,7 @@ def _steps(deps: Deps, task: Task) -> Task:
             task, site = prepare(deps, task, deps.policy_for(task))
     except BurnishError as error:
         return _fail(deps, deps.book.task(task.id), error)
+    moves = 0
     while True:
         history = deps.book.history(task.id)
         step = next_step(history, site.policy)
@@ -65,7 +66,9 @@ def _steps(deps: Deps, task: Task) -> Task:
                 return deps.book.task(task.id)
             with disk_trouble():
                 if _moved_on(deps, site, history, step):
-                    site = on_base(deps, site)
+                    site, moves = on_base(deps, site), moves + (not isinstance(step, Work))
+                    if moves > BREAKER:
+                        return _archived(deps, site, _unsteady(deps, deps.book.task(task.id)))
                 else:
                     _do(deps, site, history, step)
         except PhaseFailed as error:
@@ -112,6 +115,16 @@ def _moved_on(deps: Deps, site: Site, history: History, step: Step) -> bool:
         save_leftovers(deps, site, history.task, step.cycle, "by-hand")
         site.workspace.put_right(head.sha, base=site.base)
     return False
+
+
+def _unsteady(deps: Deps, task: Task) -> Task:
+    """Each judgement was void before it counted: a person must find out who moves the branch."""
+    note = (
+        f"The branch was moved {BREAKER + 1} times while it was being judged. Find out what commits there, then "
+        f"`burnish retry {task.id}`."
+    )
+    final = verdict_when_stopped(deps.book.history(task.id))
+    return deps.record(task, moved(task, Status.BLOCKED, reason=Reason.STALLED, note=note, final_verdict=final))
 
 
 def _took_target_in(deps: Deps, site: Site, task: Task) -> bool:

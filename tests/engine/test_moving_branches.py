@@ -1,0 +1,51 @@
+"""A branch that is moved while it is being judged: what nobody judged is not approved, and the run ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testing.lab import Lab
+
+# Puts a file on the task's branch in the user's repository, as an agent can that runs without a sandbox.
+MOVES = """
+import subprocess
+def git(*argv, text=None):
+    done = subprocess.run(["git", "-C", REPO, *argv], input=text, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+tip = git("rev-parse", BRANCH)
+blob = git("hash-object", "-w", "--stdin", text=f"planted = {time.time()}\\n")
+files = [line for line in git("ls-tree", tip).split("\\n") if not line.endswith("planted.py")]
+tree = git("mktree", text="\\n".join([*files, f"100644 blob {blob}\\tplanted.py"]) + "\\n")
+made = git("-c", "user.name=x", "-c", "user.email=x@example.org", "commit-tree", "-p", tip, "-m", "x", tree)
+git("update-ref", BRANCH, made, tip)
+"""
+
+
+def moving_lab(tmp_path: Path, *, moves: int) -> Lab:
+    """The reviewer moves the branch in its first `moves` cycles, and approves each time."""
+    lab = Lab.make(tmp_path, author="app.write_text(app.read_text() + '# x\\n')")
+    names = f"REPO, BRANCH = {str(lab.repo.path)!r}, 'refs/heads/burnish/1-add-division'\n"
+    indented = MOVES.strip().replace("\n", "\n    ")
+    approve = "print(verdict('approved', 'good', inspected=['app.py', 'planted.py']))"
+    lab.agent("judge", f"{names}if cycle <= {moves}:\n    {indented}\n{approve}")
+    lab.add()
+    return lab
+
+
+def test_a_reviewer_that_moves_the_branch_each_time_stops_the_task(tmp_path: Path) -> None:
+    lab = moving_lab(tmp_path, moves=20)
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "stalled"), task
+    assert "moved 4 times while it was being judged" in task["note"]
+    assert len([call for call in lab.calls() if call["phase"] == "review"]) == 4
+    assert lab.events("review.approved") == []
+    lab.burnish("merge", "1", code=4)
+
+
+def test_a_branch_that_is_moved_once_is_judged_again_as_it_is_now(tmp_path: Path) -> None:
+    lab = moving_lab(tmp_path, moves=1)
+    lab.burnish("run")
+    task = lab.show(1)
+    assert (task["status"], task["cycle"]) == ("verified", 2)
+    assert "planted.py" in lab.repo.git("ls-tree", "--name-only", task["commit"])
