@@ -26,6 +26,10 @@ CASES = {
         "Error: Cannot find module 'x'",
     ),
     "npm": ("npm ERR! code ERESOLVE\nnpm ERR! see the log\nFor help, run: npm help", "npm ERR! code ERESOLVE"),
+    "npm ci without a lock file": (
+        "npm error code EUSAGE\nnpm error\nnpm error The `npm ci` command can only install with an existing package-lock.json\n",
+        "npm error The `npm ci` command can only install with an existing package-lock.json",
+    ),
     "uv": (
         "Resolved 3 packages\nerror: Failed to fetch: `x`\n  Caused by: invalid peer certificate: UnknownIssuer\n"
         "hint: Consider enabling native TLS\n",

@@ -179,3 +179,25 @@ def test_a_program_that_go_installed_stops_the_run_and_one_that_the_build_instal
     number = lab.add()
     lab.burnish("run", number, code=None)
     assert lab.task(number)["status"] == "blocked"
+
+
+MAKEFILE = "calc: {0}calc.c\n\tcc -o calc {0}calc.c\ntest: calc\n\ttest $$(./calc) = 3\n"
+SOURCE = '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 2); }\n'
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+@pytest.mark.parametrize("confined", [False, True], ids=["unconfined", "confined"])
+def test_a_build_file_that_names_the_checkout_does_not_hide_a_broken_change(tmp_path: Path, confined: bool) -> None:
+    if confined:
+        needs_bubblewrap()
+    lab = make_lab(tmp_path, confined=confined)
+    lab.repo.commit({"calc.c": SOURCE, "Makefile": MAKEFILE.format(f"{lab.repo.path}/"), ".gitignore": "calc\n"}, "C")
+    lab.settle(SETTINGS.replace(PYTEST, "make test"))
+    lab.agent("robot", 'p = pathlib.Path("calc.c"); p.write_text(p.read_text().replace("1 + 2", "1 - 2"))\n')
+    lab.agent("judge", JUDGE.replace('["calc.py", "cli.sh"]', '["calc.c"]'))
+    if confined:
+        assert run(lab) == "blocked"
+        return
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+    assert f"Makefile names {lab.repo.path}/calc.c, which is in your checkout" in lab.show()["note"]

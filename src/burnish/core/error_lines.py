@@ -39,7 +39,8 @@ _HARMLESS = re.compile(
 _EMPTY = re.compile(
     r"^\[(?:ERROR|FATAL)\](?:\s*$| COMPILATION ERROR| Tests run:| Failures:| Errors:| To see the full| Re-run Maven"
     r"| For more| \[Help| -> | Some problems were| The build could not read| The project \S+ \(.* has \d+ errors?)"
-    r"|^npm (?:ERR!|error) (?:Lifecycle script|code (?:ELIFECYCLE|1)$|path |command (?!not)|Test failed)"
+    r"|^npm (?:ERR!|error)$|^npm (?:ERR!|error) (?:Lifecycle script|path |command (?!not)|Test failed)"
+    r"|^npm (?:ERR!|error) code (?:ELIFECYCLE|EUSAGE|1)$"
     r"|^make(?:\[\d+\])?: \*\*\*|^(?:✖|✗|✘|×) (?:failing tests:?|\d+ problems?)|^\[ERROR\] \S+ -- Time elapsed"
 )
 

@@ -34,6 +34,7 @@ from burnish.proc.run import Stop
 from burnish.wiring import discretion
 from burnish.wiring.check_environments import CheckEnvironment, workspace_environment
 from burnish.wiring.check_trees import copy_below
+from burnish.wiring.checkout_paths import refuse_absolute_paths
 from burnish.wiring.confining import OPEN, Confinement
 from burnish.wiring.tree_checks import CheckGround, TreeChecks, as_interrupted
 from burnish.wiring.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
@@ -148,6 +149,8 @@ class TaskChecks:
         self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, folder: Path, env: Mapping[str, str]
     ) -> Iterator[CheckGround]:
         with self._workspace(folder, tree.commit) as laid:
+            if laid.sandbox is None:
+                refuse_absolute_paths(self.trees.project, tree.commit, specs)
             origins = laid.origins(specs, tree.commit, env, self.stop)
             as_interrupted(self.stop)
             if origins.problem:

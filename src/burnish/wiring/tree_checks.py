@@ -40,6 +40,7 @@ from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
 from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command, SetUpFiles, command_words
 from burnish.wiring.check_trees import CheckTree, check_tree
+from burnish.wiring.checkout_paths import refuse_absolute_paths
 from burnish.wiring.copied_files import copied_files_digest, copy_ignored_files
 from burnish.wiring.discretion import from_here
 from burnish.wiring.last_results import SETUP, record_result
@@ -129,6 +130,8 @@ class TreeChecks:
         specs: Sequence[CheckSpec],
         stop: Stop | None,
     ) -> tuple[CheckEnvironment, Origins]:
+        if self.sandbox is None:
+            refuse_absolute_paths(self.project, commit, specs)
         chosen = environments.prepare(commit, base)
         origins = self._prove(chosen, commit, specs, stop)
         if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:

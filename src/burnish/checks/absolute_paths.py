@@ -1,0 +1,44 @@
+"""Build files and scripts that name the checkout by its absolute path: without a sandbox they build that, not the tree.
+
+`replace example.com/lib => /home/me/calc/lib` in go.mod, `path = "/home/me/calc/lib"` in Cargo.toml, `cd /home/me/calc`
+in a script. What Python imports is asked of the interpreter instead (`import_origins`, `import_report`). Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+_BUILD_FILE = re.compile(
+    r"(?:^|/)(?:go\.(?:mod|work)|Cargo\.toml|\.cargo/config(?:\.toml)?|package\.json|[tj]sconfig[^/]*\.json"
+    r"|[^/]+\.config\.[cm]?[jt]s|\.(?:mocharc|jestrc|babelrc)[^/]*|GNUmakefile|[Mm]akefile|[^/]+\.(?:mk|cmake|ninja|gradle|gradle\.kts)"
+    r"|CMakeLists\.txt|meson\.build|[Jj]ustfile|Taskfile\.ya?ml|Rakefile|Gemfile|pom\.xml|[^/]+\.(?:sh|bash))$"
+)
+_FOREIGN = re.compile(r"(?:^|/)(?:docs?|examples?|fixtures?|testdata|vendor|third[-_]party|node_modules)/")
+# Environments of the checkout: what they import is asked of the interpreter.
+_ENVIRONMENT = re.compile(r"(?:\.venv|venv|env|\.conda|node_modules|\.tox|\.nox)(?:/|$)")
+# where a path ends
+_REST = re.compile(r"(?=/|[\s\"'`;:,)\]}]|$)(/[^\s\"'`;:,)\]}]*)?")
+
+
+def build_files(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(path for path in paths if _BUILD_FILE.search(path) and not _FOREIGN.search(path)))
+
+
+def names_checkout(texts: Mapping[str, str], checkouts: Sequence[str]) -> str:
+    """Which of these texts, by what they are called, names a path of the checkout; "" if none does.
+
+    `checkouts` are the paths by which it is known.
+    """
+    for name, text in texts.items():
+        for root in checkouts:
+            for found in re.finditer(re.escape(root) + _REST.pattern, text):
+                rest = (found[1] or "").lstrip("/")
+                if not _ENVIRONMENT.match(rest) and not _in_longer_path(text, found.start()):
+                    return f"{name} names {found[0]}, which is in your checkout"
+    return ""
+
+
+def _in_longer_path(text: str, start: int) -> bool:
+    """`/backup/home/me/calc` is another place."""
+    return start > 0 and re.match(r"[\w.~-]", text[start - 1]) is not None
