@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,6 +113,20 @@ def call(
     except (OSError, ValueError) as error:  # a name that no system call takes, a full disk
         return Said(trouble=str(error)[:200])
     return _said(done, ground.timeout_seconds)
+
+
+def find_program(ground: Ground, name: str, *, inside: bool = False) -> str | None:
+    """A program on PATH; unless `inside`, not one of the reviewed files or the checkout, also not behind a link."""
+    for entry in (ground.env.get("PATH") or os.defpath).split(os.pathsep):
+        program = shutil.which(name, path=entry)
+        if program and (inside or not _is_of_repository(program, ground)):
+            return program
+    return None
+
+
+def _is_of_repository(program: str, ground: Ground) -> bool:
+    forms = (Path(program), Path(os.path.realpath(program)))
+    return any(form.is_relative_to(place) for form in forms for place in (ground.files, ground.checkout))
 
 
 def _confined(ground: Ground, argv: tuple[str, ...], env: Mapping[str, str], writable: Path | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.reading import inside, shortened
-from burnish.checks.scanners.base import Ground, Seen, batched, call, last_line, line_number, read_json
+from burnish.checks.scanners.base import Ground, Seen, batched, call, find_program, last_line, line_number, read_json
 from burnish.core.finding import Category, Remark, Severity
 
 SYNTAX = "syntax-error"
@@ -29,7 +29,7 @@ class Shellcheck:
         return path.endswith((".sh", ".bash", ".ksh"))
 
     def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
-        program = shutil.which("shellcheck", path=ground.env.get("PATH"))
+        program = find_program(ground, "shellcheck", inside=ground.own_settings)
         if not program:
             return Seen(notes=("shellcheck is not installed: only the syntax of shell scripts was checked",))
         # --norc: a settings file of the change could silence it.

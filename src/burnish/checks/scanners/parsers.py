@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from burnish.checks.scanners import tree_sitter_main
-from burnish.checks.scanners.base import Ground, Seen, call, last_line, line_number, read_json
+from burnish.checks.scanners.base import Ground, Seen, call, find_program, last_line, line_number, read_json
 from burnish.core.finding import Category, Remark, Severity
 
 SYNTAX = "syntax-error"
@@ -174,7 +173,7 @@ def _by_node(ground: Ground, codes: dict[str, bytes]) -> Answers:
 
 def _compiled_by_node(ground: Ground, copies: dict[str, str]) -> list[str]:
     """The files that one process of node compiles; none where node is missing or too old to do so."""
-    program = _located("node", ground)
+    program = find_program(ground, "node")
     if program is None or not copies:
         return []
     argv = (program, "--no-warnings", "--experimental-vm-modules", "-e", _COMPILE_EACH, *copies.values())
@@ -205,7 +204,7 @@ def _shell_of(path: str, code: bytes) -> str:
 
 
 def _by_gofmt(ground: Ground, paths: list[str]) -> Answers:
-    program = _located("gofmt", ground)
+    program = find_program(ground, "gofmt")
     if program is None or not paths:
         return {}
     some = paths[:MOST_FILES]
@@ -222,7 +221,7 @@ def _by_gofmt(ground: Ground, paths: list[str]) -> Answers:
 
 def _each_file(ground: Ground, name: str, options: Sequence[str], files: dict[str, str]) -> dict[str, tuple[int, str]]:
     """Exit code and output of one program for each file, all started by one shell: a sandbox for each costs more."""
-    program, shell = _located(name, ground), _located("sh", ground)
+    program, shell = find_program(ground, name), find_program(ground, "sh")
     if program is None or shell is None or not files:
         return {}
     mark = secrets.token_hex(8)
@@ -250,11 +249,3 @@ def _answers(
         elif line is not None and what is not None:
             answers[path] = SyntaxProblem(line, what[1].strip(), parser)
     return answers
-
-
-def _located(name: str, ground: Ground) -> str | None:
-    program = shutil.which(name, path=ground.env.get("PATH"))
-    # a program of the reviewed files or of the checkout would be the repository's own code
-    if program is None or any(Path(program).is_relative_to(place) for place in (ground.files, ground.checkout)):
-        return None
-    return program

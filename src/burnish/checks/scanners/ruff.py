@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.reading import inside, shortened
-from burnish.checks.scanners.base import Ground, Lines, Seen, batched, call, last_line, line_number, read_json
+from burnish.checks.scanners.base import (
+    Ground,
+    Lines,
+    Seen,
+    batched,
+    call,
+    find_program,
+    last_line,
+    line_number,
+    read_json,
+)
 from burnish.checks.scanners.ruff_rules import SELECTED, SYNTAX, weigh
 from burnish.checks.scanners.ruff_settings import Settings, lay, settings_for, target_version
 from burnish.core.finding import Remark
@@ -56,10 +66,18 @@ class Ruff:
         return Seen(tuple(_explained(ground, remarks)), tuple(dict.fromkeys(notes)))
 
 
-def program() -> str:
-    """The ruff that came with burnish; else whatever the PATH has."""
+def program(ground: Ground) -> str:
+    """The ruff that came with burnish; else whatever the PATH has, which may be a version manager's."""
     beside = Path(sys.executable).parent / "ruff"
-    return str(beside) if beside.is_file() else "ruff"
+    if beside.is_file():
+        return str(beside)
+    try:
+        # `pip install --user` and `--target` put it elsewhere
+        from ruff.__main__ import find_ruff_bin  # type: ignore[import-untyped]
+
+        return str(find_ruff_bin())
+    except (ImportError, OSError):
+        return find_program(ground, "ruff", inside=ground.own_settings) or "ruff"
 
 
 def _groups(ground: Ground, paths: tuple[str, ...]) -> list[_Group]:
@@ -85,7 +103,7 @@ def _groups(ground: Ground, paths: tuple[str, ...]) -> list[_Group]:
 def _run(
     ground: Ground, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
 ) -> None:
-    names = ("--", *(f"./{path}" for path in paths))
+    names = ("--", *(str(ground.files / path) for path in paths))
     ours = ("--isolated", f"--target-version={group.target}", f"--select={','.join(SELECTED)}")
     found = _ask(ground, name, (*_ALWAYS, *ours, *names), notes)
     remarks += _read(ground, found, group.settings, own_rules=False)
@@ -98,15 +116,14 @@ def _run(
         return
     folder = ground.files / group.settings.folder
     if folder.is_dir() and not folder.is_symlink():
-        near = ("--", *(str(ground.files / path) for path in paths))
         theirs = _ask(
-            ground, f"{name}-own", (*_ALWAYS, "--force-exclude", f"--config={config}", *near), notes, cwd=folder
+            ground, f"{name}-own", (*_ALWAYS, "--force-exclude", f"--config={config}", *names), notes, cwd=folder
         )
         remarks += _read(ground, theirs, None, own_rules=True)
 
 
 def _ask(ground: Ground, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None) -> list[Any]:
-    said = call(ground, name, (program(), *args), cwd=cwd or ground.files)
+    said = call(ground, name, (program(ground), *args), cwd=cwd)
     found = read_json(said.stdout)
     if said.trouble or not isinstance(found, list):
         notes.append(f"ruff: {said.trouble or last_line(said.stderr)}")
@@ -165,7 +182,7 @@ def _explained(ground: Ground, remarks: list[Remark]) -> list[Remark]:
     codes = {remark.rule for remark in remarks} - {SYNTAX}
     reasons: dict[str, str] = {SYNTAX: "Python cannot read this file: nothing in it can be imported or run."}
     if codes:
-        rules = read_json(call(ground, "ruff-rules", (program(), "rule", "--all", "--output-format=json")).stdout)
+        rules = read_json(call(ground, "ruff-rules", (program(ground), "rule", "--all", "--output-format=json")).stdout)
         # 22,000 lines that say nothing about this change have no place in its log
         shutil.rmtree(ground.out_dir / "ruff-rules", ignore_errors=True)
         for rule in rules if isinstance(rules, list) else ():
