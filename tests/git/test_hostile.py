@@ -176,10 +176,10 @@ def test_pipes_and_links_in_the_agents_git_dir_hang_nobody(world: GitWorld, tmp_
     os.mkfifo(git_dir / "refs" / "heads" / "pipe")
     (git_dir / "refs" / "heads" / "link").symlink_to("/etc/hostname")
     shutil.rmtree(git_dir / "objects")
-    (git_dir / "objects").symlink_to(world.project.objects)
+    (git_dir / "objects").symlink_to(world.project.user_objects)
 
     assert workspace.after_phase("1-implement") is None
-    assert any(world.project.objects.iterdir())
+    assert any(world.project.user_objects.iterdir())
     assert (git_dir / "objects").is_dir() and not (git_dir / "objects").is_symlink()
 
 
@@ -195,4 +195,5 @@ def test_an_object_with_a_false_name_is_not_taken_over(world: GitWorld) -> None:
 
     workspace.after_phase("1-implement")
 
-    assert not (world.project.objects / "ab" / ("c" * 38)).exists()
+    for store in (world.project.objects, world.project.user_objects):
+        assert not (store / "ab" / ("c" * 38)).exists()

@@ -39,21 +39,29 @@ def disk_errors(doing: str) -> Iterator[None]:
         ) from error
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "") -> None:
-    """All of it or nothing, also after a loss of power: written beside, synced, then renamed."""
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "", sync_name: bool = True) -> None:
+    """All of it or nothing, also after a loss of power: written beside, synced, then renamed.
+
+    Without `sync_name` the caller syncs the folder, once for several files.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix or f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            if sync_wanted():
-                os.fsync(file.fileno())
+            sync_file(file.fileno())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if sync_name:
+        sync_folder(path.parent)
+
+
+def sync_file(handle: int) -> None:
+    if sync_wanted():
+        os.fsync(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from burnish.core.status import ErrorCode
 from burnish.errors import BadInput, PhaseFailed, Refused
 from burnish.git.project import Project
+from burnish.git.publishing import publish
 from burnish.git.refs import UNFIT, StaleRef, heads, read_ref
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program
@@ -91,6 +92,7 @@ def check_clean(project: Project, place: Path, ref: str) -> None:
 def fast_forward(project: Project, place: Path, ref: str, new: str, old: str) -> None:
     """`git merge --ff-only` in the user's checkout, by the user's git; ignored files in the way stay, as others do."""
     check_clean(project, place, ref)
+    publish(project, new)
     _still(project, ref, old)
     done = user_git(place, *FORWARD, "--quiet", new)
     if read_ref(project, ref) == new:
@@ -115,6 +117,7 @@ def _still(project: Project, ref: str, old: str) -> None:
 def swap(project: Project, ref: str, new: str, old: str, *, unmoved: tuple[str, str]) -> None:
     """Move the branch from `old` to `new` while another ref stands still: one transaction, all or nothing."""
     other, tip = unmoved
+    publish(project, new)
     lines = ["start", f"verify {other} {tip}", f"update {ref} {new} {old}", "prepare", "commit", ""]
     text = "\n".join(lines).encode("utf-8", "surrogateescape")
     done = project.user_git("update-ref", "--no-deref", "--stdin", stdin=text, ok=(0, 1, 128))

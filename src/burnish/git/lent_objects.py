@@ -29,7 +29,7 @@ def lend(project: Project, objects: Path) -> Path:
 def lent_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
     """Every store that is borrowed from, as (link, store): the project's, and those that this one borrows from."""
     stores: dict[Path, None] = {}
-    waiting = [project.objects, project.common_dir / "objects"]
+    waiting = [project.objects, project.user_objects]
     while waiting and len(stores) < MOST_STORES:
         store = waiting.pop(0)
         if store not in stores and store.is_dir():

@@ -7,6 +7,7 @@ import re
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from burnish.core.commit import Commit
 from burnish.core.status import ErrorCode
@@ -20,12 +21,12 @@ _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
 
 
 def write_object(project: Project, kind: str, data: bytes) -> str:
-    """Put a loose object into the user's store, as git itself would."""
+    """Put a loose object into burnish's own store, as git itself would; `publish` brings it to the user's."""
     raw = f"{kind} {len(data)}".encode() + b"\0" + data
     sha = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest()
     target = project.objects / sha[:2] / sha[2:]
     # a loss of power may have left an empty file under this name
-    if read_loose(project, sha) == (kind, data):
+    if _read_file(target) == (kind, data):
         return sha
     with disk_errors(f"writing to {project.objects}"):
         is_new_folder = not target.parent.is_dir()
@@ -51,8 +52,30 @@ def read_loose(project: Project, sha: str) -> tuple[str, bytes] | None:
     """Kind and content of an object that is not in a pack; without a process."""
     if len(sha) != len(project.zero):
         return None
+    return next((found for file in _loose_files(project, sha) if (found := _read_file(file))), None)
+
+
+def read_own(project: Project, sha: str, *, longest: int) -> tuple[str, bytes] | None:
+    """Kind and content of an object in burnish's own store; None for one whose file is longer than `longest` bytes."""
+    file = project.objects / sha[:2] / sha[2:]
     try:
-        raw = zlib.decompress((project.objects / sha[:2] / sha[2:]).read_bytes())
+        return _read_file(file) if file.stat().st_size <= longest else None
+    except OSError:
+        return None
+
+
+def is_own_loose(project: Project, sha: str) -> bool:
+    """Is it in burnish's own store?"""
+    return (project.objects / sha[:2] / sha[2:]).is_file()
+
+
+def _loose_files(project: Project, sha: str) -> tuple[Path, Path]:
+    return project.objects / sha[:2] / sha[2:], project.user_objects / sha[:2] / sha[2:]
+
+
+def _read_file(file: Path) -> tuple[str, bytes] | None:
+    try:
+        raw = zlib.decompress(file.read_bytes())
     except (OSError, zlib.error):
         return None
     head, _, data = raw.partition(b"\0")
@@ -61,12 +84,14 @@ def read_loose(project: Project, sha: str) -> tuple[str, bytes] | None:
 
 def loose_head(project: Project, sha: str, length: int) -> bytes | None:
     """The first bytes of a loose object's content, without reading the rest; None where it is in a pack."""
-    try:
-        with (project.objects / sha[:2] / sha[2:]).open("rb") as file:
-            raw = zlib.decompressobj().decompress(file.read(length + 4096), length + 64)
-    except (OSError, zlib.error):
-        return None
-    return raw.partition(b"\0")[2][:length]
+    for place in _loose_files(project, sha):
+        try:
+            with place.open("rb") as file:
+                raw = zlib.decompressobj().decompress(file.read(length + 4096), length + 64)
+        except (OSError, zlib.error):
+            continue
+        return raw.partition(b"\0")[2][:length]
+    return None
 
 
 def _batch(answer: bytes, count: int) -> list[tuple[str, bytes] | None]:

@@ -62,12 +62,17 @@ class Project:
     git_dir: Path
     own: Path
     object_format: str = "sha1"
-    # where objects go that must not stay in the user's own store; it borrows from that one
+    # where objects go that are never published; it borrows from the user's store
     store: Path | None = None
 
     @property
     def objects(self) -> Path:
-        return self.store or self.common_dir / "objects"
+        """Where burnish writes objects: its own store, which no `git gc` of the user's knows of."""
+        return self.store or self.own / "objects"
+
+    @property
+    def user_objects(self) -> Path:
+        return self.common_dir / "objects"
 
     @property
     def zero(self) -> str:
@@ -83,8 +88,13 @@ class Project:
         git_dir: Path | None = None,
         stdin: bytes = b"",
         ok: tuple[int, ...] = (0,),
+        durable: bool = True,
+        alone: bool = False,
     ) -> Captured:
-        """git with our own git dir over the user's objects; `borrow` lends it more objects to read."""
+        """git with our own git dir, writing to our own objects and reading the user's too; `borrow` lends it more.
+
+        `alone`: git writes every object that it is given, also one that the user's store happens to have, unprotected.
+        """
         env = bare_env(self.own) | {
             "GIT_DIR": str(git_dir or self.own),
             "GIT_OBJECT_DIRECTORY": str(objects or self.objects),
@@ -96,8 +106,9 @@ class Project:
             _refuse_special_files(work_tree)
             slow = (SLOW_GIT, functools.partial(_refuse_special_files_below, work_tree))
             env["GIT_WORK_TREE"] = str(work_tree)
-        if borrow is not None:
-            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted(borrow)
+        if not alone:
+            stores = (self.user_objects, *((borrow,) if borrow else ()))
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(quoted, stores))
         return git(
             *args,
             cwd=work_tree or self.own,
@@ -105,7 +116,7 @@ class Project:
             stdin=stdin,
             ok=ok,
             slow=slow,
-            durable=self.store is None,
+            durable=durable and self.store is None,
         )
 
     def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.git.files import disk_errors, sync_folder
 from burnish.git.places import linked_at
 from burnish.git.project import Project
+from burnish.git.publishing import publish
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -58,6 +60,7 @@ def update_ref(project: Project, ref: str, new: str, old: str) -> None:
     """Move `ref` from `old` to `new` (all zeros: it must not exist yet), or refuse and change nothing."""
     _check_ours(project, ref)
     refuse_if_checked_out(project, ref)
+    publish(project, new)
     # --no-deref: a symbolic ref planted under our name must not lead us to a branch of the user's.
     _swap(project, ref, ("update-ref", "--no-deref", "--", ref, new, old), old)
 
@@ -94,7 +97,8 @@ def _sync_names(project: Project, ref: str, missing: int) -> None:
         return
     with disk_errors(f"writing {ref}"):
         for folder in (project.common_dir / ref).parents[: missing + 1]:
-            if folder.is_dir():  # git removes folders that it has emptied
+            # git removes folders that it has emptied, also the user's git at this moment
+            with suppress(FileNotFoundError, NotADirectoryError):
                 sync_folder(folder)
 
 

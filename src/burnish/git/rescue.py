@@ -12,6 +12,7 @@ from burnish.git import agentgit
 from burnish.git.files import remove_tree
 from burnish.git.objects import Author, read_commit, write_commit
 from burnish.git.project import Project
+from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref, update_ref
 
 PREFIX = "refs/burnish/rescue/"
@@ -23,6 +24,7 @@ def keep(project: Project, label: str, sha: str) -> str:
         if there == sha:
             return ref
         if there is None:
+            publish(project, sha, always=True)
             try:
                 update_ref(project, ref, sha, project.zero)
             except StaleRef:

@@ -148,7 +148,7 @@ def stage(project: Project, index: Path, root: Path, dirt: Dirt, *, any_encoding
 def _update_index(project: Project, index: Path, root: Path, paths: Iterable[bytes]) -> None:
     names = b"".join(path + b"\0" for path in paths)
     args = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    project.git(*args, index=index, work_tree=root, stdin=names)
+    project.git(*args, index=index, work_tree=root, stdin=names, alone=True)
 
 
 def _encoded(project: Project, root: Path, paths: Iterable[bytes]) -> dict[bytes, str]:
@@ -178,7 +178,8 @@ def _stage_bytes(project: Project, index: Path, root: Path, paths: Iterable[byte
         file = root / os.fsdecode(path)
         if file.is_symlink() or not file.is_file():
             continue
-        blob = project.git("hash-object", "-w", "--no-filters", "--stdin", stdin=file.read_bytes()).stdout.strip()
+        blob = project.git("hash-object", "-w", "--no-filters", "--stdin", stdin=file.read_bytes(), alone=True).stdout
+        blob = blob.strip()
         mode = b"100755" if file.stat().st_mode & stat.S_IXUSR else b"100644"
         entries += mode + b" " + blob + b"\t" + path + b"\0"
     project.git("update-index", "--add", "-z", "--index-info", index=index, work_tree=root, stdin=entries)

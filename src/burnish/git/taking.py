@@ -45,7 +45,7 @@ def private_project(found: Found, place: Path) -> Project:
     project = open_project(found, home=place, key="review")
     store = place / "objects"
     (store / "info").mkdir(parents=True)
-    (store / "info" / "alternates").write_bytes(os.fsencode(quoted(lend(project, project.objects))) + b"\n")
+    (store / "info" / "alternates").write_bytes(os.fsencode(quoted(lend(project, project.user_objects))) + b"\n")
     # What looks like a secret is not to be passed over in silence: it is left out by name, below.
     exclude = project.own / "info" / "exclude"
     exclude.write_bytes(exclude.read_bytes().removesuffix(SECRETS.encode()))

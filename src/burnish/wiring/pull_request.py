@@ -10,6 +10,7 @@ from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BadInput, BurnishError, Refused
 from burnish.git.landing import ELSEWHERE, user_git
+from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
 from burnish.proc.capture import Captured, capture
 from burnish.proc.own_programs import find_own_program, own_path
@@ -94,6 +95,7 @@ def _remote(app: App, base: str) -> str:
 
 
 def _push(app: App, task: Task, remote: str, commit: str) -> None:
+    publish(app.repo, commit)
     pushed = user_git(app.repo.root, "push", "--quiet", "--porcelain", remote, f"{commit}:refs/heads/{task.branch}")
     if pushed.exit_code == 0:
         return

@@ -1,0 +1,138 @@
+"""Packs that burnish writes into the user's object store: each has a `.keep`, so that no repack and no prune drops it.
+
+git reads the pack directory by the `.idx` files and leaves a pack alone whose `.keep` is there when a repack begins. So
+the `.keep` is written first and the `.idx` last, and removed in the opposite order: a kill in between leaves files that
+git does not read, and `remove_leftovers` removes them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.git.files import disk_errors, sync_file, sync_folder, write_whole
+from burnish.git.project import Project
+
+KEEP_TEXT = b"burnish: objects of its branches and refs; burnish merges these packs itself\n"
+_PARTS = (".pack", ".rev", ".idx")
+_FANOUT = 8 + 256 * 4
+LEFTOVER_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPack:
+    """One pack of burnish's own, by the path of its `.idx`."""
+
+    index: Path
+
+    @property
+    def size(self) -> int:
+        try:
+            return self.index.with_suffix(".pack").stat().st_size
+        except OSError:
+            return 0
+
+    def has(self, sha: str) -> bool:
+        """Is the object in it? Read from the index by hand: a process would cost more than the answer is worth."""
+        wanted = bytes.fromhex(sha)
+        try:
+            with self.index.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                if data[:8] != b"\xfftOc\0\0\0\2":
+                    return False
+                return _find(data, wanted)
+        except (OSError, ValueError):
+            return False
+
+
+def _find(data: mmap.mmap, wanted: bytes) -> bool:
+    first = wanted[0]
+    low = _number(data, 8 + 4 * (first - 1)) if first else 0
+    high = _number(data, 8 + 4 * first)
+    width = len(wanted)
+    while low < high:
+        middle = (low + high) // 2
+        at = _FANOUT + middle * width
+        here = data[at : at + width]
+        if here == wanted:
+            return True
+        low, high = (middle + 1, high) if here < wanted else (low, middle)
+    return False
+
+
+def _number(data: mmap.mmap, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "big")
+
+
+def pack_folder(project: Project) -> Path:
+    return project.common_dir / "objects" / "pack"
+
+
+def list_packs(project: Project) -> list[KeptPack]:
+    """The packs that burnish wrote and that are complete."""
+    return [KeptPack(keep.with_suffix(".idx")) for keep in _own_keeps(project) if keep.with_suffix(".idx").is_file()]
+
+
+def _own_keeps(project: Project) -> Iterator[Path]:
+    try:
+        keeps = sorted(file for file in pack_folder(project).iterdir() if file.suffix == ".keep")
+    except OSError:
+        return
+    for keep in keeps:
+        with suppress(OSError):
+            if keep.stat().st_size == len(KEEP_TEXT) and keep.read_bytes() == KEEP_TEXT:
+                yield keep
+
+
+def install(project: Project, made: Path) -> KeptPack:
+    """Copy the one pack in the folder `made` into the user's store, on disk before this returns."""
+    source = next(made.glob("pack-*.idx"))
+    folder = pack_folder(project)
+    with disk_errors(f"writing to {folder}"):
+        folder.mkdir(exist_ok=True)
+        write_whole(folder / f"{source.stem}.keep", KEEP_TEXT, mode=0o444, sync_name=False)
+        for part in _PARTS:
+            if source.with_suffix(part).is_file():
+                _copy(source.with_suffix(part), folder)
+        sync_folder(folder)
+    return KeptPack(folder / source.name)
+
+
+def _copy(source: Path, folder: Path) -> None:
+    """Under a name that git does not take for a leftover of its own: `git prune` removes `tmp_*`."""
+    target = folder / source.name
+    temporary = folder / f".burnish-{os.getpid()}-{threading.get_ident()}-{source.name}"
+    try:
+        with source.open("rb") as reader, temporary.open("wb") as writer:
+            shutil.copyfileobj(reader, writer, 1 << 20)
+            writer.flush()
+            os.fchmod(writer.fileno(), 0o444)
+            sync_file(writer.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_pack(pack: KeptPack) -> None:
+    """Only for a pack whose objects are all in another one. The `.keep` goes last: it tells whose the rest is."""
+    for suffix in (".idx", ".rev", ".bitmap", ".pack", ".keep"):
+        pack.index.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def remove_leftovers(project: Project) -> None:
+    """Parts of packs that a killed process left; young ones may belong to a process that is at work."""
+    oldest = time.time() - LEFTOVER_SECONDS
+    for keep in _own_keeps(project):
+        with suppress(OSError):
+            if not keep.with_suffix(".idx").is_file() and keep.stat().st_mtime < oldest:
+                remove_pack(KeptPack(keep.with_suffix(".idx")))
+    for file in pack_folder(project).glob(".burnish-*"):
+        with suppress(OSError):
+            if file.stat().st_mtime < oldest:
+                file.unlink()
