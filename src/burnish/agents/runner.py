@@ -381,7 +381,7 @@ def _as_phase_failures() -> Iterator[None]:
     except BurnishError as other:
         raise PhaseFailed(ErrorCode.AGENT_FAILED, other.what, hint=other.hint) from other
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise PhaseFailed(
             ErrorCode.DISK_FULL,

@@ -44,7 +44,7 @@ def log(
     With -v: also what they were asked.
     """
     number = task_id(task)
-    app = open_app()
+    app = open_app(reading=True)
     _check_phase(phase, {file.phase for file in app.logs(number)})
     if as_json:
         say_json({"logs": [file.as_json() for file in _files(app, number, phase)]})

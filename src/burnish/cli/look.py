@@ -20,7 +20,7 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Show the change of a task, base to its newest commit."""
-    patch = open_app().diff(task_id(task), since_review=since_review)
+    patch = open_app(reading=True).diff(task_id(task), since_review=since_review)
     if as_json:
         say_json({"id": str(task_id(task)), "diff": patch.decode(errors="surrogateescape")})
     elif not patch:
@@ -51,7 +51,7 @@ def toned(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def path(task: TaskId, as_json: AsJson = False) -> None:
     """Show where a task's workspace is."""
-    where = open_app().path(task_id(task))
+    where = open_app(reading=True).path(task_id(task))
     if as_json:
         say_json({"id": str(task_id(task)), "path": str(where)})
     else:

@@ -12,6 +12,7 @@ import typer
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.store import Store
     from burnish.wiring import App, Reader
 
 
@@ -129,15 +130,17 @@ def open_reader() -> Reader:
 
     reader = wiring.open_reader(start_dir())
     _report_move(reader.note)
+    _tell_obstacle(reader.store)
     return reader
 
 
-def open_app() -> App:
-    """Everything: settings, git, agents."""
+def open_app(*, reading: bool = False) -> App:
+    """Everything: settings, git, agents. `reading`: for a command that only looks."""
     from burnish import wiring
 
-    app = wiring.open_app(start_dir())
+    app = wiring.open_app(start_dir(), reading=reading)
     _report_move(app.note)
+    _tell_obstacle(app.store)
     return app
 
 
@@ -157,6 +160,14 @@ def _report_move(note: str) -> None:
         tell(one_line(note))
 
 
+def _tell_obstacle(store: Store) -> None:
+    """Say why nothing could be written now, to a person who only looks."""
+    if store.obstacle:
+        from burnish.cli.paint import tell
+
+        tell(f"note: only reading is possible. {store.obstacle.what}")
+
+
 def tell_approval_cost() -> None:
     """Say which approvals a change of settings that was already made costs; on stderr, nothing where it is none."""
     from burnish.cli.paint import tell
@@ -164,7 +175,7 @@ def tell_approval_cost() -> None:
     from burnish.wiring.approval_cost import NOTICED, cost_so_far
 
     try:
-        found = cost_so_far(open_app())
+        found = cost_so_far(open_app(reading=True))
     except BurnishError:
         # no repository, or settings that do not load: the command itself says what matters of that
         return

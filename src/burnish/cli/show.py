@@ -65,7 +65,7 @@ def _plan(number: int) -> str | None:
     from burnish.errors import NotFound
 
     try:
-        return open_app().artifact(number, "plan.md").decode(errors="replace")
+        return open_app(reading=True).artifact(number, "plan.md").decode(errors="replace")
     except NotFound:
         return None
 
@@ -79,9 +79,9 @@ def _was_removed(reader: Reader, number: int) -> bool:
 def _artifact(pointer: str, as_json: bool) -> None:
     match, legacy = _POINTER.fullmatch(pointer), _LEGACY.fullmatch(pointer)
     if legacy:
-        data = open_app().spec_kitty_feedback(legacy[1])
+        data = open_app(reading=True).spec_kitty_feedback(legacy[1])
     elif match:
-        data = open_app().artifact(task_id(match[1]), match[2])
+        data = open_app(reading=True).artifact(task_id(match[1]), match[2])
         _warn_of_damage(match[2], data)
     else:
         raise BadInput(f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md")

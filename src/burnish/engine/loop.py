@@ -29,6 +29,8 @@ from burnish.plain import escape_controls
 
 # The same failure this often on the same commit: more of the same will not help.
 BREAKER = 3
+# causes that no change of the work removes: the same again says nothing about the task
+_NOT_THE_TASKS = (ErrorCode.INTERRUPTED, ErrorCode.DISK_FULL, ErrorCode.DATABASE_LOCKED)
 
 
 def run_task(deps: Deps, task: Task) -> Task:
@@ -91,7 +93,7 @@ def disk_trouble() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         full = f"The disk is full: {error.filename or 'the burnish home'} could not be written."
         raise PhaseFailed(ErrorCode.DISK_FULL, full, hint="Make room, then `burnish retry`.") from error
@@ -216,4 +218,4 @@ def _tripped(deps: Deps, task: Task) -> bool:
     """Three identical failures on the same commit."""
     failed = [p.result for p in deps.book.history(task.id).phases if p.state == "failed"]
     alike = [(r.get("phase"), r.get("error"), r.get("what"), r.get("commit")) for r in failed[-BREAKER:]]
-    return len(alike) == BREAKER and len(set(alike)) == 1 and alike[0][1] != "INTERRUPTED"
+    return len(alike) == BREAKER and len(set(alike)) == 1 and alike[0][1] not in _NOT_THE_TASKS

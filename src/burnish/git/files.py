@@ -17,7 +17,7 @@ from burnish.durability import sync_wanted
 from burnish.errors import PhaseFailed
 from burnish.proc.folders import remove_folder
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager

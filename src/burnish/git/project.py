@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.errors import BadInput
+from burnish.errors import BadInput, PhaseFailed
 from burnish.git import lfs
 from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
@@ -205,12 +205,25 @@ def _is_git_dir(folder: Path) -> bool:
     )
 
 
-def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] = ()) -> Project:
-    """Make or refresh our own git dir; several processes may do so at once. `exclude` is never staged."""
+def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] = (), reading: bool = False) -> Project:
+    """Make or refresh our own git dir; several processes may do so at once. `exclude` is never staged.
+
+    `reading`: a git dir that cannot be refreshed is good enough to look at commits.
+    """
     settings = _read(found.common_dir / "config").decode(errors="replace")
     sha256 = re.search(r"^\s*objectformat\s*=\s*sha256\b", settings, re.I | re.M)
     own = home.absolute() / "projects" / key / "git"
     project = Project(found.root, found.common_dir, found.git_dir, own, "sha256" if sha256 else "sha1")
+    try:
+        _refresh(project, found, exclude)
+    except PhaseFailed:
+        if not reading or not (own / "HEAD").is_file():
+            raise
+    return project
+
+
+def _refresh(project: Project, found: Found, exclude: Sequence[str]) -> None:
+    own = project.own
     with disk_errors(f"preparing {own}"):
         _make(own)
         write_if_changed(own / "config", _config(project))
@@ -220,9 +233,8 @@ def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] =
         shallow = _read(found.common_dir / "shallow")
         if shallow:
             write_if_changed(own / "shallow", shallow)
-        else:
+        elif (own / "shallow").exists():
             (own / "shallow").unlink(missing_ok=True)
-    return project
 
 
 def _make(own: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from burnish.core.status import ErrorCode
@@ -37,6 +37,10 @@ _READING = frozenset(
     "cat-file check-ignore diff-index diff-tree for-each-ref ls-files ls-tree merge-base rev-list rev-parse "
     "symbolic-ref version".split()
 )
+
+
+_FULL_WORDS = ("No space left on device", "Disk quota exceeded", "File too large")
+_PLACES = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 
 
 class Calls:
@@ -127,20 +131,32 @@ def git(
     argv = [os.fsencode(arg) for arg in (_program(own_path()), *options, *args)]
     done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
     if done.exit_code not in ok:
-        raise failure(command, done)
+        folders = [cwd, *(Path(env[name]) for name in _PLACES if name in env)]
+        raise failure(command, done, folders=folders)
     return done
 
 
-def failure(command: str, done: Captured) -> PhaseFailed:
+def failure(command: str, done: Captured, *, folders: Sequence[Path] = ()) -> PhaseFailed:
+    """`folders`: where git wrote. It often says only that it could not write, and not that the disk is full."""
     said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     last = said[-1].strip() if said else f"exit code {done.exit_code}"
-    if any("No space left on device" in line or "Disk quota exceeded" in line for line in said):
+    if any(words in line for line in said for words in _FULL_WORDS) or any(map(is_full, folders)):
         return PhaseFailed(
             ErrorCode.DISK_FULL,
             f"The disk is full: git {command}.",
             hint="Free some space, then `burnish retry`.",
         )
     return PhaseFailed(ErrorCode.GIT_ERROR, f"git {command} failed: {last}", hint=_hint(said))
+
+
+def is_full(folder: Path) -> bool:
+    """Not a block or not an inode left on its file system, for a user without privileges."""
+    try:
+        found = os.statvfs(folder if folder.is_dir() else folder.parent)
+    except OSError:
+        return False
+    no_block = found.f_blocks > 0 and found.f_bavail == 0
+    return no_block or (found.f_files > 0 and found.f_favail == 0)
 
 
 def _hint(said: list[str]) -> str:

@@ -85,7 +85,7 @@ def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], Runner | None] =
     if not runner.isalnum():
         raise ValueError(f"{runner!r} is not a runner's uuid")
     try:
-        fd = os.open(lock_dir / f"runner-{runner}", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = os.open(lock_dir / f"runner-{runner}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         # put away by the runner itself, which removes its record first; or by a person, who knows of other machines
         known = recorded()

@@ -13,18 +13,24 @@ from pathlib import Path
 
 from burnish.durability import sync_wanted
 from burnish.errors import BurnishError
+from burnish.store.memory_image import open_image
 from burnish.store.migrate import bring_up_to_date
 from burnish.store.sql import Params, Value, fill, queries
-from burnish.store.trouble import in_words
+from burnish.store.trouble import FULL, HomeNotWritable, disk_full, in_words, is_obstacle
 
 BUSY_SECONDS = 30.0
+# a reading command does not wait long: it reads from a copy then
+READER_BUSY_SECONDS = 2.0
 
 
 class Database:
     """Runs named queries. `statements` counts them, for the benchmark."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, busy_seconds: float | None = None) -> None:
         self.path = path
+        # why this one is read from a copy in memory, and so cannot be written
+        self.obstacle: BurnishError | None = None
+        self._busy_seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
         self.statements = 0
         self._mine = threading.local()
         self._guard = threading.Lock()
@@ -41,12 +47,28 @@ class Database:
         try:
             _lay(home, path)
         except OSError as error:
-            raise BurnishError(
-                f"Cannot use {home} as burnish's home: {error.strerror}.",
-                hint="Check the path and who owns it, or set BURNISH_HOME to a directory you can write.",
-            ) from error
+            raise _no_access(home, error) from error
         database = cls(path)
         database._connection()
+        return database
+
+    @classmethod
+    def open_reading(cls, home: Path) -> Database:
+        """For a command that only looks: also where the home is read-only, the disk full or the database locked."""
+        path = home / "burnish.db"
+        try:
+            if path.is_file() and not os.access(home, os.W_OK):
+                raise _no_access(home, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+            if not path.exists():
+                return cls.open(home, create=True)
+            database = cls(path, busy_seconds=READER_BUSY_SECONDS)
+            database._connection()
+        except BurnishError as error:
+            if not path.is_file() or not is_obstacle(error):
+                raise
+            database = cls(path)
+            database.obstacle = error
+            database._connection()
         return database
 
     def all(self, name: str, params: Params) -> list[sqlite3.Row]:
@@ -67,6 +89,8 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, and nobody else writes meanwhile."""
+        if self.obstacle:
+            raise self.obstacle
         # Our own threads queue here: SQLite would have them poll for their turn, and some wait long.
         with self._turn, self._between("BEGIN IMMEDIATE"):
             yield
@@ -121,12 +145,16 @@ class Database:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        seconds = self._busy_seconds
+        if self.obstacle:
+            connection = open_image(self.path)
+        else:
+            connection = sqlite3.connect(self.path, timeout=seconds, isolation_level=None, check_same_thread=False)
         try:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA synchronous = {'FULL' if sync_wanted() else 'OFF'}")
-            bring_up_to_date(connection, self.path)
+            bring_up_to_date(connection, self.path, alone=self.obstacle is None)
         except BaseException:
             connection.close()
             raise
@@ -141,6 +169,15 @@ class Database:
                 if not thread.is_alive():
                     other.close()
             self._open = [*alive, (threading.current_thread(), connection)]
+
+
+def _no_access(home: Path, error: OSError) -> BurnishError:
+    if error.errno in FULL:
+        return disk_full(home)
+    return HomeNotWritable(
+        f"Cannot use {home} as burnish's home: {error.strerror}.",
+        hint="Check the path and who owns it, or set BURNISH_HOME to a directory you can write.",
+    )
 
 
 def _lay(home: Path, path: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -36,19 +36,19 @@ def version(db: sqlite3.Connection) -> int:
     return int(row[0] or 0)
 
 
-def bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
-    """Nothing to do is the usual case, and costs one query."""
+def bring_up_to_date(db: sqlite3.Connection, path: Path, *, alone: bool = True) -> None:
+    """Nothing to do is the usual case, and costs one query. `alone` is not needed for a copy in memory."""
     newest = migrations()[-1][0]
     if version(db) == newest:
         return
-    with _alone(path.with_name(path.name + ".lock")):
+    with _alone(path.with_name(path.name + ".lock")) if alone else nullcontext():
         have = version(db)
         if have > newest:
             raise BurnishError(
                 f"The database {path} was made by a newer burnish (version {have}, this one knows {newest}).",
                 hint="Upgrade burnish, or set BURNISH_HOME to another directory.",
             )
-        if have == 0:
+        if have == 0 and alone:
             db.execute("PRAGMA journal_mode = WAL")
         else:
             _complete_first_tables(db)

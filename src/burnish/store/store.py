@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from burnish.core.check import CheckReport
+    from burnish.errors import BurnishError
     from burnish.store.tally import Tally
 
 
@@ -45,6 +46,16 @@ class Store:
     @classmethod
     def open(cls, home: Path, *, create: bool = True, clock: Callable[[], datetime] = _utc_now) -> Store:
         return cls(Database.open(home, create=create), clock)
+
+    @classmethod
+    def open_reading(cls, home: Path) -> Store:
+        """For looking: also on a read-only home, with a full disk or a locked database. `obstacle` tells of it."""
+        return cls(Database.open_reading(home))
+
+    @property
+    def obstacle(self) -> BurnishError | None:
+        """Why nothing can be written; None where it can."""
+        return self._db.obstacle
 
     def close(self) -> None:
         self._db.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,22 @@ _NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_P
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # Text that is not UTF-8 comes without a code. The tables are as the migrations left them, or somebody broke them.
 _SIGNS = ("decode", "no such table", "no such column", "already exists", "has no column")
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# SQLite asks for 32 kB at once, and says only that it failed
+_NO_ROOM = 64 * 1024
+
+
+class HomeNotWritable(BurnishError):
+    """The burnish home, or the database in it, may not be written."""
+
+
+def is_obstacle(error: BurnishError) -> bool:
+    """Does it keep SQLite from opening the database, though the file itself may be sound?"""
+    return isinstance(error, HomeNotWritable) or (
+        isinstance(error, PhaseFailed) and error.code in ("DISK_FULL", "DATABASE_LOCKED")
+    )
 
 
 @contextmanager
@@ -30,6 +48,23 @@ def in_words(path: Path) -> Iterator[None]:
         raise told from error
 
 
+def disk_full(path: Path) -> PhaseFailed:
+    return PhaseFailed(
+        "DISK_FULL",
+        f"The disk is full: {path} could not be written.",
+        hint="Make room, then `burnish run`.",
+    )
+
+
+def has_no_room(folder: Path) -> bool:
+    """Too little for what SQLite writes, or no inode left."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _NO_ROOM or (found.f_files > 0 and found.f_favail == 0)
+
+
 def damaged(what: str, why: str) -> BurnishError:
     return BurnishError(
         f"The database {what} is damaged: {why}.",
@@ -40,12 +75,8 @@ def damaged(what: str, why: str) -> BurnishError:
 def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
     # the low byte is the family, the rest says more than we need
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
-        return PhaseFailed(
-            "DISK_FULL",
-            f"The disk is full: {path} could not be written.",
-            hint="Make room, then `burnish run`.",
-        )
+    if code == sqlite3.SQLITE_FULL or (code in (*_NO_ACCESS, sqlite3.SQLITE_IOERR) and has_no_room(path.parent)):
+        return disk_full(path)
     if code in _BUSY:
         return PhaseFailed(
             "DATABASE_LOCKED",
@@ -53,7 +84,7 @@ def _told(path: Path, error: sqlite3.Error) -> BurnishError | None:
             hint="End it, or wait, and try again.",
         )
     if code in _NO_ACCESS:
-        return BurnishError(
+        return HomeNotWritable(
             f"Cannot open or write {path}: {error}.",
             hint="Check who owns the directory and its mode, or set BURNISH_HOME to one you can write.",
         )

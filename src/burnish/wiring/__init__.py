@@ -25,8 +25,11 @@ __all__ = [
 ]
 
 
-def open_app(start: Path, *, flags: Mapping[str, Any] | None = None) -> App:
-    """Everything: settings, git, agents. Makes the project known if it is not yet."""
+def open_app(start: Path, *, flags: Mapping[str, Any] | None = None, reading: bool = False) -> App:
+    """Everything: settings, git, agents. Makes the project known if it is not yet.
+
+    `reading`: for a command that only looks; it works where nothing can be written.
+    """
     from burnish.wiring.app import App
 
-    return App.open(start, flags=flags or {})
+    return App.open(start, flags=flags or {}, reading=reading)

@@ -41,7 +41,7 @@ from burnish.wiring.discretion import clean_changes, clean_spec
 from burnish.wiring.holding import is_runner_dead
 from burnish.wiring.moved_repository import ensure_id, locate
 from burnish.wiring.prompts import own_prompts
-from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
+from burnish.wiring.reader import home_of, no_tasks, open_home, open_home_to_write, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 from burnish.wiring.roster import agent_settings, can_start
 from burnish.wiring.specs import sound, sound_changes
@@ -67,20 +67,23 @@ class App:
     _setups: dict[str, Command | None] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None) -> App:
-        """With the caller's `store`, where there is one already."""
+    def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None, reading: bool = False) -> App:
+        """With the caller's `store`, where there is one already. `reading`: also where nothing can be written."""
         found = discover(start)
         home = home_of()
         trust = examine(found, home)
         if trust.problem:
             raise trust.problem
         config = load_settings(trust, flags)
-        store = store or open_home_to_write(home)
-        located = locate(store, found, home, create=True)
+        store = store or (open_home(home, reading=True) if reading else open_home_to_write(home))
+        can_write = store.obstacle is None
+        located = locate(store, found, home, create=can_write)
         project = located.project
-        assert project
-        repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies)
-        return cls(home, store, ensure_id(store, project, repo), repo, config, trust, flags, located.note)
+        if project is None:
+            raise no_tasks(found.root)
+        repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies, reading=reading)
+        project = ensure_id(store, project, repo) if can_write else project
+        return cls(home, store, project, repo, config, trust, flags, located.note)
 
     @property
     def key(self) -> str:

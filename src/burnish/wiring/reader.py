@@ -27,9 +27,7 @@ class Reader:
     @property
     def key(self) -> str:
         if self.project is None:
-            raise BadInput(
-                f"burnish has no tasks for {self.found.root} yet.", hint='Add one: burnish add "What is to be done"'
-            )
+            raise no_tasks(self.found.root)
         return self.project.key
 
     def alive(self, runner: str) -> bool:
@@ -37,6 +35,10 @@ class Reader:
         from burnish.wiring.holding import is_runner_dead
 
         return not is_runner_dead(self.store, self.home / "locks", runner)
+
+
+def no_tasks(root: Path) -> BadInput:
+    return BadInput(f"burnish has no tasks for {root} yet.", hint='Add one: burnish add "What is to be done"')
 
 
 def home_of(env: Mapping[str, str] | None = None) -> Path:
@@ -58,15 +60,15 @@ def home_of(env: Mapping[str, str] | None = None) -> Path:
 def open_reader(start: Path) -> Reader:
     found = discover(start)
     home = home_of()
-    store = open_home(home)
+    store = open_home(home, reading=True)
     located = locate(store, found, home, create=False)
     return Reader(home, store, found, located.project, located.note)
 
 
 def open_store() -> tuple[Path, Store]:
-    """The home and its store: for what is asked of every project, from anywhere."""
+    """The home and its store, to be read: for what is asked of every project, from anywhere."""
     home = home_of()
-    return home, open_home(home)
+    return home, open_home(home, reading=True)
 
 
 def open_home_to_write(home: Path) -> Store:
@@ -77,10 +79,10 @@ def open_home_to_write(home: Path) -> Store:
     return open_home(home)
 
 
-def open_home(home: Path) -> Store:
+def open_home(home: Path, *, reading: bool = False) -> Store:
     """The store in the burnish home; what stands in the way is told differently to an agent."""
     try:
-        return Store.open(home)
+        return Store.open_reading(home) if reading else Store.open(home)
     except BurnishError as error:
         from burnish.proc.inside import inside_phase
 
