@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import string
+import zlib
 from pathlib import Path
 
 import pytest
@@ -223,10 +224,14 @@ def test_a_rescue_leaves_secrets_out_and_says_where_they_are(tmp_path: Path) -> 
 
 
 def in_objects(lab: Lab, secret: str) -> bool:
-    """In any object of the user's repository, whether or not a ref leads to it."""
+    """In any object of the user's repository or of burnish's own store, whether or not a ref leads to it."""
     listed = lab.repo.git("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)")
     shas = [line.split(" ")[1] for line in listed.splitlines() if not line.startswith("tree")]
     assert shas
+    own = list(Path(lab.env["BURNISH_HOME"]).glob("projects/*/git/objects/??/*"))
+    assert own
+    if any(secret.encode() in zlib.decompress(file.read_bytes()) for file in own):
+        return True
     return any(secret in lab.repo.git("cat-file", "-p", sha) for sha in shas)
 
 

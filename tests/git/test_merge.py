@@ -10,6 +10,7 @@ from burnish.errors import BadInput, Refused
 from burnish.git.landing import fast_forward, swap, target_ref
 from burnish.git.merge import contains, merge_commits, merge_trees, overlap, replay, touched
 from burnish.git.project import Project, discover, open_project
+from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref
 from testing.userrepo import UserRepo
 
@@ -37,7 +38,7 @@ def test_a_clean_merge_has_both_and_a_conflict_names_its_paths(user_repo: UserRe
     one = side(user_repo, "one", {"ö ne.txt": "1\n"})
     two = side(user_repo, "two", {"two.txt": "2\n"})
     merged = merge_commits(project, one, two)
-    assert user_repo.git("-c", "core.quotePath=false", "ls-tree", "--name-only", merged.tree).split("\n") == [
+    assert project.git("ls-tree", "--name-only", merged.tree).stdout.decode().splitlines() == [
         "app.py",
         "two.txt",
         "ö ne.txt",
@@ -52,7 +53,7 @@ def test_a_change_is_made_to_another_tree_whatever_the_history(user_repo: UserRe
     side(user_repo, "own", {"app.py": "a\nb\nc\nd\n"}, start="dep")
     squashed = user_repo.commit({"app.py": "a\nb\nc\n", "other": "1\n"})
     merged = merge_trees(project, tree(user_repo, "dep"), tree(user_repo, squashed), tree(user_repo, "own"))
-    assert not merged.conflicts and user_repo.git("show", f"{merged.tree}:app.py") == "a\nb\nc\nd"
+    assert not merged.conflicts and project.git("show", f"{merged.tree}:app.py").stdout == b"a\nb\nc\nd\n"
     assert contains(project, squashed, user_repo.git("rev-parse", "dep"))
     assert not contains(project, squashed, user_repo.git("rev-parse", "own"))
 
@@ -63,6 +64,7 @@ def test_commits_are_replayed_with_author_date_and_message(user_repo: UserRepo, 
     tip = side(user_repo, "own", {"a": "1\n"}, {"b": "2\n"}, {"b": "2\n"})
     onto = user_repo.commit({"c": "3\n"})
     done = replay(project, onto, base, tip, WHO)
+    publish(project, done.commit)
     shape = "--format=%an %ae %ad %B"
     kept = user_repo.git("log", "--reverse", shape, f"{base}..{tip}~1")
     assert user_repo.git("log", "--reverse", shape, f"{onto}..{done.commit}") == kept, "and an empty one is left out"
