@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -29,3 +32,34 @@ def test_a_damaged_report_says_nothing(tmp_path: Path, text: str) -> None:
     assert imported_elsewhere(report.parent, tree, "", tree) == ""
     (report / "2.json").write_text('{"calc": "/elsewhere/calc/__init__.py"}')
     assert "/elsewhere/calc" in imported_elsewhere(report.parent, tree, "", tree)
+
+
+def test_the_sitecustomize_of_the_environment_still_runs(tmp_path: Path) -> None:
+    """PYTHONPATH comes before site-packages, so that of the report hides it."""
+    place = tmp_path / "venv"
+    venv.create(place, with_pip=False, symlinks=True)
+    (packages,) = place.glob("lib/python*/site-packages")
+    (packages / "sitecustomize.py").write_text("import sys\nsys.own = __file__\n")
+    env = with_import_report(CheckSpec("test", "make test"), tmp_path, {})
+    words = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__)"
+    argv = [place / "bin/python", "-c", words]
+    said = subprocess.run(argv, env=dict(env), capture_output=True, text=True, check=True)
+    assert said.stdout.split() == [str(packages / "sitecustomize.py")] * 2 and not said.stderr
+
+
+def test_a_run_of_unittest_reports_what_it_imported_and_one_that_only_imports_unittest_does_not(tmp_path: Path) -> None:
+    (tmp_path / "calc").mkdir()
+    (tmp_path / "calc/__init__.py").touch()
+    (tmp_path / "test_calc.py").write_text(
+        "import unittest, calc\nclass T(unittest.TestCase):\n    def test_a(self): pass\n    def test_b(self): pass\n"
+    )
+    env = dict(with_import_report(CheckSpec("test", "make test"), tmp_path, {}))
+    subprocess.run([sys.executable, "-c", "import unittest.mock, calc"], cwd=tmp_path, env=env, check=True)
+    assert imported_elsewhere(tmp_path, tmp_path, "", tmp_path) == "" and not list(tmp_path.glob("imports/*.json"))
+    argv = [sys.executable, "-m", "unittest", "-q"]
+    said = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert "Ran 2 tests" in said.stderr and len(list(tmp_path.glob("imports/*.json"))) == 1
+    other = tmp_path / "other"
+    (other / "calc").mkdir(parents=True)
+    (other / "calc/__init__.py").touch()
+    assert f"calc is imported from {tmp_path}/calc" in imported_elsewhere(tmp_path, other, "", other)

@@ -23,6 +23,12 @@ def by_script(lab: Lab) -> str:
     return CHECKS.replace("pytest -q", "sh run_tests.sh")
 
 
+def by_script_without_plugins(lab: Lab) -> str:
+    script = f"export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1\n. {lab.root}/elsewhere/bin/activate\npytest -q\n"
+    lab.repo.commit({"run_tests.sh": script}, "a script")
+    return CHECKS.replace("pytest -q", "sh run_tests.sh")
+
+
 def by_wrapper(lab: Lab) -> str:
     """As `conda run -n calc` and `direnv exec .` do it."""
     program = lab.root / "programs" / "conda"
@@ -49,7 +55,28 @@ def by_settings_of_the_tests(lab: Lab) -> str:
     return CHECKS.replace("pytest -q", f"{PYTEST} -c tests/pytest.ini tests")
 
 
-@pytest.mark.parametrize("way", [by_script, by_wrapper, by_conftest, by_local_file, by_settings_of_the_tests])
+def by_unittest_below_a_script(lab: Lab) -> str:
+    test = (
+        "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    )
+    script = f"{lab.root}/elsewhere/bin/python -m unittest discover -s tests\n"
+    lab.repo.commit({"tests/test_calc.py": test, "run_tests.sh": script}, "a script")
+    return CHECKS.replace("pytest -q", "sh run_tests.sh")
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        by_unittest_below_a_script,
+        by_script_without_plugins,
+        by_script,
+        by_wrapper,
+        by_conftest,
+        by_local_file,
+        by_settings_of_the_tests,
+    ],
+)
 def test_without_a_sandbox_tests_that_import_the_checkout_stop_the_run_before_an_agent_is_paid(
     tmp_path: Path, way: Callable[[Lab], str]
 ) -> None:

@@ -1,8 +1,10 @@
-"""What the tests really imported: pytest itself reports it, however the test command starts it.
+"""What the tests really imported: the test run itself reports it, however the test command starts it.
 
 `import_origins` asks the interpreter before the tests run, as far as the command line names it. Scripts, `make`, `conda
 run`, a `conftest.py` or settings with an absolute path may lead elsewhere. So each run of tests finds a small plugin on
 PYTHONPATH, by the entry point `pytest11`: where PYTHONPATH is not passed on, pytest runs without it and does not fail.
+unittest has no plugins, and those of pytest can be switched off: a `sitecustomize` there notices that tests run. It
+imports the `sitecustomize` that it hides.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from burnish.core.policy import CheckSpec
 
 _FOLDER, _PLUGIN = "imports", "burnish_import_report"
 _MOST_BYTES = 1024 * 1024
-# Runs inside the tests, on every Python from 3.8 on. A pytest that tests start is about something else: no report.
+# These run inside the tests, on every Python from 3.8 on. Tests that tests start are about something else: no report.
 _PLUGIN_TEXT = """
 import json, os, sys
 
@@ -25,8 +27,11 @@ _OUTER = os.environ.setdefault("BURNISH_IMPORT_REPORT", str(os.getpid()))
 
 
 def pytest_unconfigure(config):
-    if _OUTER != str(os.getpid()) and not hasattr(config, "workerinput"):
-        return
+    if _OUTER == str(os.getpid()) or hasattr(config, "workerinput"):
+        write_report()
+
+
+def write_report():
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if "." not in name else None
@@ -38,6 +43,66 @@ def pytest_unconfigure(config):
     except OSError:
         pass
 """
+_SITE_TEXT = """
+import os, sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Finder:
+    # waits for the module of the results, which every runner of unittest uses
+    def find_spec(self, name, path=None, target=None):
+        if name == "_pytest.main":  # its plugins may be switched off
+            _report_at_exit()
+        if name != "unittest.result":
+            return None
+        sys.meta_path.remove(self)
+        from importlib.machinery import PathFinder
+        spec = PathFinder.find_spec(name, path)
+        if spec and spec.loader:
+            run = spec.loader.exec_module
+            def exec_module(module):
+                run(module)
+                _watch(module.TestResult)
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _watch(results):
+    start = results.startTest
+
+    def startTest(self, test):
+        results.startTest = start
+        _report_at_exit()
+        return start(self, test)
+
+    results.startTest = startTest
+
+
+def _report_at_exit():
+    if os.environ.setdefault("BURNISH_IMPORT_REPORT", str(os.getpid())) == str(os.getpid()):
+        import atexit
+        atexit.register(_report)
+
+
+def _report():
+    sys.path.append(_HERE)
+    from burnish_import_report import write_report
+    write_report()
+
+
+def _run_hidden_sitecustomize():
+    from importlib._bootstrap import module_from_spec
+    from importlib.machinery import PathFinder
+    spec = PathFinder.find_spec("sitecustomize", [place for place in sys.path if os.path.abspath(place) != _HERE])
+    if spec and spec.loader:
+        sys.modules["sitecustomize"] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+sys.meta_path.insert(0, _Finder())
+_run_hidden_sitecustomize()
+"""
 
 
 def with_import_report(spec: CheckSpec, report_dir: Path, env: Mapping[str, str]) -> Mapping[str, str]:
@@ -48,6 +113,7 @@ def with_import_report(spec: CheckSpec, report_dir: Path, env: Mapping[str, str]
     metadata = folder / f"{_PLUGIN}-1.dist-info"
     metadata.mkdir(parents=True)
     (folder / f"{_PLUGIN}.py").write_text(_PLUGIN_TEXT)
+    (folder / "sitecustomize.py").write_text(_SITE_TEXT)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PLUGIN}\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(f"[pytest11]\n{_PLUGIN} = {_PLUGIN}\n")
     places = [*filter(None, [env.get("PYTHONPATH")]), str(folder)]
