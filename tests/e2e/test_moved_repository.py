@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
+from contextlib import closing
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from burnish.errors import BurnishError
 from burnish.git.repository_id import ID_REF, read_id
+from burnish.wiring.house import House
 from testing.lab import APPROVE, Lab, Said
 from testing.userrepo import UserRepo
 
@@ -228,3 +233,19 @@ def test_a_checkout_that_is_removed_hands_over_to_another_one_of_the_repository(
 def test_words_that_make_no_sense_are_refused(tmp_path: Path, words: list[str]) -> None:
     said: Said = Lab.make(tmp_path).burnish(*words, code=2)
     assert "do:" in said.err
+
+
+def test_the_board_opens_a_moved_project_once_it_is_relinked(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path)
+    lab.burnish("run", "1")
+    with mock.patch.dict(os.environ, lab.env), closing(House.here()) as house:
+        (row,) = house.projects()
+        lab = moved(lab, tmp_path / "elsewhere")
+        with pytest.raises(BurnishError, match="gone") as gone:
+            house.open(row.key)
+        assert "burnish status" in gone.value.hint
+        assert titles(lab) == ["One", "Two"]
+        app = house.open(row.key)
+        assert app.repo.root == lab.repo.path and app.diff(1, since_review=False)
+        untrusted = house.untrusted(house.project(row.key))
+        assert untrusted is not None and untrusted.state == "untrusted"

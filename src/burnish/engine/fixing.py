@@ -86,6 +86,7 @@ def _hearing(deps: Deps, site: Site, history: History, step: DoReview, attempt: 
 
 
 def _commit(deps: Deps, site: Site, task: Task, step: DoReview) -> Commit | None:
+    deps.book.require_claim(task.id)
     site.workspace.after_phase(f"{step.cycle}-{step.phase}")
     trailers = {
         "Burnish-Task": str(task.id),
@@ -94,7 +95,6 @@ def _commit(deps: Deps, site: Site, task: Task, step: DoReview) -> Commit | None
         "Burnish-Agent": site.policy.reviewers[0].agent,
     }
     subject = f"fix: apply fixes of the review (cycle {step.cycle})"
-    deps.book.require_claim(task.id)
     commit = site.workspace.commit(subject, trailers, author=deps.code.author(), expect=site.head().sha)
     if commit:
         site.untouched.add(commit.sha)

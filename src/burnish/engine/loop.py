@@ -160,6 +160,7 @@ def _do(deps: Deps, site: Site, history: History, step: Step) -> None:
 
 def _cut(deps: Deps, site: Site, step: Step, error: PhaseFailed) -> Task:
     """A phase failed: write it down, keep what it left, and leave the task so that it can go on."""
+    deps.book.require_claim(site.task_id)  # else what lies in the workspace is another runner's
     history = deps.book.history(site.task_id)
     if not isinstance(step, Work | Check | DoReview):
         return _fail(deps, history.task, error)

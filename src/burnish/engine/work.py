@@ -160,6 +160,7 @@ def _ask(
 
 
 def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -> Commit | None:
+    deps.book.require_claim(task.id)  # the workspace, too, would be another runner's
     head = site.head()
     if site.workspace.stands_on() != head.sha:
         # its files know nothing of the newer commit: ours on top would undo it

@@ -98,7 +98,9 @@ def _moved(store: Store, row: ProjectRow, found: Found, home: Path) -> tuple[Pro
 
 
 def moved_text(old: ProjectRow, new: ProjectRow) -> str:
-    return f"This repository was {old.root} and is now {new.root}: its tasks are here again. Trust is asked for anew."
+    return (
+        f"This repository was {old.root} and is now {new.root}: its tasks are here again. Trust does not follow a move."
+    )
 
 
 def _is_same(row: ProjectRow, found: Found) -> bool:

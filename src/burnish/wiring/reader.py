@@ -84,6 +84,10 @@ def open_home(home: Path, *, reading: bool = False) -> Store:
     try:
         return Store.open_reading(home) if reading else Store.open(home)
     except BurnishError as error:
+        if (home / "locks").is_dir():
+            from burnish.proc.lock_probe import require_locks
+
+            require_locks(home)  # SQLite says "locked" where there are no locks at all
         from burnish.proc.inside import inside_phase
 
         if (home / "burnish.db").exists() or not inside_phase():
