@@ -13,6 +13,7 @@ from burnish.cli.text import width
 from burnish.config.sources import parse_yaml
 from burnish.wiring.explain import values
 from testing.userrepo import UserRepo
+from tests.cli.conftest import Person
 
 Capture = pytest.CaptureFixture[str]
 
@@ -106,3 +107,17 @@ def test_values_are_written_as_in_the_file() -> None:
     assert [written(v) for v in ("auto", "", " x", None, True, 3, ["a"], {})] == [
         "auto", '""', '" x"', "null", "true", "3", '["a"]', "{}",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_config_show_masks_secrets_in_settings(person: Person, monkeypatch: pytest.MonkeyPatch, trusted: bool) -> None:
+    token, value = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j", "q8Zr4Tn7Wx2Lk9VbQm"
+    monkeypatch.setenv("DEPLOY_TOKEN", value)
+    person.repo.commit({"burnish.yaml": f"checks: {{test: 'run --auth {token} --other {value} now'}}\n"}, "settings")
+    person.types("trust" if trusted else "untrust")
+
+    for argv in (["config", "show"], ["config", "show", "--json"], ["config", "show", "checks.test"]):
+        text = person.types(*argv)
+        assert token not in text and value not in text, argv
+    assert "GitHub token, 40 characters not shown" in text
+    assert " now" in text

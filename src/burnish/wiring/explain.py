@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from burnish.config.loading import project_layer, user_layer
 from burnish.config.repository import table_layer
 from burnish.config.reserved import IgnoredKey
 from burnish.config.sources import PREFIX, Layer
+from burnish.core.masking import mask_all
 from burnish.errors import BadInput
 from burnish.git.project import discover
+from burnish.wiring.discretion import from_here
 from burnish.wiring.trust import examine, settings_at
 
 
@@ -59,9 +61,10 @@ def root_of(start: Path) -> Path | None:
 
 
 def values(start: Path, wanted: str | None) -> list[Value]:
-    """All settings, or one of them, or those of a section."""
+    """All settings, or one of them, or those of a section; secrets are masked, since what is shown is passed on."""
     _, config = settings_at(start)
-    everything = [Value(*item) for item in config.items()]
+    secrets = from_here()
+    everything = [Value(key, mask_all(secrets, value), origin) for key, value, origin in config.items()]
     if wanted is None:
         return everything
     chosen = [one for one in everything if one.key == wanted or one.key.startswith(f"{wanted}.")]
@@ -82,7 +85,9 @@ def ignored(start: Path, wanted: str | None) -> list[IgnoredKey]:
     if not trust.is_trusted and trust.content.layer:
         reason = f"{'changed since it was trusted' if trust.accepted else 'not trusted'}: {trust.command()}"
         found += [IgnoredKey(key, value, place, reason) for key, value, place in _written_keys(trust.content.layer)]
-    return [one for one in found if wanted is None or f"{one.key}.".startswith(f"{wanted}.")]
+    secrets = from_here()
+    shown = [replace(one, value=mask_all(secrets, one.value)) for one in found]
+    return [one for one in shown if wanted is None or f"{one.key}.".startswith(f"{wanted}.")]
 
 
 def _written_keys(layer: Layer) -> Iterator[tuple[str, Any, str]]:
