@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.git.repository_id import ID_REF
 from testing.lab import REJECT, Lab
 
 GH = """#!{python} -I
@@ -53,6 +54,7 @@ def test_the_branch_is_pushed_and_the_review_is_the_body(lab: Lab) -> None:
     said = lab.burnish("pr", "1", "--json").json
     assert said["url"] == "https://example.org/pull/7" and said["base"] == "main"
     assert on_remote(lab, f"refs/heads/{task['branch']}") == task["commit"]
+    assert lab.refs(ID_REF) and not on_remote(lab, ID_REF), "the repository's id stays here"
     (call,) = calls(lab)
     wanted = ["pr", "create", f"--head={task['branch']}", "--base=main", "--title=Add division", "--body-file=-"]
     assert call["argv"] == wanted and call["cwd"] == str(lab.repo.path)

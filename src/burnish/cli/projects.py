@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from burnish.cli import complete
-from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
 from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import count, cut, one_line, pad, width
 from burnish.errors import BadInput
@@ -60,6 +60,8 @@ def projects(
     else:
         for line in table(found, room=columns(sys.stdout), colour=coloured(sys.stdout), now=datetime.now(UTC)):
             say(line)
+        if any(not one.there for one in found):
+            tell("One that is gone was moved? Run `burnish status` where it is now.")
 
 
 def table(found: list[Known], *, room: int, colour: bool, now: datetime) -> Iterator[str]:

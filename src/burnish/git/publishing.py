@@ -50,6 +50,12 @@ def publish(project: Project, commit: str, *, always: bool = False) -> None:
         maintain(project)
 
 
+def publish_object(project: Project, sha: str) -> None:
+    """Put one object that is no commit into the user's repository."""
+    if not any(pack.has(sha) for pack in list_packs(project)):
+        _pack(project, (), f"{sha}\n".encode())
+
+
 def _known_ancestors(project: Project, commit: str) -> list[str]:
     """The nearest ancestors that are in the user's repository already."""
     known: dict[str, None] = {}

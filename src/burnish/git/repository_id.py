@@ -35,9 +35,11 @@ def write_new_id(project: Project, old: str | None) -> str:
     """Give the repository an id of its own, in place of `old`."""
     # here and not above: reading commands start without them
     from burnish.git.objects import write_object
+    from burnish.git.publishing import publish_object
     from burnish.git.refs import update_ref
 
     new = write_object(project, "blob", f"burnish repository {uuid.uuid4().hex}\n".encode())
+    publish_object(project, new)  # before a ref names it: the user's `git gc --prune=now` must not remove it
     update_ref(project, ID_REF, new, old or project.zero)
     return new
 
