@@ -48,7 +48,15 @@ def test_an_unmoved_target_is_fast_forwarded_to_the_approved_commit(tmp_path: Pa
     said = lab.burnish("merge", "1", "--json").json
     assert said == {
         "merged": [
-            {"id": "1", "into": "main", "commit": commit, "how": "fast-forward", "rechecked": False, "uncountable": []}
+            {
+                "id": "1",
+                "into": "main",
+                "commit": commit,
+                "how": "fast-forward",
+                "rechecked": False,
+                "uncountable": [],
+                "untested": "",
+            }
         ],
         "left": [],
     }

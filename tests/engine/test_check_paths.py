@@ -68,3 +68,6 @@ def test_a_change_outside_of_the_paths_of_all_tests_has_the_note_that_none_was_r
     assert "No test was run: no changed file is in the paths of api-test." in printed
     assert "No tests are configured" not in printed
     assert "No test was run" in lab.burnish("show", "1").out
+    assert "No test was run" in lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
+    merged = lab.burnish("merge", "1", "--json").json["merged"][0]
+    assert merged["untested"] == "No test was run: no changed file is in the paths of api-test."

@@ -73,6 +73,8 @@ def _say(report: MergeReport) -> None:
         say(paint(_words(landed), "green", on=on))
         for why in landed.uncountable:
             tell(f"  Note: {clean(why)}: {CANNOT_TELL}.")
+        if landed.untested:
+            tell(f"  Note: {clean(landed.untested)}")
     for task, error in report.left:
         if alone:
             complain(error.what, error.hint)

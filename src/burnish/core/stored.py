@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from burnish.core.codec import decode
 from burnish.core.criteria import is_criterion, unmet_items
 from burnish.core.decision import Accept, Decision, Escalate, Round, Wait, after_review
 from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
-from burnish.core.policy import Policy
+from burnish.core.policy import Policy, is_test
 from burnish.core.review import Compliance, Panel, UnseenFile, Verdict, is_person
 from burnish.core.status import Reason
 
@@ -157,7 +158,22 @@ def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:
 
 def uncountable_checks(history: History, cycle: int) -> list[str]:
     """Why new failures cannot be told from old ones, for each blocking check of the newest run up to this cycle."""
+    checks = _newest_checks(history, cycle)
+    return [str(check["uncountable"]) for check in checks if check.get("uncountable") and check.get("blocking", True)]
+
+
+def untested_note(history: History, cycle: int) -> str:
+    """That the change is outside of the `paths` of all tests, "" if a test was run."""
+    tests = [check for check in _newest_checks(history, cycle) if is_test(str(check.get("name")))]
+    left_out = [str(check["name"]) for check in tests if check.get("status") == "not_run"]
+    return no_test_was_run(left_out) if left_out and len(left_out) == len(tests) else ""
+
+
+def no_test_was_run(names: Iterable[str]) -> str:
+    return f"No test was run: no changed file is in the paths of {', '.join(names)}."
+
+
+def _newest_checks(history: History, cycle: int) -> list[dict[str, Any]]:
     records = (history.finished(number, "check") for number in range(cycle, 0, -1))
     newest = next((record for record in records if record), None)
-    checks = newest.result.get("checks", ()) if newest else ()
-    return [str(check["uncountable"]) for check in checks if check.get("uncountable") and check.get("blocking", True)]
+    return list(newest.result.get("checks", ())) if newest else []

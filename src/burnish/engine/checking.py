@@ -18,6 +18,7 @@ from burnish.core.ledger import absorb_checks
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, is_test, setting_of
 from burnish.core.status import ErrorCode
+from burnish.core.stored import no_test_was_run
 from burnish.core.task import Task
 from burnish.engine.flakes import Again, excuse_flaky
 from burnish.engine.guarding import absorb_guard, absorb_touched
@@ -245,7 +246,7 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], untouched: list[CheckSpe
     names = [spec.name for spec in untouched if is_test(spec.name)]
     if not names or any(is_test(one.report.name) for one in comparisons):
         return []
-    return [f"No test was run: no changed file is in the paths of {', '.join(names)}."]
+    return [no_test_was_run(names)]
 
 
 def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:

@@ -13,7 +13,9 @@ from burnish.core.flow import DoReview
 from burnish.core.history import History, PhaseRecord, fixed_by_reviewer
 from burnish.core.ledger import Update
 from burnish.core.override import in_words
+from burnish.core.policy import is_test
 from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
+from burnish.core.stored import untested_note
 from burnish.core.task import Task
 from burnish.engine.checking import NO_TESTS
 from burnish.engine.ports import Deps
@@ -32,7 +34,9 @@ def keep_review(
     patch = f"diff-{subject.cycle}.patch"
     deps.desk.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
     verdict, but = weigh(panel, update.findings, site.policy.block_on)
-    untested = () if any(c.name == "test" for c in site.policy.checks) else (NO_TESTS,)
+    untested: tuple[str, ...] = () if any(is_test(c.name) for c in site.policy.checks) else (NO_TESTS,)
+    if note := untested_note(history, subject.cycle):
+        untested = (note,)
     cycle = Cycle(
         task=str(task.id),
         title=task.spec.title,

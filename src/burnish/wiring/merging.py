@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from burnish.core.event import Event
 from burnish.core.status import Status
-from burnish.core.stored import uncountable_checks
+from burnish.core.stored import uncountable_checks, untested_note
 from burnish.core.task import Task
 from burnish.engine.archive import archive
 from burnish.engine.continuing import sharing
@@ -56,11 +56,12 @@ class Landed:
     rechecked: bool = False
     # checks whose new failures could not be told from old ones when it was approved
     uncountable: tuple[str, ...] = ()
+    # that its change is outside of the `paths` of all tests
+    untested: str = ""
 
     def as_json(self) -> dict[str, Any]:
         facts = {"into": self.into, "commit": self.commit, "how": self.how, "rechecked": self.rechecked}
-        facts["uncountable"] = list(self.uncountable)
-        return {"id": str(self.task.id), **facts}
+        return {"id": str(self.task.id), **facts, "uncountable": list(self.uncountable), "untested": self.untested}
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +235,9 @@ def _record(app: App, fit: Fit, target: Target, wanted: Plan) -> Landed:
             hint=f"Look at it: burnish show {fit.task.id}",
         ) from lost
     task = app.store.task(app.key, fit.task.id)
-    unsure = tuple(uncountable_checks(app.book.history(task.id), task.cycle))
-    return Landed(task, target.name, wanted.commit, wanted.how, data["rechecked"], unsure)
+    history = app.book.history(task.id)
+    unsure, untested = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
+    return Landed(task, target.name, wanted.commit, wanted.how, data["rechecked"], unsure, untested)
 
 
 def _afterwards(app: App, landed: Landed, request: MergeRequest, progress: Progress) -> None:
