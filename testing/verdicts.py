@@ -260,6 +260,8 @@ NOT_APPROVALS = {
     "rejected before": "# REJECTED\n\n" + block(),
     "said to be rejected before": "This change is rejected.\n\n" + block(),
     "refused before": "I do not approve this change.\n\n" + block(),
+    "changes requested before": "On second thought, I request changes.\n\n" + block(),
+    "changes to be requested before": "So I have to request changes here.\n\n" + block(),
     "another verdict before": "Verdict: NEEDS_REVISION\n\n" + block(),
     "half width": block().replace("`", "\uff40"),
     **{
@@ -361,6 +363,7 @@ HONEST = {
             "I could not find a problem. The tests fail without the fix.",
             "The change is not large. Changes requested: none.",
             "Errors are not accepted silently. The request changes its header.",
+            "I requested changes in cycle 1, and they were made. If I request changes twice, it stops.",
         )
     },
     **{

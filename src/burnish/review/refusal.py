@@ -30,6 +30,7 @@ _REFUSES = re.compile(
     \bI(?:[ ](?:still|really|also|therefore|hereby))?[ ]
       (?:(?:do|can|will|would|could|am|did)(?:[ ]?not|n't)|won't|can't|cannot|refuse[ ]to|decline[ ]to|am[ ]unable[ ]to)
       (?:[ ](?!block|hold|delay|stop|prevent|object)\w+){{0,4}}[ ](?:approve|sign[ ]off|accept[ ]th|merge)
+    | (?<!if[ ])(?<!when[ ])\bI(?:[ ]am|'m|[ ]must|[ ]have[ ]to)?[ ](?:therefore[ ])?request(?:ing)?[ ]changes\b
     | \bI(?:[ ]am|'m)[ ]rejecting\b | \bI[ ](?:hereby[ ]|must[ ]|have[ ]to[ ])?reject[ ]th
     | \bI[ ](?:\w+[ ])?(?:withdraw|retract|revoke|rescind)[ ](?:my|the|this)[ ]approv
     # this change is refused
