@@ -307,3 +307,21 @@ def test_a_persons_own_approval_is_not_among_the_costs(two: Lab) -> None:
     verified(two)
     two.burnish("decide", "1", "approve")
     assert "void" not in two.burnish("prompts", "edit", "review.system").err
+
+
+@pytest.mark.parametrize("reopened", [True, False])
+def test_a_persons_approval_does_not_return_over_a_finding_that_was_reopened_since(
+    tmp_path: Path, *, reopened: bool
+) -> None:
+    lab = Lab.make(tmp_path)
+    lab.add("Add division", "-d", "first words")
+    lab.burnish("run", "1", "--hitl-review", code=1)
+    lab.burnish("decide", "1", "fix")
+    lab.burnish("run", "1", "--hitl-review", code=1)
+    lab.burnish("decide", "1", "approve")
+    lab.burnish("edit", "1", "-d", "other words")
+    assert lab.task()["status"] == "code_review"
+    if reopened:
+        lab.burnish("reopen", "1", "F1", "--reason", "not settled")
+    lab.burnish("edit", "1", "-d", "first words")
+    assert lab.task()["status"] == ("code_review" if reopened else "verified")

@@ -52,6 +52,9 @@ def _take(walk: _Walk, event: Recorded) -> None:
             walk.found.clear()
         case "approval.voided" if VoidCause.of(data) not in _REVERSIBLE:
             walk.found.clear()
+        case "finding.reopened":
+            # one that reviewers gave is weighed with the open findings; a person's counts as it was given
+            walk.found = [one for one in walk.found if not one.approval.by]
         case "review.approved":
             phases = [(phase, number) for (cycle, phase), number in walk.standing.items() if cycle == event.cycle]
             walk.found.append(EarlierApproval(approval_from(event), event.run, event.cycle, tuple(sorted(phases))))
