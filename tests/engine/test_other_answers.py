@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.lab import Lab
+from testing.lab import APPROVE, REJECT, Lab
 from testing.program import PROGRAM, put_on_path
 
 EARLIER = json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": "I reject this change."}]}})
@@ -79,3 +79,20 @@ else:
     lab.burnish("run", code=1)
     task = lab.show(1)
     assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
+
+
+@pytest.mark.parametrize(("others", "status"), [("print('I could not look at it.')", "blocked"), (APPROVE, "verified")])
+def test_a_waiver_does_not_stand_for_reviewers_that_were_never_heard(tmp_path: Path, others: str, status: str) -> None:
+    panel = "review: {agents: [judge, second, third], quorum: majority, max_cycles: 1}\n"
+    lab = Lab.make(tmp_path, author=QUIET, judge=REJECT)
+    lab.agent("second", others)
+    lab.agent("third", "print('I could not look at it.')")
+    lab.settle(panel)
+    lab.add()
+    lab.burnish("run", code=1)
+    lab.burnish("waive", "1", "F1", "--reason", "it may stay")
+    lab.burnish("run", "1", code=None)
+    task = lab.show(1)
+    assert task["status"] == status, task
+    if status == "blocked":
+        assert task["reason"] == "unreadable_review" and "1 of 2 approvals" in task["note"]

@@ -80,6 +80,11 @@ class StepSpec:
     quorum: str = "all"
 
 
+def needed_approvals(quorum: str, configured: int) -> int:
+    """How many of the configured reviewers must approve."""
+    return {"any": 1, "majority": configured // 2 + 1}.get(quorum, max(configured, 1))
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     diff_kb: int = 30

@@ -12,7 +12,7 @@ from burnish.core.criteria import is_criterion, unmet_items
 from burnish.core.decision import Accept, Decision, Escalate, Round, Wait, after_review
 from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
 from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
-from burnish.core.policy import Policy, is_test
+from burnish.core.policy import Policy, is_test, needed_approvals
 from burnish.core.review import Compliance, Panel, UnseenFile, Verdict, is_person
 from burnish.core.status import Reason
 
@@ -95,9 +95,22 @@ def reviewed(
     if not settled and not _rests_on_waived(panel, history.findings):
         decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
         return _by_whom(decision, panel, record)
-    panel = _as_waived(panel, record, history.findings)
+    panel = _with_quorum(_as_waived(panel, record, history.findings), record, policy, step)
     decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
     return _in_words(decision, history.findings)
+
+
+def _with_quorum(panel: Panel, record: PhaseRecord, policy: Policy, step: str) -> Panel:
+    """A waiver answers the reviewers that asked for changes. It does not stand for those that were never heard."""
+    if panel.verdict is not Verdict.APPROVED or by_person(record):
+        return panel
+    named = next((one for one in policy.pipeline if one.name == step), None)
+    quorum, reviewers = (named.quorum, named.reviewers) if named else (policy.quorum, policy.reviewers)
+    heard = sum(bool(voice.get("verdict")) for voice in record.result.get("reviewers", ()))
+    needed = min(needed_approvals(quorum, len(reviewers)), len(record.result.get("reviewers", ())))
+    if heard >= needed:
+        return panel
+    return replace(panel, verdict=None, why=f"{heard} of {needed} approvals; the other reviewers could not be read")
 
 
 def by_person(record: PhaseRecord) -> bool:

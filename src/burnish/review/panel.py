@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 
 from burnish.core.criteria import criterion_key
 from burnish.core.finding import Category, Remark, Severity
+from burnish.core.policy import needed_approvals
 from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Unreadable, Verdict, Voice
 from burnish.review.fence import cut_text
 from burnish.review.prose import LONGEST_PROSE, first_sentence
@@ -68,7 +69,7 @@ def _verdict(
     if len(voices) < configured:
         lost.append(f"{configured - len(voices)} of {configured} reviewers did not answer")
     approvals = said.count(Verdict.APPROVED)
-    needed = {"any": 1, "majority": configured // 2 + 1}.get(quorum, max(configured, 1))
+    needed = needed_approvals(quorum, configured)
     if lost and quorum not in ("any", "majority"):
         return None, "; ".join(lost)
     if approvals >= needed:
