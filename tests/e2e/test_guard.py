@@ -43,8 +43,9 @@ def test_a_deleted_test_is_told_with_its_name(tmp_path: Path) -> None:
     lab.repo.commit({"test_app.py": tests}, "tests")
     lab.add()
     lab.burnish("run", code=1)
-    (finding,) = lab.show()["findings"]
-    assert finding["rule"] == "guard/thinning" and "test_more" in finding["description"]
+    deleted, hollow = sorted(lab.show()["findings"], key=lambda one: str(one["title"]))
+    assert deleted["rule"] == hollow["rule"] == "guard/thinning"
+    assert "test_more" in deleted["description"] and hollow["title"] == "test_add does not test what it tested"
 
 
 def test_off_is_off(tmp_path: Path) -> None:
@@ -115,3 +116,18 @@ def test_a_suite_whose_number_of_tests_becomes_unknown_blocks(tmp_path: Path) ->
     assert error["severity"] == "error" and "unknown: 1 → ?" in error["title"]
     # the command of the check starts the script
     assert (warning["severity"], warning["rule"], warning["file"]) == ("warning", "guard/tooling", "suite.sh")
+
+
+def test_a_changed_script_of_set_up_is_reported(tmp_path: Path) -> None:
+    """It runs with the credentials of the user's package indexes, before any reviewer has seen it."""
+    author = 'pathlib.Path("prepare.sh").write_text("env > prepared\\n")'
+    judge = 'print(verdict("approved", "good", inspected=["prepare.sh"]))'
+    lab = Lab.make(tmp_path, author=author, judge=judge)
+    settings = (lab.repo.path / "burnish.yaml").read_text() + "workspace: {setup: sh prepare.sh}\n"
+    files = {"burnish.yaml": settings, "prepare.sh": "touch prepared\n", ".gitignore": "prepared\n"}
+    lab.repo.commit(files, "set-up")
+    lab.burnish("trust")
+    lab.add()
+    lab.burnish("run", code=None)
+    (finding,) = lab.show()["findings"]
+    assert (finding["severity"], finding["rule"], finding["file"]) == ("warning", "guard/tooling", "prepare.sh")

@@ -121,7 +121,7 @@ def _touched(
         if not (only_words and file.status in "MR" and file.old_mode == file.new_mode):
             yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file))
         return
-    tooling = partial(tooling_parts, commands=trees.commands)
+    tooling = partial(tooling_parts, commands=trees.all_commands)
     for kind, read in (("judge", judge_parts), ("tooling", tooling)):
         for name in _different(*read(file.path, old or "", new or "")):
             what = "burnish's settings" if kind == "judge" else "settings of the tools"
@@ -129,8 +129,8 @@ def _touched(
 
 
 def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
-    """Does the command of a check start it, or does it decide in a form that cannot be read by sections?"""
-    named = scripts_run_by(trees.commands, paths)
+    """Does a command start it (of a check, set-up or build), or does it decide in a form without sections?"""
+    named = scripts_run_by(trees.all_commands, paths)
     if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in named):
         return True
     return not has_text(file) and any(map(is_shared, paths))

@@ -63,12 +63,23 @@ class GuardedTrees:
     new: TreePaths
     installed: Collection[str] = ()
     commands: tuple[str, ...] = ()
+    # set-up and build, which run before them
+    preparing: tuple[str, ...] = ()
+
+    @property
+    def all_commands(self) -> tuple[str, ...]:
+        return (*self.commands, *self.preparing)
 
 
 def guarded_trees(
-    old: TreeFiles, new: TreeFiles, *, installed: Collection[str] = (), commands: Iterable[str] = ()
+    old: TreeFiles,
+    new: TreeFiles,
+    *,
+    installed: Collection[str] = (),
+    commands: Iterable[str] = (),
+    preparing: Iterable[str] = (),
 ) -> GuardedTrees:
-    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands))
+    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands), tuple(preparing))
 
 
 def shadows(files: Iterable[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text) -> tuple[Shadow, ...]:

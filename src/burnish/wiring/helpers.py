@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -248,8 +249,19 @@ class TaskChecks:
             new_text=after.get,
             levels=levels,
             agent_files=PROJECT_FILES,
-            trees=guarded_trees(old_files, new_files, installed=self._installed_modules(commands), commands=commands),
+            trees=guarded_trees(
+                old_files,
+                new_files,
+                installed=self._installed_modules(commands),
+                commands=commands,
+                preparing=self._preparing_commands(),
+            ),
         )
+
+    def _preparing_commands(self) -> list[str]:
+        """Set-up and build run before the checks; set-up with the credentials of the user's package indexes."""
+        given = [command for command in (self.trees.setup, self.trees.build) if command]
+        return [command if isinstance(command, str) else shlex.join(command) for command in given]
 
     def _installed_modules(self, commands: Sequence[str]) -> frozenset[str]:
         """What checks can import from the checkout's environments, from those that set-up made, and from PATH."""
