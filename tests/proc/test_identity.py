@@ -103,6 +103,8 @@ def test_locks_that_fail_leave_the_process_as_proof(tmp_path: Path, monkeypatch:
         assert is_dead(tmp_path, "abc")
         assert not is_dead(tmp_path, ours.runner.uuid)
         assert not is_dead(tmp_path, "def"), "nothing is known of it"
+        dead_runner(tmp_path, ours.path, {"pid_namespace": "pid:[1]", "pid": 1})
+        assert not is_dead(tmp_path, "abc"), "its process cannot be seen from here"
 
 
 def test_many_may_look_at_once_without_seeing_each_other_as_alive(tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], Runner | None] =
     finally:
         os.close(fd)
     known = describe(lock_dir, runner)
+    if not is_free and (known is None or known.pid_namespace != _pid_namespace()):
+        return False  # neither its lock nor its process can be looked at
     return is_free if known is None else has_ended(known, shared=is_shared(lock_dir))
 
 
