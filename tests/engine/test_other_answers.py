@@ -96,3 +96,15 @@ def test_a_waiver_does_not_stand_for_reviewers_that_were_never_heard(tmp_path: P
     assert task["status"] == status, task
     if status == "blocked":
         assert task["reason"] == "unreadable_review" and "1 of 2 approvals" in task["note"]
+
+
+def test_a_judgement_of_something_else_does_not_stand_for_a_criterion_that_is_named_as_not_judged(
+    tmp_path: Path,
+) -> None:
+    entries = [{"item": "it divides", "met": True}, {"item": "zero", "met": None}, {"item": "tests pass", "met": True}]
+    lab = Lab.make(tmp_path, author=QUIET, judge=f"print(verdict('approved', compliance={entries!r}))")
+    lab.add("Add division", "--accept", "it divides", "--accept", "zero")
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "incomplete_review"), task
+    assert "does not judge: zero" in task["note"]

@@ -253,12 +253,18 @@ def _why(panel: Panel, findings: Sequence[Finding], blockers: tuple[str, ...], a
 
 
 def unjudged(compliance: Sequence[Compliance], criteria: Sequence[str]) -> list[str]:
-    """Criteria that a review says nothing of."""
-    judged = {" ".join(c.item.split()).casefold() for c in compliance if c.met is not None}
-    if len(judged) >= len(criteria):
-        # reviewers paraphrase: as many judgements as criteria are taken as all of them
-        return []
-    return [c for c in criteria if " ".join(c.split()).casefold() not in judged]
+    """Criteria that a review says nothing of, or says that it did not judge."""
+    judged = {_plain_item(c.item) for c in compliance if c.met is not None}
+    left_open = {_plain_item(c.item) for c in compliance if c.met is None and c.note} - judged
+    named = [c for c in criteria if _plain_item(c) in left_open]
+    if len(judged) + len(named) >= len(criteria):
+        # reviewers paraphrase: as many judgements as criteria are taken as all of them, but for those named as open
+        return named
+    return [c for c in criteria if _plain_item(c) not in judged]
+
+
+def _plain_item(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _alive(findings: Sequence[Finding]) -> tuple[str, ...]:

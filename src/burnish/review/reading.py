@@ -175,7 +175,8 @@ def _compliance(top: dict[str, Any], expect: Expect, notes: list[str]) -> tuple[
         if met and denies(note):
             notes.append(f"met with the note {note[:40]!r} counts as not met")
             met = False
-        judged[key] = Compliance(item, met, note)
+        # a note tells an answer that judges nothing from a criterion that was left out
+        judged[key] = Compliance(item, met, note if met is not None else note or "not judged")
     for item in expect.criteria:
         if (key := criterion_key(item)) not in judged:
             notes.append(f"not judged: {item[:80]}")
