@@ -64,6 +64,13 @@ def test_a_program_that_set_up_builds_from_the_sources_is_built_again_for_each_c
 ) -> None:
     """As `go install` and `cargo install --path` do it."""
     lab = make_lab(tmp_path, test=PYTEST, setup=INSTALL.format("cli.sh", "calc"), own_programs=own_programs)
+    if own_programs:
+        # the user's own was installed from the checkout, some time ago
+        programs = Path(lab.env["HOME"]) / ".local/bin"
+        (programs / "calc").write_text("#!/bin/sh\necho 3\n")
+        (programs / "calc").chmod(0o755)
+        record = f'[v1]\n"calc 0.1.0 (path+{lab.repo.path.as_uri()})" = ["calc"]\n'
+        (programs.parent / ".crates.toml").write_text(record)
     assert run(lab, EDIT.format("cli.sh", "1 + 2", "1 - 2")) == "blocked"
     (check,) = lab.show()["cycles"][0]["checks"]
     assert check["new"] == ["test_cli.py::test_cli"]

@@ -23,6 +23,8 @@ class Placement:
     checkout: Path | None = None
     # when the tree was written, in seconds since the epoch
     made_at: float = 0.0
+    # the home directory, and a folder with what set-up left in it, which checks find there
+    home: tuple[Path, Path] | None = None
 
     @classmethod
     def plain(

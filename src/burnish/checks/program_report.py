@@ -53,6 +53,11 @@ def with_program_report(
 def _is_foreign(one: CheckoutProgram, place: Placement, *, mounted: bool) -> bool:
     if not one.copied:
         return not mounted
+    if place.home and one.place.is_relative_to(place.home[0]):
+        # set-up may have installed it from this tree: then checks find that one
+        own, left = place.home
+        if os.path.lexists(left / one.place.relative_to(own)):
+            return False
     try:
         # `checks.build` may have installed it from this tree
         return one.place.stat().st_mtime < place.made_at or place.made_at == 0
@@ -82,13 +87,13 @@ def started_elsewhere(report_dir: Path, programs: Mapping[str, CheckoutProgram])
     return next((programs[name] for name in names if name in programs), None)
 
 
-def program_problem(one: CheckoutProgram) -> tuple[str, str]:
+def program_problem(one: CheckoutProgram, *, confined: bool) -> tuple[str, str]:
     """What is wrong with a test that started it, and what to do."""
     what = f"they start {one.name} by name, which is {one.place}: it {one.reason}"
     if one.copied:
         hint = (
             "Have the tests build or start the program of the tree (`go run ./cmd/calc`, `cargo run`, `python -m "
-            "calc`), or have the test command install it first"
+            f"calc`), or have the test command or {'workspace.setup' if confined else 'checks.build'} install it"
         )
     else:
         hint = (

@@ -90,12 +90,12 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     except (ProgramMissing, Lost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
     report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
+    if prepared.report == "go" and not prepared.promised:
+        report = replace(report, tail=_readable(done.stdout, done.stderr))
     if untested := _not_the_tree(spec, ground.place, report_dir, programs):
         why, hint = untested
         unknown = trouble(spec, f"The tests do not test the change: {why}.", hint)
         return replace(unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds)
-    if prepared.report == "go" and not prepared.promised:
-        report = replace(report, tail=_readable(done.stdout, done.stderr))
     return _from_root(report, ground.place, spec.cwd) if spec.cwd else report
 
 
@@ -106,7 +106,7 @@ def _not_the_tree(
     if elsewhere := imported_elsewhere(report_dir, place.files, spec.cwd, place.path):
         return elsewhere, import_hint(confined=place.wrap is not None)
     program = started_elsewhere(report_dir, programs)
-    return program_problem(program) if program else None
+    return program_problem(program, confined=place.wrap is not None) if program else None
 
 
 def _readable(stdout: Path, stderr: Path) -> str:

@@ -67,6 +67,7 @@ class CheckTree:
             lambda name: self.uppers.get(name, self.files),
             checkout=self.project.root,
             made_at=self.made_at,
+            home=(self.sandbox.home.resolve(), self.environment.home) if self.environment.home else None,
         )
 
     def confined(
