@@ -73,10 +73,12 @@ def _here() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
 
 def _everything() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
     from burnish.wiring.hook_news import hook_news
+    from burnish.wiring.lost_branches import void_lost_approvals
     from burnish.wiring.reader import open_store
 
     home, store = open_store()
     rows = store.projects()
+    void_lost_approvals(home, store, rows)
     news = [one for row in rows for one in hook_news(home, row.key, row.common_dir)]
     return home, store, {row.key: str(row.root) for row in rows}, news
 

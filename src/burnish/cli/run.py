@@ -80,7 +80,9 @@ def retry(
     if not later:
         app.trust.require()
     moved = app.retry(task_id(task), restart=restart)
-    if restart:
+    if moved.status in (Status.CODE_REVIEW, Status.BACKLOG) and moved.note:
+        tell(f"Task {moved.id}: {clean(moved.note)}.")
+    if moved.status is Status.BACKLOG:
         _tell_kept(app, moved)
     if later:
         say_json(_tasks_json([moved])) if as_json else say(f"Task {moved.id} is {moved.status}: burnish run {moved.id}")
@@ -96,7 +98,7 @@ def _tell_kept(app: App, task: Task) -> None:
     if kept[-1].get("ref"):
         tell(f"Unsaved work is in {kept[-1]['ref']}")
     if kept[-1].get("folder"):
-        tell(f"The workspace was not the directory that burnish made; it is now {kept[-1]['folder']}")
+        tell(f"It is not known what in the old workspace is saved, so all of it was kept: {kept[-1]['folder']}")
     if kept[-1].get("withheld"):
         names = clean(", ".join(kept[-1]["names"][:5]))
         tell(f"Never committed because of the name, copies are in {kept[-1]['withheld']}: {names}")

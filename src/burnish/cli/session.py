@@ -131,6 +131,8 @@ def open_reader() -> Reader:
     reader = wiring.open_reader(start_dir())
     _report_move(reader.note)
     _tell_obstacle(reader.store)
+    if reader.project:
+        wiring.void_lost_approvals(reader.home, reader.store, [reader.project])
     return reader
 
 

@@ -22,6 +22,7 @@ class VoidCause(StrEnum):
     BASE = "base"
     CRITERIA = "criteria"
     TASK = "task"
+    BRANCH = "branch"
 
     @property
     def words(self) -> str:
@@ -40,6 +41,7 @@ _WORDS = {
     VoidCause.BASE: "the base has changed since it was approved",
     VoidCause.CRITERIA: "the checks, reviewers or prompts that judged it have changed since",
     VoidCause.TASK: "what the task asks for has changed since it was approved",
+    VoidCause.BRANCH: "its branch or its commit is gone",
 }
 
 

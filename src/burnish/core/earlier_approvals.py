@@ -11,7 +11,7 @@ from burnish.core.history import is_review
 
 # The phases of a cycle on which an approval rests.
 JUDGING = ("check", "review")
-_REVERSIBLE = frozenset({VoidCause.CRITERIA, VoidCause.TASK})
+_REVERSIBLE = frozenset({VoidCause.CRITERIA, VoidCause.TASK, VoidCause.BRANCH})
 # Someone has judged otherwise since, or asked for another judgement.
 _OTHERWISE = frozenset({"revise", "escalate", "ask"})
 

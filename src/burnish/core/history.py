@@ -63,6 +63,7 @@ class DecisionRecord:
 # Stops that say nothing about the work: no review of it could be read, or there was nothing to review.
 _WITHOUT_JUDGEMENT = frozenset({
     Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW, Reason.NO_CHANGES, Reason.SECRET, Reason.BUDGET,
+    Reason.BRANCH_GONE,
 })  # fmt: skip
 
 

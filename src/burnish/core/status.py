@@ -33,6 +33,7 @@ class Reason(StrEnum):
     GUARD = "guard"
     NO_CHANGES = "no_changes"
     SECRET = "secret"
+    BRANCH_GONE = "branch_gone"
 
 
 class ErrorCode(StrEnum):

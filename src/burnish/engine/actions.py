@@ -15,7 +15,8 @@ from burnish.core.override import Grounds
 from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
 from burnish.core.task import Task
-from burnish.engine.moves import moved, resumed
+from burnish.engine.lost_branch import BACK, block_lost, continue_lost, is_concerned, return_to_review, void_lost
+from burnish.engine.moves import judge_again, judge_anew, moved, resumed
 from burnish.engine.overriding import judged_commit, needs_grounds, overridden, road_to_verified, walk
 from burnish.engine.ports import Book, FollowUp
 from burnish.engine.ports_git import Code, SetAside
@@ -25,12 +26,23 @@ REVIEW_AGAIN = frozenset({Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW})
 WORK_AGAIN = frozenset({Reason.NO_CHANGES, Reason.SECRET})
 
 
-def retry(book: Book, task_id: int, *, by: str) -> Task:
-    """Let a stopped task go on where it was cut."""
+def retry(book: Book, code: Code, task_id: int, *, by: str) -> Task:
+    """Let a stopped task go on where it was cut; one whose branch is gone from the last commit that can be read."""
+    void_lost(book, code, book.task(task_id))
     history = book.history(task_id)
     task = history.task
+    if task.status in (*RUNNING, Status.BLOCKED, Status.FAILED) and is_concerned(task) and code.lost_branch(task):
+        book.refuse_if_held(task_id)
+        if continue_lost(book, code, task) is None:
+            # nothing of the work can be read
+            block_lost(book, code, task)
+            return restart(book, code, task_id)
+        return book.task(task_id)
     if task.status in RUNNING:
         return task
+    if task.reason is Reason.BRANCH_GONE:
+        return_to_review(book, history, BACK)
+        return book.task(task_id)
     if task.status is Status.FAILED:
         to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
         book.record(task_id, resumed(history, to))
@@ -115,8 +127,9 @@ def restart(book: Book, code: Code, task_id: int) -> Task:
         raise Refused(f"Task {task.id} is {task.status}.", hint=f"Cancel it first: burnish cancel {task.id}")
     steps = []
     if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
-        steps.append(moved(task, Status.BLOCKED, note="restarted by a person"))
-        task = _as(task, Status.BLOCKED)
+        # before its branch is taken away: nobody who looks in between shall find an approval without a branch
+        book.record(task_id, moved(task, Status.BLOCKED, note="restarted by a person"))
+        task = book.task(task_id)
     check_move(str(task.id), task.status, Status.BACKLOG)
     if task.branch:
         steps += _kept(task, code.set_aside(task))
@@ -192,6 +205,8 @@ def done(
 
 def void_stale(book: Book, code: Code, task: Task, policy: Policy | None) -> str | None:
     """Take an approval back if what it was bound to has changed; says why. Without a policy there is no approval."""
+    if lost := void_lost(book, code, task):
+        return lost
     approval = book.approval(task.id)
     if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):
         return _changed_at_gate(book, code, task)
@@ -254,33 +269,6 @@ def _changed_at_gate(book: Book, code: Code, task: Task) -> str | None:
     anew = judge_anew(history, head.sha, head.tree, why, base=code.base_now(task, head.sha).commit)
     book.record(task.id, *anew, moved(task, Status.CODE_REVIEW, note=why))
     return why
-
-
-def judge_again(history: History, why: str) -> Event:
-    """The same code in the same cycle: its checks and reviews are done anew, and what was said stays on record."""
-    data = {"action": "again", "by": "burnish", "why": why, "supersede": ["check", "review", "gate"]}
-    return Event("decision.made", data, run=history.task.run, cycle=history.cycle)
-
-
-def rebased(task: Task, base: str | None) -> list[Event]:
-    """On record where the change begins, if that is elsewhere now: the branch has taken its target in."""
-    if base in (None, task.base):
-        return []
-    return [Event("run.started", {"run": task.run, "base": base}, run=task.run, cycle=task.cycle)]
-
-
-def judge_anew(history: History, commit: str, tree: str, why: str, *, base: str | None = None) -> list[Event]:
-    """The next cycle judges what is on the branch now, from `base` on; nobody works in it."""
-    task, cycle = history.task, history.cycle + 1
-    decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
-    work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}
-    done = {**work, "commit": commit, "tree": tree, "changed": True}
-    return [
-        *rebased(task, base),
-        Event("decision.made", decision, run=task.run, cycle=history.cycle),
-        Event("phase.started", {**work, "runner": ""}, run=task.run, cycle=cycle),
-        Event("phase.finished", done, run=task.run, cycle=cycle),
-    ]
 
 
 def _as(task: Task, status: Status) -> Task:

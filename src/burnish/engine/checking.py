@@ -168,7 +168,12 @@ def delta_since(site: Site, history: History, cycle: int, phase: str) -> Change 
         seen = history.finished(earlier, phase)
         work = history.tip(earlier)
         if seen and work:
-            delta = site.workspace.changes(str(work.result["tree"]), site.head().tree)
+            try:
+                delta = site.workspace.changes(str(work.result["tree"]), site.head().tree)
+            except PhaseFailed as failed:
+                if failed.code != ErrorCode.GIT_ERROR:
+                    raise
+                continue  # that tree was lost: an earlier one may still be there
             return _without_target(site, str(seen.result.get("base_tree") or ""), delta)
     return None
 

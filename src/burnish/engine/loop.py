@@ -10,7 +10,7 @@ from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_st
 from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
-from burnish.engine.actions import judge_anew, rebased, void_stale
+from burnish.engine.actions import void_stale
 from burnish.engine.archive import archive
 from burnish.engine.asking import asked
 from burnish.engine.checking import check
@@ -18,7 +18,7 @@ from burnish.engine.continuing import alone_on_branch, void_others
 from burnish.engine.deciding import settle
 from burnish.engine.failure_text import with_task
 from burnish.engine.fixing import review_and_fix
-from burnish.engine.moves import moved, verdict_when_stopped
+from burnish.engine.moves import judge_anew, moved, rebased, verdict_when_stopped
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import review
 from burnish.engine.site import Site, on_base, prepare, set_up

@@ -64,3 +64,30 @@ def resumed(history: History, to: Status, *, note: str = "") -> Event:
     if history.task.review_status is not ReviewStatus.FAILED or history.sent_back:
         return event
     return replace(event, data={**event.data, "review_status": None})
+
+
+def judge_again(history: History, why: str) -> Event:
+    """The same code in the same cycle: its checks and reviews are done anew, and what was said stays on record."""
+    data = {"action": "again", "by": "burnish", "why": why, "supersede": ["check", "review", "gate"]}
+    return Event("decision.made", data, run=history.task.run, cycle=history.cycle)
+
+
+def rebased(task: Task, base: str | None) -> list[Event]:
+    """On record where the change begins, if that is elsewhere now: the branch has taken its target in."""
+    if base in (None, task.base):
+        return []
+    return [Event("run.started", {"run": task.run, "base": base}, run=task.run, cycle=task.cycle)]
+
+
+def judge_anew(history: History, commit: str, tree: str, why: str, *, base: str | None = None) -> list[Event]:
+    """The next cycle judges what is on the branch now, from `base` on; nobody works in it."""
+    task, cycle = history.task, history.cycle + 1
+    decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
+    work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}
+    done = {**work, "commit": commit, "tree": tree, "changed": True}
+    return [
+        *rebased(task, base),
+        Event("decision.made", decision, run=task.run, cycle=history.cycle),
+        Event("phase.started", {**work, "runner": ""}, run=task.run, cycle=cycle),
+        Event("phase.finished", done, run=task.run, cycle=cycle),
+    ]

@@ -16,11 +16,11 @@ from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Review, Verdict, Voice
 from burnish.core.status import Status, check_move
 from burnish.core.task import Task, TaskType
-from burnish.engine.actions import judge_anew, void_stale
+from burnish.engine.actions import void_stale
 from burnish.engine.checking import check
 from burnish.engine.deciding import settle
 from burnish.engine.hearing import Heard, Hearing
-from burnish.engine.moves import moved
+from burnish.engine.moves import judge_anew, moved
 from burnish.engine.ports import Deps
 from burnish.engine.reviewing import conclude, started
 from burnish.engine.site import Site, capture_baseline, set_up

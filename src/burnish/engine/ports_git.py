@@ -78,6 +78,15 @@ class SetAside:
     folder: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LostBranch:
+    """A task's branch that does not lead to a commit that can be read."""
+
+    words: str
+    # by somebody, with `git branch -D`; else it was damaged
+    is_deleted: bool
+
+
 class Code(Protocol):
     """The user's repository, seen through git calls that run nothing of it."""
 
@@ -106,6 +115,21 @@ class Code(Protocol):
         """Keep the branch's tip, and whatever lies in the workspace, and let both go."""
 
     def rescue(self, task: Task, label: str) -> str | None: ...
+    def lost_branch(self, task: Task) -> LostBranch | None:
+        """What is wrong with the task's branch; None where it leads to a commit that can be read."""
+
+    def is_whole(self, task: Task, commit: str) -> bool:
+        """Can everything be read that came with the commit since the task's base?"""
+
+    def put_branch(self, task: Task, commit: str) -> None:
+        """Have the branch at that commit, whatever is left of it."""
+
+    def write_again(self, task: Task, commit: str, tree: str, onto: str) -> str | None:
+        """A new commit for one that cannot be read, if the workspace still has exactly its files."""
+
+    def kept_refs(self, task: Task) -> list[str]:
+        """Refs that hold rescued work and artifacts of the task, and can be read."""
+
     def left_out(self, workspace: Workspace) -> list[str]:
         """Files in it that never come into git because of their names (`.env`, keys)."""
 

@@ -21,7 +21,7 @@ from burnish.engine.moves import moved
 from burnish.engine.ports import Book
 from burnish.engine.ports_git import Code
 
-WHY = "the settings and the task are again as they were when it was approved"
+WHY = "the branch, the settings and the task are again as they were when it was approved"
 
 
 def restore_approval(book: Book, code: Code, task: Task, policy: Policy) -> bool:

@@ -70,7 +70,7 @@ class Site:
             raise PhaseFailed(
                 ErrorCode.GIT_ERROR,
                 "The task's branch is gone.",
-                hint="Run `burnish retry ID --restart` to begin anew; rescued work is under refs/burnish/rescue/.",
+                hint="`burnish retry` brings it back, or continues from the last commit that can be read.",
             )
         return head
 

@@ -11,6 +11,7 @@ from burnish.errors import Refused
 from burnish.git.files import is_real_dir, move_off
 from burnish.git.leaks import left_out_by_name, put_beside
 from burnish.git.refs import delete_ref, read_ref, update_ref
+from burnish.git.soundness import find_unreadable
 from burnish.git.workspace import Workspace
 
 
@@ -28,9 +29,14 @@ class Saved:
     def told(self) -> str:
         """For people: what is not under a ref, and where it is now."""
         if self.folder:
-            return f"The workspace was not the directory that burnish made; it is now {self.folder}"
+            return f"It is not known what in the workspace is saved, so all of it was kept; it is now {self.folder}"
         names = ", ".join(map(repr, self.names[:5])) + (f" and {len(self.names) - 5} more" if self.names[5:] else "")
         return f"Never committed because of the name, copies are in {self.withheld}: {names}" if self.withheld else ""
+
+
+def _is_incomparable(workspace: Workspace, commit: str) -> bool:
+    """The commit that the files were laid from is gone, so it cannot be told what in them is saved."""
+    return bool(find_unreadable(workspace.project, [commit], with_trees=True))
 
 
 def put_away(workspace: Workspace, label: str, *, copies: Collection[str] = ()) -> Saved:
@@ -44,7 +50,7 @@ def put_away(workspace: Workspace, label: str, *, copies: Collection[str] = ()) 
             f"{workspace.path} was not laid by burnish, so it is not known what in it is saved.",
             hint="Look at it, and remove it by hand.",
         )
-    if not workspace.is_own():
+    if not workspace.is_own() or _is_incomparable(workspace, at):
         folder = move_off(workspace.path)
         workspace.remove()
         return Saved(folder=folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,13 +27,47 @@ def read_ref(project: Project, ref: str) -> str | None:
     """Where a ref points, read from the files; git is asked only where the files do not say."""
     if _by_files(project):
         try:
-            text = (project.common_dir / ref).read_text().strip()
+            text = (project.common_dir / ref).read_bytes().strip().decode("ascii", "replace")
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return _packed(project, ref)
         if _SHA.fullmatch(text):
             return text
     done = project.user_git("rev-parse", "--verify", "--quiet", "--end-of-options", ref, ok=(0, 1))
     return done.stdout.decode().strip() or None
+
+
+def read_refs(project: Project, refs: Sequence[str]) -> dict[str, str | None]:
+    """Where each of them points; the file of packed refs is read once for all."""
+    if not _by_files(project):
+        return {ref: read_ref(project, ref) for ref in refs}
+    found = {ref: _loose(project, ref) for ref in refs}
+    if any(sha == "" for sha in found.values()):
+        packed = _all_packed(project)
+        found = {ref: packed.get(ref) if sha == "" else sha for ref, sha in found.items()}
+    return found
+
+
+def _loose(project: Project, ref: str) -> str | None:
+    """What the file of the ref says: "" where there is none, None where it names no commit."""
+    try:
+        text = (project.common_dir / ref).read_bytes().strip().decode("ascii", "replace")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return ""
+    return text if _SHA.fullmatch(text) else (read_ref(project, ref) if text.startswith("ref:") else None)
+
+
+def _all_packed(project: Project) -> dict[str, str]:
+    try:
+        data = (project.common_dir / "packed-refs").read_bytes()
+    except FileNotFoundError:
+        return {}
+    pairs = re.findall(rb"^([0-9a-f]{40,64}) (\S+)$", data, re.M)
+    return {name.decode("utf-8", "surrogateescape"): sha.decode() for sha, name in pairs}
+
+
+def is_torn(project: Project, ref: str) -> bool:
+    """There is a file of that ref, and it names nothing: a loss of power, a full disk or a damaged one."""
+    return _by_files(project) and _loose(project, ref) is None
 
 
 def _by_files(project: Project) -> bool:

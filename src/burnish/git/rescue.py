@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from burnish.git.files import remove_tree
 from burnish.git.objects import Author, read_commit, write_commit
 from burnish.git.project import Project
 from burnish.git.publishing import publish
-from burnish.git.refs import StaleRef, read_ref, update_ref
+from burnish.git.refs import StaleRef, list_refs, read_ref, update_ref
+from burnish.git.soundness import find_unreadable
 
 PREFIX = "refs/burnish/rescue/"
+ARTIFACTS = "refs/burnish/artifacts/"
 
 
 def keep(project: Project, label: str, sha: str) -> str:
@@ -44,6 +47,15 @@ def keep_tree(project: Project, label: str, tree: str, parent: str, message: str
         if (old.tree, old.parents, old.message.strip()) == (tree, (parent,), message.strip()):
             return ref
     return keep(project, label, write_commit(project, tree, (parent,), message, author))
+
+
+def kept_refs(project: Project, number: int, name: str) -> list[str]:
+    """Refs with rescued work and artifacts of one task that can be read, newest rescue first."""
+    known = list_refs(project, PREFIX) | list_refs(project, ARTIFACTS)
+    own = re.compile(f"(?:{PREFIX}{number}-|{ARTIFACTS}{re.escape(name)}$)")
+    wanted = {ref: sha for ref, sha in known.items() if own.match(ref)}
+    wrong = find_unreadable(project, list(wanted.values()), with_trees=True)
+    return sorted((ref for ref, sha in wanted.items() if sha not in wrong), reverse=True)
 
 
 def _taken(project: Project, label: str) -> Iterator[tuple[str, str | None]]:

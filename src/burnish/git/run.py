@@ -41,6 +41,8 @@ _READING = frozenset(
 
 _FULL_WORDS = ("No space left on device", "Disk quota exceeded", "File too large")
 _PLACES = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE", "GIT_WORK_TREE")
+# how git ends where it cannot read an object
+READ_FAILED = (128,)
 
 
 class Calls:

@@ -25,6 +25,7 @@ from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, writ
 from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
+from burnish.git.soundness import find_unreadable
 from burnish.git.staging import Dirt, look, stage, write_tree
 from burnish.proc.folders import private_folder
 
@@ -340,6 +341,17 @@ class Workspace:
         stage(self.project, scratch, self.path, dirt)
         return write_tree(self.project, scratch)
 
+    def take_for(self, commit: str) -> None:
+        """The files are those of another commit with the same tree: the one that they were laid from is gone."""
+        self._remember(commit=commit)
+
+    def tree_on(self, commit: str) -> str:
+        """The tree that the files make up, compared with a commit that can be read; nothing is moved or committed."""
+        self._guard()
+        with self._scratch_index(commit) as (scratch, _):
+            stage(self.project, scratch, self.path, look(self.project, scratch, self.path), any_encoding=True)
+            return write_tree(self.project, scratch)
+
     def _leaks(self, commit: str, dirt: Dirt) -> leaks.Leaks:
         return leaks.leaks(self.project, self.path, commit, dirt, self.secrets)
 
@@ -363,5 +375,6 @@ class Workspace:
             tree = write_tree(self.project, scratch)
         at = self.stands_on()
         # a branch that was moved by somebody else does not make clean files dirty
-        known = {head.tree, self._commit(at).tree if at and at != head.sha else head.tree}
+        is_readable = at and at != head.sha and not find_unreadable(self.project, [at])
+        known = {head.tree, self._commit(str(at)).tree if is_readable else head.tree}
         return (tree if tree not in known else None), found

@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -158,6 +159,15 @@ def _boot_id() -> str:
         import psutil
 
         return f"{psutil.boot_time():.0f}"
+
+
+def boot_time() -> float:
+    """When this machine was started, in seconds since 1970 by the clock of now."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    import psutil
+
+    return float(psutil.boot_time())
 
 
 def _user_name() -> str:

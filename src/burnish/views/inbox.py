@@ -37,6 +37,7 @@ ANSWERS = {
     Reason.GUARD: 'burnish waive {} {finding} --reason "…"',
     Reason.NO_CHANGES: "burnish retry {}",
     Reason.SECRET: "burnish retry {}",
+    Reason.BRANCH_GONE: "burnish retry {}",
 }
 
 

@@ -42,6 +42,7 @@ _BLOCKED: Mapping[Reason, str] = {
     "guard findings, and waive them or send it back.",
     Reason.NO_CHANGES: "The agent changed nothing. Say more clearly what is wanted, then retry.",
     Reason.SECRET: "The work holds a secret and was not committed. Take it out, then retry.",
+    Reason.BRANCH_GONE: "Its branch or its commit is gone, so it is not approved. Retry brings back what can be read.",
 }
 # the acts in the order of the buttons; the first that is possible is the one that stands out
 _ORDER = (
@@ -52,6 +53,7 @@ _STANDS_OUT: Mapping[Reason, str] = {
     Reason.BUDGET: "retry",
     Reason.NO_CHANGES: "retry",
     Reason.SECRET: "retry",
+    Reason.BRANCH_GONE: "retry",
     Reason.UNREADABLE_REVIEW: "review",
     Reason.INCOMPLETE_REVIEW: "review",
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burnish.wiring.lost_branches import void_lost_approvals
 from burnish.wiring.reader import Reader, home_of, open_reader, refuse_inside_phase
 from burnish.wiring.requests import LogFile, RunReport, RunRequest
 
@@ -22,6 +23,7 @@ __all__ = [
     "open_app",
     "open_reader",
     "refuse_inside_phase",
+    "void_lost_approvals",
 ]
 
 

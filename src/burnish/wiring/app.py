@@ -247,7 +247,7 @@ class App:
         if restart:
             refuse_if_branch_held(self.book, task)
             return actions.restart(self.book, self.code, task_id)
-        return actions.retry(self.book, task_id, by=self.person)
+        return actions.retry(self.book, self.code, task_id, by=self.person)
 
     def review_again(self, task_id: int) -> Task:
         refuse_inside_phase()

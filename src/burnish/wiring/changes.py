@@ -10,7 +10,7 @@ from burnish.core.change import Change
 from burnish.core.gate import Shown
 from burnish.core.history import is_review
 from burnish.core.task import Task
-from burnish.errors import BadInput
+from burnish.errors import BadInput, Refused
 from burnish.git.objects import read_objects
 from burnish.wiring import people
 from burnish.wiring.discretion import from_here
@@ -45,6 +45,11 @@ def change_between(app: App, task_id: int, old: str, new: str) -> Change:
 def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
     """The two trees that the change lies between."""
     task = app.store.task(app.key, task_id)
+    if task.branch and task.commit and (lost := app.code.lost_branch(task)):
+        raise Refused(
+            f"The branch {task.branch} of task {task_id} {lost.words}.",
+            hint=f"`burnish retry {task_id}` brings it back, or continues from the last commit that can be read.",
+        )
     head = app.code.workspace(task).head() if task.branch else None
     if head is None or not task.base:
         raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")

@@ -18,6 +18,7 @@ from burnish.engine import ports_git
 from burnish.errors import Refused
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
+from burnish.git.broken_refs import BrokenRef, remove_broken_ref
 from burnish.git.checkout import throwaway
 from burnish.git.large import MOST_BYTES
 from burnish.git.leaks import left_out_by_name
@@ -26,17 +27,28 @@ from burnish.git.objects import with_trailers
 from burnish.git.project import Project
 from burnish.git.putaway import Saved, put_away
 from burnish.git.reading import list_files, read_files
-from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out
-from burnish.git.rescue import keep
+from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update_ref
+from burnish.git.rescue import keep, kept_refs
 from burnish.git.snapshot import Snapshot, snapshot
+from burnish.git.soundness import BranchDamage, Damage, find_damage, is_whole
+from burnish.git.torn_objects import put_torn_aside
 from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
 from burnish.git.written import PHASE, commit_written, plain_tree
+from burnish.git.written_again import write_again
 from burnish.wiring.copied_files import copy_ignored_files
 from burnish.wiring.discretion import from_here
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
 CONTEXT_FOLDER = ".burnish/context/"
+
+
+def lost_words(damage: BranchDamage | None) -> ports_git.LostBranch | None:
+    """What is wrong with a branch, for people."""
+    if damage is None:
+        return None
+    words = {Damage.DELETED: "is gone", Damage.TORN: "is damaged", Damage.UNREADABLE: "is damaged"}[damage.damage]
+    return ports_git.LostBranch(words, damage.damage is Damage.DELETED)
 
 
 @dataclass
@@ -149,6 +161,10 @@ class GitCode:
 
     def set_aside(self, task: Task) -> ports_git.SetAside:
         workspace = self.workspace(task)
+        damage = find_damage(self.project, [workspace.ref]).get(workspace.ref)
+        if damage and damage.damage is not Damage.DELETED:
+            remove_broken_ref(self.project, BrokenRef(workspace.ref, damage.commit))
+            put_torn_aside(self.project)
         tip, saved = read_ref(self.project, workspace.ref), Saved()
         if workspace.stands_on() is not None:
             saved = put_away(workspace, f"{task.cycle}-restart", copies=self.copies)
@@ -163,7 +179,35 @@ class GitCode:
 
     def rescue(self, task: Task, label: str) -> str | None:
         workspace = self.workspace(task)
-        return workspace.rescue(label) if workspace.exists() else None
+        # without a commit to compare with, the files stay where they are
+        return workspace.rescue(label) if workspace.exists() and not self.lost_branch(task) else None
+
+    def lost_branch(self, task: Task) -> ports_git.LostBranch | None:
+        ref = f"refs/heads/{task.branch}"
+        return lost_words(find_damage(self.project, [ref]).get(ref))
+
+    def is_whole(self, task: Task, commit: str) -> bool:
+        return is_whole(self.project, commit, task.base)
+
+    def put_branch(self, task: Task, commit: str) -> None:
+        ref = f"refs/heads/{task.branch}"
+        damage = find_damage(self.project, [ref]).get(ref)
+        if damage and damage.damage is not Damage.DELETED:
+            remove_broken_ref(self.project, BrokenRef(ref, damage.commit))
+            put_torn_aside(self.project)
+        tip = read_ref(self.project, ref)
+        if tip != commit:
+            update_ref(self.project, ref, commit, tip or self.project.zero)
+
+    def write_again(self, task: Task, commit: str, tree: str, onto: str) -> str | None:
+        put_torn_aside(self.project)
+        message = with_trailers(
+            f"{task.spec.title} (written again)\n\n{commit} could not be read.", {"Burnish-Task": str(task.id)}
+        )
+        return write_again(self.workspace(task), commit, tree, onto=onto, message=message)
+
+    def kept_refs(self, task: Task) -> list[str]:
+        return kept_refs(self.project, task.id, task.name)
 
     def left_out(self, workspace: ports_git.Workspace) -> list[str]:
         assert isinstance(workspace, Workspace)

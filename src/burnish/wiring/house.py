@@ -17,6 +17,7 @@ from burnish.views.board import Holders
 from burnish.views.inbox import Entry, inbox
 from burnish.wiring.app import App
 from burnish.wiring.holding import is_runner_dead
+from burnish.wiring.lost_branches import void_lost_approvals
 from burnish.wiring.reader import home_of, open_home_to_write
 from burnish.wiring.rendering import Nobody
 from burnish.wiring.requests import RunRequest
@@ -36,6 +37,17 @@ def _missing(row: ProjectRow) -> str:
     return "" if found.root == row.root.resolve() else f"There is no repository at {row.root} any more."
 
 
+def _ref_times(common_dir: Path) -> list[int]:
+    """When branches of burnish's were made or deleted last; one that is only moved does not count."""
+    times = []
+    for place in ("refs/heads/burnish", "packed-refs"):
+        try:
+            times.append((common_dir / place).stat().st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return times
+
+
 @dataclass
 class House:
     """Reading needs only the store; whoever acts opens the project, so that today's settings count."""
@@ -45,6 +57,8 @@ class House:
     runs: Runs = field(init=False)
     # told whenever something happened here; the store tells of what happened elsewhere
     changed: Callable[[], None] = lambda: None
+    # project → the state of its refs and of the store when its branches were looked at
+    _branches: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.runs = Runs(self.home / "serve" / "runs.json", self.open, lambda: self.changed())
@@ -55,13 +69,25 @@ class House:
         return cls(home, open_home_to_write(home))
 
     def projects(self) -> list[ProjectRow]:
-        return self.store.projects()
+        rows = self.store.projects()
+        for row in rows:
+            self._look_at_branches(row)
+        return rows
 
     def project(self, key: str) -> ProjectRow:
         found = next((row for row in self.store.projects() if row.key == key), None)
         if found is None:
             raise NotFound(f"There is no project {key}.", hint="`burnish projects` lists them.")
+        self._look_at_branches(found)
         return found
+
+    def _look_at_branches(self, row: ProjectRow) -> None:
+        """No approval of a branch that is gone is shown; looked at again when a ref or a task has changed."""
+        version = self.store.version
+        state = (version, *_ref_times(row.common_dir))
+        if self._branches.get(row.key) != state:
+            self._branches[row.key] = state
+            void_lost_approvals(self.home, self.store, [row])
 
     def open(self, key: str) -> App:
         """The project with its settings as they are now."""

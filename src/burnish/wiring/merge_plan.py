@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from burnish.core.approval import Approval
 from burnish.core.commit import Commit
 from burnish.core.event import Recorded
-from burnish.core.status import Status
+from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.restore_approval import restore_approval
@@ -21,6 +21,7 @@ from burnish.git.merge import Merged, contains, merge_commits, merge_trees, repl
 from burnish.git.objects import read_commit, with_trailers, write_commit
 from burnish.git.refs import read_ref
 from burnish.git.written import last_work, plain_tree
+from burnish.wiring.lost_branches import settle_task
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -75,9 +76,11 @@ class Plan:
 
 def fit_to_merge(app: App, task_id: int) -> Fit:
     """The task, if it is approved and nothing of what the approval is bound to has changed; else refused."""
-    task = app.store.task(app.key, task_id)
+    task = settle_task(app, task_id)
     if task.status is Status.CODE_REVIEW and restore_approval(app.book, app.code, task, app.policy(task)):
         task = app.store.task(app.key, task_id)
+    if task.reason is Reason.BRANCH_GONE:
+        raise Refused(f"Task {task.id} is not approved: {task.note}.", hint=f"`burnish show {task.id}` shows it.")
     if task.status is not Status.VERIFIED:
         raise Refused(f"Task {task.id} is {task.status}: only a verified task can be merged.", hint=_instead(task))
     why = actions.void_stale(app.book, app.code, task, app.policy(task))

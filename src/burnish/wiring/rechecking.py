@@ -14,10 +14,9 @@ from burnish.core.flow import Work, next_step
 from burnish.core.policy import Policy
 from burnish.core.status import Status
 from burnish.core.task import Task
-from burnish.engine.actions import judge_anew
 from burnish.engine.flakes import Again, excuse_flaky
 from burnish.engine.loop import disk_trouble, run_task
-from burnish.engine.moves import moved
+from burnish.engine.moves import judge_anew, moved
 from burnish.engine.ports import CheckedCommit, Deps, Progress
 from burnish.engine.site import Site, baseline_environment, capture_baseline, isolation_env
 from burnish.errors import Refused

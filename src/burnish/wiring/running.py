@@ -32,7 +32,7 @@ from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
 from burnish.engine.restore_approval import WHY as RESTORED
 from burnish.engine.restore_approval import restore_approval
-from burnish.errors import BurnishError, Refused
+from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold
 from burnish.proc.overlay import TreeView
@@ -42,6 +42,7 @@ from burnish.wiring.confining import checkout_link, confinement_of, missing_path
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
+from burnish.wiring.lost_branches import settle_lost
 from burnish.wiring.notifying import notifying
 from burnish.wiring.people import follow_up
 from burnish.wiring.programs import programs
@@ -145,7 +146,7 @@ def _check_ids(app: App, request: RunRequest) -> None:
     # only now, when nothing is refused any more, does anything change
     for task in tasks:
         if task.status is Status.FAILED and not request.dry_run:
-            actions.retry(app.book, task.id, by=app.person)
+            actions.retry(app.book, app.code, task.id, by=app.person)
 
 
 def _planned(app: App, request: RunRequest) -> list[Task]:
@@ -166,22 +167,35 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
+    notes += settle_lost(app)
     for number in deps.book.unarchived():
         task = deps.book.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):
-            archive(deps, deps.code.workspace(task), task, task.cycle)
+            with _noting(notes, task):
+                archive(deps, deps.code.workspace(task), task, task.cycle)
     notes += app.expire_waivers()
     for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
-        why = actions.void_stale(app.book, app.code, task, app.policy(task))
-        if why:
-            notes.append(f"Task {task.id} is no longer approved: {why}.")
+        with _noting(notes, task):
+            why = actions.void_stale(app.book, app.code, task, app.policy(task))
+            if why:
+                notes.append(f"Task {task.id} is no longer approved: {why}.")
     for task in app.store.tasks(app.key, statuses=(Status.CODE_REVIEW,)):
-        if restore_approval(app.book, app.code, task, app.policy(task)):
-            notes.append(f"Task {task.id} is approved again: {RESTORED}.")
+        with _noting(notes, task):
+            if restore_approval(app.book, app.code, task, app.policy(task)):
+                notes.append(f"Task {task.id} is approved again: {RESTORED}.")
     dirty = uncommitted(app.repo)
     if dirty:
         notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")
     return notes
+
+
+@contextmanager
+def _noting(notes: list[str], task: Task) -> Iterator[None]:
+    """What is wrong with one task stops no other one."""
+    try:
+        yield
+    except PhaseFailed as error:
+        notes.append(f"Task {task.id}: {error.what} {error.hint}".rstrip())
 
 
 def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:

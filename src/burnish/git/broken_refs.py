@@ -1,0 +1,88 @@
+"""Refs of burnish's own that lead to nothing: with one of them the user's `git gc` and `git log --all` fail."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from burnish.errors import PhaseFailed
+from burnish.git.files import disk_errors, sync_folder
+from burnish.git.project import Project
+from burnish.git.refs import OURS, is_torn, list_refs
+from burnish.git.soundness import find_unreadable
+from burnish.proc.identity import boot_time
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRef:
+    """`commit` is where it points, if it names a commit at all."""
+
+    name: str
+    commit: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"points to {self.commit[:12]}, which cannot be read" if self.commit else "holds no name of a commit"
+
+
+def find_broken_refs(project: Project) -> list[BrokenRef]:
+    """All of burnish's refs that do not lead to a commit and its tree."""
+    torn = [BrokenRef(ref) for ref in _files(project) if is_torn(project, ref)]
+    known = {ref: sha for prefix in OURS for ref, sha in list_refs(project, prefix).items()}
+    wrong = find_unreadable(project, list(known.values()), with_trees=True)
+    return torn + [BrokenRef(ref, sha) for ref, sha in known.items() if sha in wrong]
+
+
+def remove_broken_ref(project: Project, broken: BrokenRef) -> None:
+    """Take it away; what its file held is kept in burnish's folder."""
+    assert broken.name.startswith(OURS)
+    if not broken.commit:
+        _move_file(project, broken.name)
+        return
+    try:
+        project.user_git("update-ref", "--no-deref", "-d", "--", broken.name, broken.commit)
+    except PhaseFailed:
+        _move_file(project, broken.name)
+    _remember(project, broken.name, broken.commit.encode())
+
+
+def remove_stale_locks(project: Project) -> list[str]:
+    """Lock files of burnish's refs that were made before this machine was started: their owner is dead."""
+    removed = []
+    for ref in _files(project, locks=True):
+        path = project.common_dir / ref
+        try:
+            if path.stat().st_mtime < min(boot_time(), time.time()):
+                path.unlink()
+                removed.append(ref)
+        except FileNotFoundError:
+            continue
+    return removed
+
+
+def _move_file(project: Project, ref: str) -> None:
+    path = project.common_dir / ref
+    with disk_errors(f"removing the broken ref {ref}"):
+        _remember(project, ref, path.read_bytes())
+        path.unlink()
+        sync_folder(path.parent)
+
+
+def _remember(project: Project, ref: str, content: bytes) -> None:
+    with disk_errors(f"noting the broken ref {ref}"):
+        place = project.own / "kept" / "broken-refs"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / ref.replace("/", "%2F")).write_bytes(content)
+
+
+def _files(project: Project, *, locks: bool = False) -> Iterator[str]:
+    """Names of the files below burnish's folders of refs; with reftable there are none."""
+    for prefix in OURS:
+        for here, _folders, names in os.walk(project.common_dir / prefix):
+            for name in sorted(names):
+                path = Path(here) / name
+                if name.endswith(".lock") == locks and path.is_file() and not path.is_symlink():
+                    yield str(path.relative_to(project.common_dir))

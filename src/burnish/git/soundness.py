@@ -1,0 +1,110 @@
+"""Whether what refs and events name can still be read: a loss of power or a user's `git gc` may have taken it."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from burnish.errors import PhaseFailed
+from burnish.git.project import Project
+from burnish.git.refs import is_torn, read_ref, read_refs
+from burnish.git.run import READ_FAILED
+
+
+class Damage(StrEnum):
+    """What is wrong with a branch."""
+
+    DELETED = "deleted"  # there is no such ref
+    TORN = "torn"  # its file holds no name of a commit
+    UNREADABLE = "unreadable"  # its commit, or the tree of that, cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDamage:
+    """A branch that does not lead to a commit that can be read. `commit`: where it points, if it does."""
+
+    ref: str
+    damage: Damage
+    commit: str = ""
+
+
+def find_damage(project: Project, refs: Sequence[str]) -> dict[str, BranchDamage]:
+    """Those of the branches that do not lead to a readable commit and tree; two processes at most for all of them."""
+    tips = read_refs(project, refs)
+    found = {
+        ref: BranchDamage(ref, Damage.TORN if is_torn(project, ref) else Damage.DELETED)
+        for ref, sha in tips.items()
+        if sha is None
+    }
+    wrong = find_unreadable(project, [sha for sha in tips.values() if sha], with_trees=True)
+    found |= {ref: BranchDamage(ref, Damage.UNREADABLE, sha) for ref, sha in tips.items() if sha and sha in wrong}
+    return found
+
+
+def find_unreadable(project: Project, commits: Sequence[str], *, with_trees: bool = False) -> set[str]:
+    """Those of the commits that cannot be read, or whose tree cannot."""
+    contents = {sha: _read_sound(project, sha) for sha in dict.fromkeys(commits)}
+    packed = [sha for sha, content in contents.items() if content is None]
+    # the caller learns of a missing tree under the name of its commit
+    names = {sha: [sha, *([f"{sha}^{{tree}}"] if with_trees else [])] for sha in packed}
+    trees = {sha: _tree_of(content) for sha, content in contents.items() if content is not None}
+    if with_trees:
+        names |= {sha: [tree] for sha, tree in trees.items() if tree and _read_sound(project, tree) is None}
+    wrong = {sha for sha, tree in trees.items() if not tree}
+    asked = [name for group in names.values() for name in group]
+    missing = _missing_by_git(project, asked) if asked else set()
+    return wrong | {sha for sha, group in names.items() if missing & set(group)}
+
+
+def is_whole(project: Project, commit: str, base: str | None) -> bool:
+    """Can every object that came with the commit since `base` be read? Contents are compared with their names."""
+    return not _objects_missing(project, commit, base)
+
+
+def _objects_missing(project: Project, commit: str, base: str | None) -> bool:
+    known = [f"^{base}"] if base and base not in find_unreadable(project, [base]) else []
+    try:
+        listing = project.git("rev-list", "--objects", "--no-object-names", "--end-of-options", commit, *known)
+    except PhaseFailed:
+        return True
+    names = listing.stdout.decode().split()
+    packed = [sha for sha in names if _read_sound(project, sha) is None]
+    return bool(packed) and bool(_missing_by_git(project, packed, whole=True))
+
+
+def _read_sound(project: Project, sha: str) -> bytes | None:
+    """A loose object with its head, if its content is what its name says."""
+    try:
+        raw = zlib.decompress((project.objects / sha[:2] / sha[2:]).read_bytes())
+    except (OSError, zlib.error):
+        return None
+    right = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest() == sha
+    return raw if right else None
+
+
+def _tree_of(raw: bytes) -> str:
+    """The tree that a commit names; nothing where the object is no commit."""
+    head, _, body = raw.partition(b"\0")
+    first = body.partition(b"\n")[0]
+    return first.removeprefix(b"tree ").decode() if head.startswith(b"commit ") and first.startswith(b"tree ") else ""
+
+
+def _missing_by_git(project: Project, names: Sequence[str], *, whole: bool = False) -> set[str]:
+    """What git cannot find either. `whole`: have it read the contents, not only their heads."""
+    how = "--batch" if whole else "--batch-check"
+    asked = "".join(f"{name}\n" for name in names).encode()
+    done = project.git("cat-file", how, stdin=asked, ok=(0, *READ_FAILED))
+    if done.exit_code:
+        # it ends at the first one that is damaged: each is asked for by itself
+        checks = {name: project.git("cat-file", "-p", name, ok=(0, 1, *READ_FAILED)).exit_code for name in names}
+        return {name for name, code in checks.items() if code}
+    lines = done.stdout.split(b"\n")
+    return {name for name in names if f"{name} missing".encode() in lines}
+
+
+def tip_is_readable(project: Project, ref: str) -> bool:
+    sha = read_ref(project, ref)
+    return sha is not None and not find_unreadable(project, [sha], with_trees=True)

@@ -1,0 +1,80 @@
+"""Loose objects whose files are empty, cut or overwritten: put aside, so that git can write them again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from burnish.errors import PhaseFailed
+from burnish.git.files import disk_errors
+from burnish.git.project import Project
+from burnish.git.refs import OURS
+
+_FOLDER = re.compile(r"[0-9a-f]{2}")
+_NAME = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
+_CHUNK = 1 << 20
+
+
+def find_torn_objects(project: Project) -> list[str]:
+    """Every loose object is read and compared with its name; only after damage was seen, for that takes time."""
+    return [sha for sha, path in _loose_objects(project) if not _is_sound(project, sha, path)]
+
+
+def put_torn_aside(project: Project) -> list[str]:
+    """Move torn objects out of the user's store into burnish's folder, unless the user's own history needs them.
+
+    git does not write an object again while a file of that name lies there, empty or not.
+    """
+    torn = find_torn_objects(project)
+    if not torn:
+        return []
+    theirs = _needed_by_user(project)
+    moved = []
+    for sha in torn:
+        if theirs is None or sha in theirs:
+            continue
+        with disk_errors(f"moving the damaged object {sha}"):
+            place = project.own / "kept" / "torn-objects"
+            place.mkdir(parents=True, exist_ok=True)
+            source = project.objects / sha[:2] / sha[2:]
+            # the home may lie on another file system
+            (place / sha).write_bytes(source.read_bytes())
+            source.unlink()
+        moved.append(sha)
+    return moved
+
+
+def _loose_objects(project: Project) -> Iterator[tuple[str, Path]]:
+    for folder in sorted(project.objects.iterdir()):
+        if _FOLDER.fullmatch(folder.name) and folder.is_dir():
+            for path in sorted(folder.iterdir()):
+                if _NAME.fullmatch(path.name):
+                    yield folder.name + path.name, path
+
+
+def _is_sound(project: Project, sha: str, path: Path) -> bool:
+    digest, stream = hashlib.new(project.object_format, usedforsecurity=False), zlib.decompressobj()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(stream.decompress(chunk))
+        digest.update(stream.flush())
+    except FileNotFoundError:
+        return True  # packed meanwhile
+    except (OSError, zlib.error):
+        return False
+    return stream.eof and digest.hexdigest() == sha
+
+
+def _needed_by_user(project: Project) -> set[str] | None:
+    """What refs, reflogs and indexes of the user's lead to; None where that cannot be told."""
+    excluded = [f"--exclude={prefix}*" for prefix in OURS]
+    args = ("rev-list", "--objects", "--no-object-names", *excluded, "--all", "--reflog", "--indexed-objects")
+    try:
+        done = project.user_git(*args, here=True)
+    except PhaseFailed:
+        return None
+    return set(done.stdout.decode().split())

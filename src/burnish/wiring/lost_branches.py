@@ -1,0 +1,98 @@
+"""Tasks whose branch or commit is gone: found by whoever looks, and continued at the start of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.core.status import Reason, Status
+from burnish.core.task import Task
+from burnish.errors import BurnishError
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
+
+
+def void_lost_approvals(home: Path, store: Store, rows: Sequence[ProjectRow]) -> None:
+    """Before tasks are shown: no approval of a commit that is gone. A home that cannot be written is shown anyway."""
+    for row in rows:
+        with suppress(BurnishError, OSError):
+            approved = store.tasks(row.key, statuses=APPROVED)
+            if approved:
+                _void(home, store, row, approved)
+
+
+def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> None:
+    # reading commands start fast: loaded only where there is something to look at
+    from burnish.git.project import Project, discover
+    from burnish.git.soundness import find_damage
+
+    found = discover(row.root)
+    own = home.absolute() / "projects" / row.key / "git"
+    if found.common_dir != row.common_dir or not own.is_dir():
+        return  # moved, or another repository lies there now: nothing is known of the branches
+    refs = {task.id: f"refs/heads/{task.branch}" for task in tasks if task.branch and task.commit}
+    width = max((len(task.commit or "") for task in tasks), default=40)
+    project = Project(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
+    lost = find_damage(project, list(refs.values()))
+    if not lost:
+        return
+    from burnish.engine.lost_branch import void_lost
+    from burnish.wiring.book import StoreBook
+    from burnish.wiring.code import GitCode
+
+    book = StoreBook(store, row.key, tasks_folder=home / "projects" / row.key / "tasks")
+    for task in tasks:
+        if refs.get(task.id) in lost:
+            void_lost(book, GitCode(project, home, row.key), task)
+
+
+def settle_lost(app: App) -> list[str]:
+    """At the start of a run: what can be brought back is; a branch that somebody deleted waits for a person."""
+    from burnish.engine.lost_branch import OPEN, is_concerned
+    from burnish.git.soundness import find_damage
+
+    tasks = [task for task in app.store.tasks(app.key, statuses=OPEN) if is_concerned(task)]
+    refs = {task.id: f"refs/heads/{task.branch}" for task in tasks}
+    lost = find_damage(app.repo, list(dict.fromkeys(refs.values()))) if refs else {}
+    notes = []
+    for task in tasks:
+        try:
+            note = _settle(app, task, is_lost=refs[task.id] in lost)
+        except BurnishError as error:
+            note = f"{error.what} {error.hint}".rstrip()
+        notes += [f"Task {task.id}: {note}"] if note else []
+    return notes
+
+
+def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:
+    from burnish.engine import lost_branch
+
+    if task.runner is not None and not app.book.is_dead(task.runner):
+        return None
+    is_back = not is_lost and task.reason is Reason.BRANCH_GONE and task.status is Status.BLOCKED
+    if is_back:
+        lost_branch.return_to_review(app.book, app.book.history(task.id), lost_branch.BACK)
+        return lost_branch.BACK
+    if not is_lost:
+        return None
+    found = app.code.lost_branch(task)
+    if found and not found.is_deleted and (why := lost_branch.continue_lost(app.book, app.code, task)):
+        return why
+    return lost_branch.block_lost(app.book, app.code, app.store.task(app.key, task.id))
+
+
+def settle_task(app: App, task_id: int) -> Task:
+    """The same for one task, before a person's command on it."""
+    from burnish.engine.lost_branch import OPEN, is_concerned
+
+    task = app.store.task(app.key, task_id)
+    if task.status in OPEN and is_concerned(task):
+        _settle(app, task, is_lost=app.code.lost_branch(task) is not None)
+    return app.store.task(app.key, task_id)

@@ -1,0 +1,224 @@
+"""The branch or the commit of an approved task is gone: nobody is shown an approval, and there is a way back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from burnish.wiring.house import House
+from testing.lab import Lab
+
+BRANCH = "burnish/1-add-division"
+
+
+def loose(lab: Lab, sha: str) -> Path:
+    return lab.repo.path / ".git" / "objects" / sha[:2] / sha[2:]
+
+
+def empty(path: Path) -> None:
+    path.chmod(0o644)
+    path.write_bytes(b"")
+
+
+def delete(lab: Lab) -> None:
+    lab.repo.git("branch", "-D", BRANCH)
+
+
+def delete_and_prune(lab: Lab) -> None:
+    delete(lab)
+    lab.repo.git("gc", "-q", "--prune=now")
+
+
+def empty_commit(lab: Lab) -> None:
+    empty(loose(lab, lab.repo.git("rev-parse", BRANCH)))
+
+
+def empty_tree(lab: Lab) -> None:
+    empty(loose(lab, lab.repo.git("rev-parse", f"{BRANCH}^{{tree}}")))
+
+
+def remove_commit(lab: Lab) -> None:
+    loose(lab, lab.repo.git("rev-parse", BRANCH)).unlink()
+
+
+def empty_ref(lab: Lab) -> None:
+    empty(lab.repo.path / ".git" / "refs" / "heads" / BRANCH)
+
+
+def ref_of_zeros(lab: Lab) -> None:
+    (lab.repo.path / ".git" / "refs" / "heads" / BRANCH).write_bytes(b"\0" * 41)
+
+
+LOSSES = [delete, delete_and_prune, empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
+DAMAGES = [empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
+
+
+@pytest.fixture
+def verified(tmp_path: Path) -> Lab:
+    lab = Lab.make(tmp_path)
+    lab.add()
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+    return lab
+
+
+def user_git_problems(lab: Lab) -> list[str]:
+    """What is wrong with the user's own commands."""
+    found = []
+    lab.repo.git("fetch", "-q", ".", check=False)
+    for command in (("fsck", "--strict"), ("log", "--all", "--oneline"), ("fetch", "-q", "."), ("gc", "-q")):
+        argv = ["git", "-C", str(lab.repo.path), *command]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode or "error" in done.stderr or "fatal" in done.stderr:
+            found.append(f"git {command[0]}: {done.stderr.strip()[-300:]}")
+    return found
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_no_command_shows_an_approval_of_a_commit_that_is_gone(verified: Lab, lose: Callable[[Lab], None]) -> None:
+    lose(verified)
+    task = verified.task()
+    assert (task["status"], task["reason"]) == ("blocked", "branch_gone")
+    assert "verified" not in verified.burnish("status").out
+    (entry,) = verified.burnish("inbox", "--json").json["inbox"]
+    assert (entry["kind"], entry["command"]) == ("blocked", "burnish retry 1")
+    assert BRANCH in entry["why"] and "burnish retry 1" in entry["why"]
+    assert "burnish retry 1" in verified.burnish("diff", "1", code=None).err
+    (voided,) = verified.events("approval.voided")
+    assert voided["data"]["cause"] == "branch"
+
+
+@pytest.mark.parametrize(
+    "first", [["show", "1", "--json"], ["inbox", "--json"], ["list", "--json"], ["run"], ["merge", "1"]]
+)
+def test_the_first_command_that_looks_takes_the_approval_back(verified: Lab, first: list[str]) -> None:
+    delete(verified)
+    verified.burnish(*first, code=None)
+    assert len(verified.events("approval.voided")) == 1
+
+
+@pytest.mark.parametrize("lose", [delete, empty_commit, empty_tree])
+def test_a_commit_that_is_gone_is_not_merged(verified: Lab, lose: Callable[[Lab], None]) -> None:
+    main = verified.repo.git("rev-parse", "main")
+    lose(verified)
+    said = verified.burnish("merge", "1", code=4)
+    assert "not approved" in said.err or "is code_review" in said.err
+    assert verified.repo.git("rev-parse", "main") == main
+
+
+def test_done_refuses_a_task_whose_branch_is_gone(verified: Lab) -> None:
+    delete(verified)
+    assert verified.burnish("done", "1", code=None).code != 0
+    assert verified.task()["status"] == "blocked"
+
+
+def test_a_server_shows_no_approval_of_a_branch_that_was_deleted_while_it_ran(
+    verified: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in verified.env.items():
+        monkeypatch.setenv(name, value)
+    house = House.here()
+    (row,) = house.projects()
+    assert house.store.task(row.key, 1).status == "verified"
+    delete(verified)
+    house.project(row.key)
+    assert house.store.task(row.key, 1).status == "blocked"
+    house.close()
+
+
+@pytest.mark.parametrize("after", [["merge", "1"], ["run"]])
+def test_the_command_in_the_message_brings_the_approval_back_without_a_call(verified: Lab, after: list[str]) -> None:
+    delete(verified)
+    note = verified.task() and verified.show()["note"]
+    command = re.search(r"`git (branch [^`]+)`", note)
+    assert command, note
+    paid = verified.paid()
+    verified.repo.git(*command[1].split())
+    verified.burnish(*after)
+    assert verified.task()["status"] == ("completed" if after[0] == "merge" else "verified")
+    assert verified.paid() == paid
+
+
+@pytest.mark.parametrize("lose", [delete, empty_ref])
+def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, lose: Callable[[Lab], None]) -> None:
+    commit, paid = verified.task()["commit"], verified.paid()
+    lose(verified)
+    verified.burnish("retry", "1")
+    assert verified.task()["status"] == "verified"
+    assert verified.refs("refs/heads/burnish/") == {f"refs/heads/{BRANCH}": commit}
+    assert verified.paid() == paid
+    assert user_git_problems(verified) == []
+
+
+@pytest.mark.parametrize("lose", [delete_and_prune, empty_commit, empty_tree])
+def test_retry_commits_the_files_of_the_workspace_again(verified: Lab, lose: Callable[[Lab], None]) -> None:
+    text, written = verified.text(BRANCH), len(verified.calls())
+    lose(verified)
+    verified.burnish("retry", "1")
+    assert (verified.task()["status"], verified.text(BRANCH)) == ("verified", text)
+    again = [call["phase"] for call in verified.calls()[written:]]
+    assert again == ["review"], "it is judged again, and not worked on"
+    assert user_git_problems(verified) == []
+
+
+@pytest.mark.parametrize("lose", [empty_commit, empty_tree])
+def test_without_the_workspace_retry_continues_from_the_last_commit_that_can_be_read(
+    verified: Lab, lose: Callable[[Lab], None]
+) -> None:
+    first = verified.repo.git("rev-parse", f"{BRANCH}^")
+    lose(verified)
+    shutil.rmtree(Path(verified.env["BURNISH_HOME"]) / "workspaces")
+    said = verified.burnish("retry", "1", code=None)
+    assert f"continues at {first[:12]}" in said.err
+    task = verified.task()
+    assert (task["status"], task["reason"]) == ("blocked", "max_cycles"), "the defect of cycle 1 is found again"
+    assert verified.repo.git("merge-base", BRANCH, first) == first
+    assert user_git_problems(verified) == []
+
+
+def test_where_nothing_is_left_retry_begins_again_from_the_base(verified: Lab) -> None:
+    delete_and_prune(verified)
+    shutil.rmtree(Path(verified.env["BURNISH_HOME"]) / "workspaces")
+    assert "refs/burnish/artifacts/1-add-division" in (verified.task() and verified.show()["note"])
+    verified.burnish("retry", "1")
+    assert (verified.task()["status"], len(verified.commits(BRANCH))) == ("verified", 2)
+
+
+@pytest.mark.parametrize("lose", [delete_and_prune, empty_tree, empty_ref])
+def test_a_restart_works_from_the_base_and_keeps_a_workspace_that_cannot_be_compared(
+    verified: Lab, lose: Callable[[Lab], None]
+) -> None:
+    lose(verified)
+    workspace = next(Path(verified.env["BURNISH_HOME"]).glob("workspaces/*/1-*"))
+    (workspace / "unsaved.txt").write_text("not committed\n")
+    verified.burnish("retry", "1", "--restart")
+    assert (verified.task()["status"], len(verified.commits(BRANCH))) == ("verified", 2)
+    kept = verified.refs("refs/burnish/rescue/")
+    saved = any(verified.repo.git("ls-tree", "--name-only", ref, "unsaved.txt") for ref in kept)
+    assert saved or list(workspace.parent.glob("*/unsaved.txt"))
+
+
+@pytest.mark.parametrize("lose", DAMAGES)
+def test_a_damaged_task_stops_no_other_one_and_the_users_git_works_after_the_run(
+    verified: Lab, lose: Callable[[Lab], None]
+) -> None:
+    verified.add("Another one")
+    lose(verified)
+    verified.burnish("run", "--all")
+    assert [verified.task(number)["status"] for number in (1, 2)] == ["verified", "verified"]
+    assert user_git_problems(verified) == []
+
+
+@pytest.mark.parametrize("lose", [empty_commit, empty_ref])
+@pytest.mark.parametrize("command", ["cancel", "rm"])
+def test_a_task_without_its_branch_can_be_cancelled_and_removed(
+    verified: Lab, lose: Callable[[Lab], None], command: str
+) -> None:
+    lose(verified)
+    verified.task()
+    verified.burnish(command, "1")
