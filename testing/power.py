@@ -1,4 +1,4 @@
-"""A disk whose power can be cut: an ext4 image, copied at a moment as the device itself has it at that moment."""
+"""A disk whose power can be cut: an image of a file system, copied as the device itself has it at that moment."""
 
 from __future__ import annotations
 
@@ -7,23 +7,40 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-# the kernel's journal is written only when a program asks for it, not every five seconds
-_OPTIONS = "loop,noatime,commit=600"
-_SIZE = 96 * 1024 * 1024
+
+@dataclass(frozen=True)
+class FileSystem:
+    """How one is made and mounted, and the smallest size that it takes."""
+
+    make: tuple[str, ...]
+    options: str
+    megabytes: int
+
+
+# ext4: the kernel's journal is written only when a program asks for it, not every five seconds
+FILE_SYSTEMS = {
+    "ext4": FileSystem(("mkfs.ext4", "-q", "-F"), "loop,noatime,commit=600", 96),
+    "xfs": FileSystem(("mkfs.xfs", "-q", "-f"), "loop,noatime", 320),
+    "btrfs": FileSystem(("mkfs.btrfs", "-q", "-f"), "loop,noatime,commit=300", 128),
+}
 
 
 @contextmanager
-def disk(image: Path, place: Path) -> Iterator[Path]:
+def disk(image: Path, place: Path, kind: str = "ext4") -> Iterator[Path]:
     """The image, mounted at `place`; made first if there is none."""
+    system = FILE_SYSTEMS[kind]
     if not image.exists():
         with image.open("wb") as file:
-            file.truncate(_SIZE)
-        _run("mkfs.ext4", "-q", "-F", str(image))
+            file.truncate(system.megabytes * 1024 * 1024)
+        _run(*system.make, str(image))
     place.mkdir(parents=True, exist_ok=True)
-    _run("mount", "-o", _OPTIONS, str(image), str(place))
+    # a copy of an xfs image has the id of the first one, which may still be mounted
+    options = f"{system.options},nouuid" if kind == "xfs" else system.options
+    _run("mount", "-t", kind, "-o", options, str(image), str(place))
     try:
         yield place
     finally:
@@ -37,21 +54,21 @@ def sync_disk(place: Path) -> None:
 
 def cut_power(image: Path, copy: Path) -> Path:
     """What the device holds now; what the kernel still has in memory is not in it."""
-    shutil.copyfile(image, copy)
+    _run("cp", "--sparse=always", str(image), str(copy))
     return copy
 
 
 @cache
-def why_no_disk() -> str:
+def why_no_disk(kind: str = "ext4") -> str:
     """Why images cannot be mounted here; empty if they can."""
     if os.geteuid() != 0:
-        return "only root mounts images"
-    if shutil.which("mkfs.ext4") is None:
-        return "mkfs.ext4 is not installed"
-    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"burnish-power-{os.getpid()}"
+        return "only root mounts images: run this test as root to cut the power of a disk"
+    if shutil.which(FILE_SYSTEMS[kind].make[0]) is None:
+        return f"{FILE_SYSTEMS[kind].make[0]} is not installed"
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"burnish-power-{kind}-{os.getpid()}"
     folder.mkdir()
     try:
-        with disk(folder / "image", folder / "place"):
+        with disk(folder / "image", folder / "place", kind):
             return ""
     except (subprocess.SubprocessError, OSError) as error:
         return f"loop devices cannot be mounted here: {error}"
@@ -60,4 +77,4 @@ def why_no_disk() -> str:
 
 
 def _run(*argv: str) -> None:
-    subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    subprocess.run(argv, check=True, capture_output=True, timeout=120)

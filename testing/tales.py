@@ -13,6 +13,7 @@ from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
 from burnish.core.task import Spec
 from burnish.store import Store
+from testing.userrepo import UserRepo
 
 NOON = datetime(2026, 3, 31, 12, tzinfo=UTC)
 
@@ -157,3 +158,9 @@ class Teller:
             kinds = chance.choices(list(Category), [6, 8, 5, 2, 1, 3, 1])[0]
             severity = chance.choices(list(Severity), [5, 4, 2])[0]
             tale.finding(*names, state=state, category=kinds, severity=severity, note=note)
+
+
+def lay_branches(repo: UserRepo, tasks: int) -> None:
+    """The branches that the tales tell of: without them no task counts as approved."""
+    for number in range(1, tasks + 1):
+        repo.git("branch", "-f", f"burnish/{number}-x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
 from testing.children import ending_children, make_children_interruptible, record_children
+from testing.reliability_table import write_table
 from testing.userrepo import UserRepo
 
 
@@ -56,6 +58,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"attacks, as user {os.getuid()}")
         for line in table(counts):
             terminalreporter.write_line(line)
+        write_table(terminalreporter.config.rootpath / "docs" / "reliability.md", counts, date.today())
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
+
+from testing.reliability_table import BEGIN, END
 
 ROOT = Path(__file__).parents[1]
 COUNTING = """
@@ -36,6 +39,22 @@ def run_torture(folder: Path, *options: str) -> list[str]:
     lines = done.stdout.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("attack "))
     return [" ".join(line.split()) for line in lines[start : start + 4]]
+
+
+def test_the_run_writes_the_table_into_the_docs_and_keeps_what_it_did_not_count(tmp_path: Path) -> None:
+    docs = tmp_path / "docs" / "reliability.md"
+    docs.parent.mkdir()
+    rows = "| marked | 1 | 9 | 2020-01-01 |\n| not run now | 1,000 | 2 | 2020-01-01 |"
+    docs.write_text(f"# Before\n\n{BEGIN}\n\n{rows}\n\n{END}\n\nAfter\n")
+    run_torture(tmp_path, "-p", "no:xdist")
+    today = date.today().isoformat()
+    lines = docs.read_text().splitlines()
+    assert lines[:3] == ["# Before", "", BEGIN] and lines[-3:] == [END, "", "After"]
+    assert [line for line in lines if line.startswith("| ") and "fault" not in line] == [
+        f"| counted | 10 | 2 | {today} |",
+        f"| marked | 100 | 1 | {today} |",
+        "| not run now | 1,000 | 2 | 2020-01-01 |",
+    ]
 
 
 def test_the_table_sums_what_tests_counted(tmp_path: Path) -> None:

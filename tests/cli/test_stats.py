@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testing.lab import Lab
-from testing.tales import Teller
+from testing.tales import Teller, lay_branches
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def tell(lab: Lab, tasks: int = 12) -> None:
     teller.store._db._connection().execute("PRAGMA synchronous = OFF")
     teller.years(tasks, titles=["Add \x1b[31mdivision\u202e"])
     teller.store.close()
+    lay_branches(lab.repo, tasks)
 
 
 def test_before_anything_was_run_they_say_what_to_do(lab: Lab) -> None:

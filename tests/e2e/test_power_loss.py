@@ -1,21 +1,33 @@
-"""Power is cut at every step boundary: what an event says is on the disk, and the next run ends as without the cut."""
+"""Power is cut at step boundaries and in between: what an event says is on the disk, and the next run ends as usual."""
 
 from __future__ import annotations
 
+import os
+import random
 import signal
+import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
+from testing.attack_counts import CountAttacks
 from testing.lab import Lab
 from testing.power import cut_power, disk, sync_disk, why_no_disk
-from tests.e2e.test_kill import CHECKS, assert_ended_well, failpoints
+from tests.e2e.test_kill import CHECKS, TORTURE, assert_ended_well, failpoints
 
-pytestmark = pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "-")
-MOMENTS = [f"{point}:{nth}" for point in failpoints() for nth in (1, 2)]
+ON_DISK = pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "-")
 ONCE = {"run-started:2", "workspace-created:2"}
+MOMENTS = [moment for point in failpoints() for nth in (1, 2) if (moment := f"{point}:{nth}") not in ONCE]
+# A disk may take seconds to sync: the ordinary run has one moment of each phase.
+FEW = ["workspace-created:1", "work-replied:1", "work-committed:2", "check-finished:1", "decided:2"]
+# how many cuts between the boundaries `make torture` takes, and how many events a run has
+RANDOM_CUTS = int(os.environ.get("BURNISH_POWER_CUTS", "40")) if TORTURE else 0
+EVENTS = 40
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +37,10 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GIT_TEST_FSYNC")
 
 
-def lose_power_at(root: Path, moment: str) -> list[str]:
-    """The whole story with one cut; returns what is wrong after it."""
+def lose_power_at(root: Path, moment: str | float, kind: str = "ext4") -> list[str]:
+    """The whole story with one cut, at a failpoint or between two events; returns what is wrong after it."""
     place = root / "disk"
-    with disk(root / "image", place):
+    with disk(root / "image", place, kind):
         # what agents were paid for is remembered by the world outside
         (place / "lab").mkdir()
         (place / "lab" / "calls.jsonl").symlink_to(root / "calls.jsonl")
@@ -36,30 +48,100 @@ def lose_power_at(root: Path, moment: str) -> list[str]:
         lab.add()
         sync_disk(place)
         before = lab.repo.fingerprint()
-        lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT=moment)
+        if isinstance(moment, str):
+            lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT=moment)
+            cut_power(root / "image", root / "cut")
+        else:
+            cut_after(lab, moment, root)
+    with disk(root / "cut", place, kind):
+        return list(_problems(lab, before, paid_once=isinstance(moment, str)))
+
+
+def cut_after(lab: Lab, moment: float, root: Path) -> None:
+    """The whole part of `moment` is a number of events, the rest a share of a second after the last of them.
+
+    Every process is stopped while the device is copied, and ended afterwards.
+    """
+    with lab.start("run") as process:
+        end = time.monotonic() + 90
+        while process.poll() is None and _events(lab) < int(moment) and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep((moment % 1) / 2)
+        with suppress(psutil.Error):
+            _stop_all(process.pid)
         cut_power(root / "image", root / "cut")
-    with disk(root / "cut", place):
-        return list(_problems(lab, before))
+        with suppress(psutil.Error):
+            for one in _family(process.pid):
+                one.kill()
+        process.kill()
+        process.communicate(timeout=60)
+    lab.until(lambda: not lab.processes())
 
 
-def _problems(lab: Lab, before: object) -> Iterator[str]:
+def _events(lab: Lab) -> int:
+    base = f"file:{lab.env['BURNISH_HOME']}/burnish.db?mode=ro"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(base, uri=True, timeout=1)) as store:
+        return int(store.execute("SELECT COUNT(*) FROM events").fetchone()[0])
+    return 0
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    runner = psutil.Process(pid)
+    return [runner, *runner.children(recursive=True)]
+
+
+def _stop_all(pid: int) -> None:
+    """Twice: a process may have been started while the first ones were stopped."""
+    for one in (*_family(pid), *_family(pid)):
+        with suppress(psutil.NoSuchProcess):
+            one.suspend()
+
+
+def _problems(lab: Lab, before: object, *, paid_once: bool) -> Iterator[str]:
     for command in (("log", "--all", "--oneline"), ("fsck", "--strict"), ("gc", "-q")):
         argv = ["git", "-C", str(lab.repo.path), *command]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode or "error" in done.stderr or "fatal" in done.stderr:
-            yield f"git {command[0]}: {done.stderr.strip()[-200:]}"
+            yield f"harmed: git {command[0]}: {done.stderr.strip()[-200:]}"
     said = lab.apart("run", code=None)
-    if said.code:
-        yield f"run: {said.code} {said.err[-300:]} {said.out[-300:]}"
+    if said.code or lab.task()["status"] != "verified":
+        yield f"stuck: run: {said.code} {said.err[-300:]} {said.out[-300:]}"
         return
+    if lab.repo.fingerprint() != before:
+        yield "harmed: the user's files, index or refs are others"
     try:
-        assert_ended_well(lab, extra_starts=4)
-        assert lab.repo.fingerprint() == before
+        # a cut in the middle of a call may take its answer: that call is made again
+        assert_ended_well(lab, extra_starts=4) if paid_once else assert_same_work(lab)
     except AssertionError as error:
-        yield f"end: {str(error)[:300]}"
+        yield f"lost: {str(error)[:300]}"
 
 
-@pytest.mark.attacks("loss of power at a failpoint")
-@pytest.mark.parametrize("moment", [one for one in MOMENTS if one not in ONCE])
+def assert_same_work(lab: Lab) -> None:
+    task = lab.show(1)
+    assert (task["status"], task["cycle"]) == ("verified", 2)
+    assert lab.phases_committed(task["branch"]) == [("1", "implement"), ("2", "improve")]
+    numbers = [event["id"] for event in lab.events()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_moments_of_the_ordinary_run_exist() -> None:
+    assert set(FEW) <= set(MOMENTS)
+
+
+@ON_DISK
+@pytest.mark.attacks("loss of power at a failpoint", 1)
+@pytest.mark.parametrize("moment", MOMENTS if TORTURE else FEW)
 def test_after_a_loss_of_power_the_user_s_git_works_and_nothing_is_paid_twice(tmp_path: Path, moment: str) -> None:
     assert lose_power_at(tmp_path, moment) == []
+
+
+@ON_DISK
+@pytest.mark.parametrize("number", range(RANDOM_CUTS))
+def test_after_a_loss_of_power_at_any_time_nothing_is_lost_stuck_or_harmed(
+    tmp_path: Path, number: int, count_attacks: CountAttacks
+) -> None:
+    moment = random.Random(number).uniform(1, EVENTS)
+    found = lose_power_at(tmp_path, moment)
+    for kind in ("lost", "stuck", "harmed"):
+        count_attacks(f"loss of power at any time: {kind}", 1, sum(one.startswith(kind) for one in found))
+    assert found == [], moment

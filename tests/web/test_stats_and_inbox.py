@@ -18,7 +18,7 @@ from burnish.web.pages.inbox import answer_of
 from burnish.wiring.hook_news import commits_folder
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
-from testing.tales import Teller
+from testing.tales import Teller, lay_branches
 
 HOSTILE = "<script>window.hurt=1</script>"
 
@@ -38,6 +38,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     tale.decide("escalate")
     tale.to("blocked", reason="needs_discussion", note=HOSTILE)
     teller.store.close()
+    lay_branches(lab.repo, 15)
     return lab
 
 

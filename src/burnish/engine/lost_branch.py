@@ -97,6 +97,8 @@ def continue_lost(book: Book, code: Code, task: Task) -> str | None:
     """Put the branch at the newest commit that can be read and let the task continue there; None: nothing is left."""
     history = book.history(task.id)
     found = find_recovery(code, history)
+    if (found is None or not found.is_newest) and code.restore_objects(task):
+        found = find_recovery(code, history)
     if found is None or not found.is_newest:
         found = _write_newest_again(code, history, onto=found.commit if found else str(task.base)) or found
     if found is None:

@@ -124,6 +124,9 @@ class Code(Protocol):
     def put_branch(self, task: Task, commit: str) -> None:
         """Have the branch at that commit, whatever is left of it."""
 
+    def restore_objects(self, task: Task) -> bool:
+        """Write missing objects of the newest commit again, from the files of the workspace; True: it is whole."""
+
     def write_again(self, task: Task, commit: str, tree: str, onto: str) -> str | None:
         """A new commit for one that cannot be read, if the workspace still has exactly its files."""
 

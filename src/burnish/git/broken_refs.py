@@ -12,7 +12,7 @@ from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, sync_folder
 from burnish.git.project import Project
 from burnish.git.refs import OURS, is_torn, list_refs
-from burnish.git.soundness import find_unreadable
+from burnish.git.soundness import find_unsound
 from burnish.proc.identity import boot_time
 
 
@@ -25,15 +25,21 @@ class BrokenRef:
 
     @property
     def words(self) -> str:
-        return f"points to {self.commit[:12]}, which cannot be read" if self.commit else "holds no name of a commit"
+        return (
+            f"leads to {self.commit[:12]}, of which not everything can be read"
+            if self.commit
+            else "holds no name of a commit"
+        )
 
 
-def find_broken_refs(project: Project) -> list[BrokenRef]:
-    """All of burnish's refs that do not lead to a commit and its tree."""
+def find_broken_refs(project: Project, *, thorough: bool) -> list[BrokenRef]:
+    """Refs of burnish's whose files hold no name; `thorough`: also those of which not everything can be read."""
     torn = [BrokenRef(ref) for ref in _files(project) if is_torn(project, ref)]
+    if not thorough:
+        return torn
     known = {ref: sha for prefix in OURS for ref, sha in list_refs(project, prefix).items()}
-    wrong = find_unreadable(project, list(known.values()), with_trees=True)
-    return torn + [BrokenRef(ref, sha) for ref, sha in known.items() if sha in wrong]
+    wrong = find_unsound(project, known)
+    return torn + [BrokenRef(ref, sha) for ref, sha in known.items() if ref in wrong]
 
 
 def remove_broken_ref(project: Project, broken: BrokenRef) -> None:

@@ -20,6 +20,9 @@ from burnish.proc.capture import Captured
 from burnish.proc.folders import private_folder
 from burnish.proc.own_programs import record_checkout
 
+# Our own git dir has no branch: what is in its HEAD only says that it is one.
+_HEADS = ("attributes/HEAD", "HEAD")
+_NO_BRANCH = b"ref: refs/heads/none\n"
 # seconds after which it is asked what git waits for
 SLOW_GIT = 5.0
 # `add -A` by a machine must not sweep these in; a tracked one stays tracked.
@@ -239,6 +242,7 @@ def _refresh(project: Project, found: Found, exclude: Sequence[str]) -> None:
 
 def _make(own: Path) -> None:
     if (own / "HEAD").is_file():
+        _repair(own)
         return
     private_folder(own.parent)
     fresh = Path(tempfile.mkdtemp(dir=own.parent, prefix=".git-"))
@@ -251,8 +255,8 @@ def _make(own: Path) -> None:
             *(f"{d}{n}" for d in ("", "attributes/") for n in ("objects", "refs")),
         ):
             (fresh / name).mkdir(parents=True)
-        for name in ("attributes/HEAD", "HEAD"):
-            (fresh / name).write_text("ref: refs/heads/none\n")
+        for name in _HEADS:
+            (fresh / name).write_bytes(_NO_BRANCH)
         try:
             fresh.rename(own)
         except OSError:
@@ -261,6 +265,12 @@ def _make(own: Path) -> None:
                 raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _repair(own: Path) -> None:
+    """A loss of power may have left empty files: without these two git does not take the folder for a repository."""
+    for name in _HEADS:
+        write_if_changed(own / name, _NO_BRANCH)
 
 
 def _config(project: Project) -> bytes:

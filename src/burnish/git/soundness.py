@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from burnish.errors import PhaseFailed
 from burnish.git.project import Project
-from burnish.git.refs import is_torn, read_ref, read_refs
+from burnish.git.refs import OURS, is_torn, read_refs
 from burnish.git.run import READ_FAILED
 
 
@@ -45,7 +45,7 @@ def find_damage(project: Project, refs: Sequence[str]) -> dict[str, BranchDamage
 
 
 def find_unreadable(project: Project, commits: Sequence[str], *, with_trees: bool = False) -> set[str]:
-    """Those of the commits that cannot be read, or whose tree cannot."""
+    """Those that cannot be read; `with_trees`: they must be commits, and their trees are read, too."""
     contents = {sha: _read_sound(project, sha) for sha in dict.fromkeys(commits)}
     packed = [sha for sha, content in contents.items() if content is None]
     # the caller learns of a missing tree under the name of its commit
@@ -53,7 +53,7 @@ def find_unreadable(project: Project, commits: Sequence[str], *, with_trees: boo
     trees = {sha: _tree_of(content) for sha, content in contents.items() if content is not None}
     if with_trees:
         names |= {sha: [tree] for sha, tree in trees.items() if tree and _read_sound(project, tree) is None}
-    wrong = {sha for sha, tree in trees.items() if not tree}
+    wrong = {sha for sha, tree in trees.items() if with_trees and not tree}
     asked = [name for group in names.values() for name in group]
     missing = _missing_by_git(project, asked) if asked else set()
     return wrong | {sha for sha, group in names.items() if missing & set(group)}
@@ -64,10 +64,33 @@ def is_whole(project: Project, commit: str, base: str | None) -> bool:
     return not _objects_missing(project, commit, base)
 
 
+def find_unsound(project: Project, tips: Mapping[str, str]) -> set[str]:
+    """Those of the refs that lead to anything unreadable which the user's own refs do not lead to as well."""
+    theirs = [*_theirs(), "--branches", "--tags"]
+    limits = ["--not", *theirs]
+    if not tips or not _lacks_objects(project, list(tips.values()), limits):
+        return set()
+    wrong = find_unreadable(project, list(tips.values()))
+    if project.user_git("rev-list", "--count", *theirs, ok=(0, *READ_FAILED)).exit_code:
+        # the user's own history is damaged: nothing is told by what lies beyond it
+        return {ref for ref, sha in tips.items() if sha in wrong}
+    return {ref for ref, sha in tips.items() if sha in wrong or _lacks_objects(project, [sha], limits)}
+
+
+def _theirs() -> list[str]:
+    """Branches and tags that follow are those of the user's alone."""
+    return [f"--exclude={prefix.removeprefix('refs/heads/')}*" for prefix in OURS]
+
+
 def _objects_missing(project: Project, commit: str, base: str | None) -> bool:
     known = [f"^{base}"] if base and base not in find_unreadable(project, [base]) else []
+    return _lacks_objects(project, [commit], known)
+
+
+def _lacks_objects(project: Project, commits: Sequence[str], limits: Sequence[str]) -> bool:
+    args = ("rev-list", "--objects", "--no-object-names", *commits, *limits)
     try:
-        listing = project.git("rev-list", "--objects", "--no-object-names", "--end-of-options", commit, *known)
+        listing = project.user_git(*args)
     except PhaseFailed:
         return True
     names = listing.stdout.decode().split()
@@ -103,8 +126,3 @@ def _missing_by_git(project: Project, names: Sequence[str], *, whole: bool = Fal
         return {name for name, code in checks.items() if code}
     lines = done.stdout.split(b"\n")
     return {name for name in names if f"{name} missing".encode() in lines}
-
-
-def tip_is_readable(project: Project, ref: str) -> bool:
-    sha = read_ref(project, ref)
-    return sha is not None and not find_unreadable(project, [sha], with_trees=True)

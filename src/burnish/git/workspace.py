@@ -20,6 +20,7 @@ from burnish.git import agentgit, large, leaks, rescue, state, written
 from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, move_off, remove_tree
+from burnish.git.index_file import is_sound_index
 from burnish.git.layout import lay_files
 from burnish.git.objects import NOBODY, Author, read_commit, with_trailers, write_commit
 from burnish.git.project import Project
@@ -145,6 +146,11 @@ class Workspace:
     def dirt(self) -> Dirt:
         """What differs from the index, ignored files aside."""
         self._guard()
+        if not is_sound_index(self.index):
+            known = self._known()
+            self._drop_torn_index()
+            args = ("read-tree", "--reset", self.plain(known.commit if known else str(self.tip())))
+            self.project.git(*args, index=self.index, work_tree=self.path)
         return look(self.project, self.index, self.path)
 
     def rescue(self, label: str, *, attempt: int | None = None) -> str | None:
@@ -315,6 +321,7 @@ class Workspace:
         """A copy of the index, at `commit`: if we are killed, the real one does not know of half a commit."""
         scratch = self.index.with_name(f"{self.name}.scratch-{os.getpid()}-{threading.get_ident()}")
         known = self._known()
+        self._drop_torn_index()
         aligned = known is not None and known.commit == commit and self.index.is_file()
         try:
             with disk_errors(f"copying {self.index}"):
@@ -326,6 +333,12 @@ class Workspace:
         finally:
             scratch.unlink(missing_ok=True)
             scratch.with_name(scratch.name + ".lock").unlink(missing_ok=True)
+
+    def _drop_torn_index(self) -> None:
+        """One that was cut is made again from the commit; the files in the workspace are not touched by that."""
+        if not is_sound_index(self.index):
+            with disk_errors(f"removing the damaged {self.index}"):
+                self.index.unlink(missing_ok=True)
 
     def _drop_old_scratch(self) -> None:
         """What killed runs left; a young index may belong to somebody who is only looking."""

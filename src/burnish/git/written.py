@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from burnish.core.commit import Commit
+from burnish.durability import sync_wanted
 from burnish.git.artifacts import on_top, parts_of, put_files
 from burnish.git.files import disk_errors
 from burnish.git.objects import NOBODY, Author, parse_tree, read_commit, read_objects, write_commit, write_object
@@ -166,6 +167,8 @@ def _remember(project: Project, lines: Iterable[bytes]) -> None:
         try:
             # the first line end closes a line that was cut
             os.write(handle, b"\n" + b"".join(line + b"\n" for line in lines))
+            if sync_wanted():
+                os.fsync(handle)
         finally:
             os.close(handle)
 

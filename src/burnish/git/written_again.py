@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from burnish.git.files import disk_errors
-from burnish.git.index_file import is_sound_index
 from burnish.git.objects import write_commit
 from burnish.git.soundness import is_whole
 from burnish.git.workspace import Workspace
+
+
+def restore_objects(workspace: Workspace, commit: str, base: str) -> bool:
+    """Files and trees of the commit are written again from the workspace; True if all of it can be read then."""
+    if not workspace.is_own() or workspace.stands_on() != commit:
+        return False
+    workspace.tree_on(base)
+    return is_whole(workspace.project, commit, base)
 
 
 def write_again(workspace: Workspace, commit: str, tree: str, *, onto: str, message: str) -> str | None:
     """The same tree in a new commit on top of `onto`; None where the workspace has other files by now."""
     if not workspace.is_own() or workspace.stands_on() != commit:
         return None
-    if not is_sound_index(workspace.index):
-        with disk_errors(f"removing {workspace.index}"):
-            workspace.index.unlink(missing_ok=True)
     found = workspace.tree_on(onto)
     if found != tree:
         return None

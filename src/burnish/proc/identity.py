@@ -38,7 +38,7 @@ class Runner:
     def here(cls) -> Runner:
         pid = os.getpid()
         start = process_start(pid) or ""
-        return cls(uuid.uuid4().hex, pid, start, _boot_id(), socket.gethostname(), _user_name(), _pid_namespace())
+        return cls(uuid.uuid4().hex, pid, start, boot_id(), socket.gethostname(), _user_name(), _pid_namespace())
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}, pid {self.pid}"
@@ -111,7 +111,7 @@ def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], Runner | None] =
 
 def has_ended(runner: Runner, *, shared: bool) -> bool:
     """Has the process of a runner ended whose lock seems to be free? `shared`: other machines use its folder, too."""
-    if runner.boot_id == _boot_id():
+    if runner.boot_id == boot_id():
         if runner.pid_namespace and runner.pid_namespace != _pid_namespace():
             return True  # not visible, but the same kernel keeps the locks of both
         return process_start(runner.pid) != runner.start_time
@@ -152,7 +152,7 @@ def _pid_namespace() -> str:
         return ""
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

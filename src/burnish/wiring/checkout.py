@@ -29,6 +29,7 @@ from burnish.proc.capture import capture
 from burnish.wiring.check_environments import command_words
 from burnish.wiring.confining import missing_paths
 from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.healing import describe_damage
 from burnish.wiring.last_results import SETUP, LastResult, command_hash
 from burnish.wiring.machine import sandbox_signs
 from burnish.wiring.roster import can_start, missing_agent
@@ -76,6 +77,7 @@ def _history_signs(project: Project) -> Iterator[Sign]:
     else:
         yield REPO.ok("commits", f"on {base.target or 'a detached HEAD'}, {base.commit[:10]}")
         yield _uncommitted_sign(uncommitted(project))
+    yield from _damage_signs(project)
     branches = project.user_git("for-each-ref", "--format=%(refname)", "refs/heads/burnish").stdout.decode().split()
     if "refs/heads/burnish" in branches:
         what = "a branch is called `burnish`, so that no `burnish/…` can be made"
@@ -101,6 +103,15 @@ def _clone_signs(project: Project) -> Iterator[Sign]:
     if re.search(r"^\s*(?:promisor\s*=\s*true|partialclone\s*=)", config, re.I | re.M):
         what = "partial: files that were never fetched are not there, and burnish fetches nothing"
         yield REPO.weak("clone", what, "git fetch --refetch --no-filter")
+
+
+def _damage_signs(project: Project) -> Iterator[Sign]:
+    """Refs and objects that a loss of power or a damaged disk has torn."""
+    found = describe_damage(project)
+    if found:
+        what = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if found[3:] else "")
+        remedy = "`burnish run` puts right what is burnish's own; `git fsck` names the rest."
+        yield REPO.weak("damage", what, remedy)
 
 
 def _lfs_signs(root: Path, paths: list[str]) -> Iterator[Sign]:

@@ -35,7 +35,7 @@ from burnish.git.torn_objects import put_torn_aside
 from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
 from burnish.git.written import PHASE, commit_written, plain_tree
-from burnish.git.written_again import write_again
+from burnish.git.written_again import restore_objects, write_again
 from burnish.wiring.copied_files import copy_ignored_files
 from burnish.wiring.discretion import from_here
 
@@ -198,6 +198,10 @@ class GitCode:
         tip = read_ref(self.project, ref)
         if tip != commit:
             update_ref(self.project, ref, commit, tip or self.project.zero)
+
+    def restore_objects(self, task: Task) -> bool:
+        put_torn_aside(self.project)
+        return restore_objects(self.workspace(task), str(task.commit), str(task.base))
 
     def write_again(self, task: Task, commit: str, tree: str, onto: str) -> str | None:
         put_torn_aside(self.project)

@@ -53,8 +53,11 @@ def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> N
             void_lost(book, GitCode(project, home, row.key), task)
 
 
-def settle_lost(app: App) -> list[str]:
-    """At the start of a run: what can be brought back is; a branch that somebody deleted waits for a person."""
+def settle_lost(app: App, damaged: Sequence[str]) -> list[str]:
+    """At the start of a run: what can be brought back is; a branch that somebody deleted waits for a person.
+
+    `damaged`: branches that lead to something unreadable further down than the commit and its tree.
+    """
     from burnish.engine.lost_branch import OPEN, is_concerned
     from burnish.git.soundness import find_damage
 
@@ -64,7 +67,7 @@ def settle_lost(app: App) -> list[str]:
     notes = []
     for task in tasks:
         try:
-            note = _settle(app, task, is_lost=refs[task.id] in lost)
+            note = _settle(app, task, is_lost=refs[task.id] in {*lost, *damaged})
         except BurnishError as error:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
@@ -83,7 +86,7 @@ def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:
     if not is_lost:
         return None
     found = app.code.lost_branch(task)
-    if found and not found.is_deleted and (why := lost_branch.continue_lost(app.book, app.code, task)):
+    if not (found and found.is_deleted) and (why := lost_branch.continue_lost(app.book, app.code, task)):
         return why
     return lost_branch.block_lost(app.book, app.code, app.store.task(app.key, task.id))
 
@@ -94,5 +97,6 @@ def settle_task(app: App, task_id: int) -> Task:
 
     task = app.store.task(app.key, task_id)
     if task.status in OPEN and is_concerned(task):
-        _settle(app, task, is_lost=app.code.lost_branch(task) is not None)
+        is_lost = app.code.lost_branch(task) is not None or not app.code.is_whole(task, str(task.commit))
+        _settle(app, task, is_lost=is_lost)
     return app.store.task(app.key, task_id)

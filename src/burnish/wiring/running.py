@@ -41,6 +41,7 @@ from burnish.wiring.check_trees import author_view
 from burnish.wiring.confining import checkout_link, confinement_of, missing_paths
 from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
+from burnish.wiring.healing import heal
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
 from burnish.wiring.lost_branches import settle_lost
 from burnish.wiring.notifying import notifying
@@ -167,8 +168,10 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     notes += _uncounted(app, request)
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
-    notes += settle_lost(app)
-    for number in deps.book.unarchived():
+    healed = heal(app)
+    notes += healed.notes
+    notes += settle_lost(app, healed.branches)
+    for number in dict.fromkeys([*healed.unarchived, *deps.book.unarchived()]):
         task = deps.book.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):
             with _noting(notes, task):

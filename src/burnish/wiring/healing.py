@@ -1,0 +1,88 @@
+"""What a loss of power or a damaged disk left of burnish's refs and objects: found, and put right or put aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.engine.lost_branch import OPEN, is_concerned
+from burnish.git.broken_refs import BrokenRef, find_broken_refs, remove_broken_ref, remove_stale_locks
+from burnish.git.files import write_whole
+from burnish.git.project import Project
+from burnish.git.rescue import ARTIFACTS
+from burnish.git.torn_objects import find_torn_objects, put_torn_aside
+from burnish.proc.identity import boot_id
+
+if TYPE_CHECKING:
+    from burnish.wiring.app import App
+
+
+@dataclass
+class Healed:
+    """What to say, the tasks whose artifacts are to be committed again, and branches that are damaged."""
+
+    notes: list[str] = field(default_factory=list)
+    unarchived: list[int] = field(default_factory=list)
+    # of open tasks, and of which not everything can be read
+    branches: list[str] = field(default_factory=list)
+
+
+def heal(app: App) -> Healed:
+    """At the start of a run: refs and objects of burnish's own that lead to nothing no longer hinder the user's git.
+
+    Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power.
+    """
+    worked = [task for task in app.store.tasks(app.key, brief=True) if task.branch]
+    needed = {f"refs/heads/{task.branch}" for task in worked if task.status in OPEN and is_concerned(task)}
+    is_restarted = bool(worked) and _last_boot(app.repo) != boot_id()
+    healed = Healed()
+    healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in remove_stale_locks(app.repo)]
+    torn = put_torn_aside(app.repo) if is_restarted else []
+    if torn:
+        healed.notes.append(
+            f"{len(torn)} damaged objects of burnish's were put aside: {_kept(app.repo, 'torn-objects')}"
+        )
+    for broken in find_broken_refs(app.repo, thorough=is_restarted):
+        if broken.name in needed:
+            healed.branches.append(broken.name)  # put right with its task
+        else:
+            healed.notes.append(_remove(app, broken))
+            healed.unarchived += _owners(app, broken)
+    write_whole(_boot_file(app.repo), boot_id().encode())
+    return healed
+
+
+def describe_damage(project: Project) -> list[str]:
+    """For `burnish doctor`: what is torn, a line for each kind; changes nothing."""
+    found = [f"{broken.name} {broken.words}" for broken in find_broken_refs(project, thorough=True)]
+    if torn := find_torn_objects(project):
+        found.append(f"{len(torn)} damaged object files, e.g. {torn[0]}")
+    return found
+
+
+def _remove(app: App, broken: BrokenRef) -> str:
+    remove_broken_ref(app.repo, broken)
+    if not broken.name.startswith(ARTIFACTS):
+        return f"{broken.name} {broken.words}: it was removed, a note of it is in {_kept(app.repo, 'broken-refs')}."
+    return f"{broken.name} {broken.words}: it is written again from the files in the burnish home."
+
+
+def _owners(app: App, broken: BrokenRef) -> list[int]:
+    """The task whose artifacts the ref held."""
+    return [task.id for task in app.store.tasks(app.key, brief=True) if broken.name == f"{ARTIFACTS}{task.name}"]
+
+
+def _kept(project: Project, name: str) -> Path:
+    return project.own / "kept" / name
+
+
+def _boot_file(project: Project) -> Path:
+    return project.own / "checked-in-boot"
+
+
+def _last_boot(project: Project) -> str:
+    try:
+        return _boot_file(project).read_text("ascii", "replace")
+    except OSError:
+        return ""

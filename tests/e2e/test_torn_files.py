@@ -1,0 +1,145 @@
+"""Files of burnish's that are empty, cut or overwritten: found, healed or put aside, and the user's git works."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testing.attack_counts import CountAttacks
+from testing.lab import Lab
+from testing.torn_files import WAYS, own_files, tear, user_objects
+from tests.e2e.test_kill import CHECKS, TORTURE
+from tests.e2e.test_lost_branch import BRANCH, loose, user_git_problems
+
+MOMENTS = ("work-replied:1", "work-finished:2", "review-replied:2", "")
+ARTIFACTS = "refs/burnish/artifacts/1-add-division"
+FILES_EACH = 12 if TORTURE else 0
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    lab = Lab.make(tmp_path, extra=CHECKS)
+    lab.add()
+    return lab
+
+
+def start_machine_again(lab: Lab) -> None:
+    """As burnish sees it: objects are read once after each start of the machine."""
+    for file in Path(lab.env["BURNISH_HOME"]).rglob("checked-in-boot"):
+        file.write_text("an earlier one")
+
+
+def own(lab: Lab, pattern: str) -> Path:
+    (found,) = Path(lab.env["BURNISH_HOME"]).glob(f"projects/*/git/{pattern}")
+    return found
+
+
+def artifacts_ref(lab: Lab) -> Path:
+    return lab.repo.path / ".git" / ARTIFACTS
+
+
+def object_of(lab: Lab, name: str) -> Path:
+    return loose(lab, lab.repo.git("rev-parse", name))
+
+
+OWN: dict[str, Callable[[Lab], Path]] = {
+    "index of the workspace": lambda lab: own(lab, "index/1-add-division"),
+    "state of the workspace": lambda lab: own(lab, "index/1-add-division.json"),
+    "HEAD": lambda lab: own(lab, "HEAD"),
+    "HEAD for attributes": lambda lab: own(lab, "attributes/HEAD"),
+    "config": lambda lab: own(lab, "config"),
+    "id of the repository": lambda lab: lab.repo.path / ".git" / "refs" / "burnish" / "local" / "id",
+    "object of the id": lambda lab: object_of(lab, "refs/burnish/local/id"),
+    "ref of artifacts": artifacts_ref,
+    "file among the artifacts": lambda lab: object_of(
+        lab, "refs/burnish/artifacts/1-add-division:1-add-division/task.json"
+    ),
+    "tree of the artifacts": lambda lab: object_of(lab, f"{ARTIFACTS}^{{tree}}"),
+    "file of the change": lambda lab: object_of(lab, f"{BRANCH}:app.py"),
+    "tree of the first commit": lambda lab: object_of(lab, f"{BRANCH}~1^{{tree}}"),
+}
+
+
+@pytest.mark.parametrize("way", ["empty", "garbage"])
+@pytest.mark.parametrize("name", OWN)
+def test_a_torn_file_is_healed_at_the_start_of_a_run(lab: Lab, name: str, way: str) -> None:
+    lab.burnish("run")
+    lab.add("Another one")
+    tear(OWN[name](lab), way)
+    start_machine_again(lab)
+    lab.burnish("run", "--all")
+    assert lab.task(2)["status"] == "verified"
+    lab.burnish("merge", "1", code=None)
+    assert lab.task(1)["status"] in ("verified", "completed")
+    assert user_git_problems(lab) == []
+    assert "review-cycle-2.md" in lab.repo.git("ls-tree", "-r", "--name-only", ARTIFACTS)
+
+
+@pytest.mark.parametrize("name", ["index of the workspace", "state of the workspace", "HEAD"])
+def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> None:
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-replied:2")
+    tear(OWN[name](lab), "cut")
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"
+    assert user_git_problems(lab) == []
+
+
+@pytest.mark.parametrize("name", ["ref of artifacts", "file among the artifacts", "file of the change"])
+def test_doctor_names_what_is_torn_and_what_puts_it_right(lab: Lab, name: str) -> None:
+    lab.burnish("run")
+    assert "damage" not in lab.burnish("doctor", code=None).out
+    tear(OWN[name](lab), "empty")
+    said = lab.burnish("doctor", code=None).out
+    assert "damage" in said and "burnish run" in said
+
+
+def test_a_commit_in_a_damaged_pack_is_not_approved(lab: Lab) -> None:
+    lab.burnish("run")
+    lab.repo.git("gc", "-q")
+    (pack,) = (lab.repo.path / ".git" / "objects" / "pack").glob("*.pack")
+    tear(pack, "empty")
+    task = lab.task()
+    assert (task["status"], task["reason"]) == ("blocked", "branch_gone")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_torn_log_of_the_database_costs_no_more_than_what_was_in_it(lab: Lab, way: str) -> None:
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-finished:2")
+    home = Path(lab.env["BURNISH_HOME"])
+    for file in home.glob("burnish.db*"):
+        # this process, which added the task, may still have the old files open: the machine was started again
+        data = file.read_bytes()
+        file.unlink()
+        file.write_bytes(data)
+    assert (home / "burnish.db-wal").stat().st_size
+    tear(home / "burnish.db-wal", way)
+    lab.burnish("run", code=None)
+    tasks = lab.burnish("status", "--json").json["tasks"]
+    assert [task["status"] for task in tasks] in (["verified"], []), "the task itself was in the log"
+    assert user_git_problems(lab) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("number", range(FILES_EACH))
+def test_no_torn_file_stops_a_task_or_harms_the_user(
+    tmp_path: Path, count_attacks: CountAttacks, way: str, moment: str, number: int
+) -> None:
+    lab = Lab.make(tmp_path / "lab", extra=CHECKS)
+    theirs = user_objects(lab)
+    lab.add()
+    lab.apart("run", code=None, **({"BURNISH_FAILPOINT": moment} if moment else {}))
+    torn = random.Random(f"{way}{moment}{number}").choice(own_files(lab, theirs))
+    tear(torn, way)
+    start_machine_again(lab)
+    lab.burnish("run", code=None)
+    if lab.task()["status"] != "verified":
+        lab.burnish("retry", "1", code=None)
+    stuck, harmed = lab.task()["status"] != "verified", user_git_problems(lab)
+    count_attacks("torn file of burnish's: task stuck", 1, int(stuck))
+    count_attacks("torn file of burnish's: user's git harmed", 1, int(bool(harmed)))
+    assert not stuck and harmed == [], torn
