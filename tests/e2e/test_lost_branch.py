@@ -155,14 +155,18 @@ def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, l
     assert user_git_problems(verified) == []
 
 
-@pytest.mark.parametrize("lose", [delete_and_prune, empty_commit, empty_tree])
-def test_retry_commits_the_files_of_the_workspace_again(verified: Lab, lose: Callable[[Lab], None]) -> None:
+@pytest.mark.parametrize(
+    ("lose", "calls"), [(delete_and_prune, ["review"]), (empty_commit, ["review"]), (empty_tree, [])]
+)
+def test_retry_writes_what_was_lost_again_from_the_workspace(
+    verified: Lab, lose: Callable[[Lab], None], calls: list[str]
+) -> None:
     text, written = verified.text(BRANCH), len(verified.calls())
     lose(verified)
     verified.burnish("retry", "1")
     assert (verified.task()["status"], verified.text(BRANCH)) == ("verified", text)
     again = [call["phase"] for call in verified.calls()[written:]]
-    assert again == ["review"], "it is judged again, and not worked on"
+    assert again == calls, "another commit is judged again; nothing is worked on"
     assert user_git_problems(verified) == []
 
 

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -98,22 +99,37 @@ def _stop_all(pid: int) -> None:
 
 
 def _problems(lab: Lab, before: object, *, paid_once: bool) -> Iterator[str]:
-    for command in (("log", "--all", "--oneline"), ("fsck", "--strict"), ("gc", "-q")):
-        argv = ["git", "-C", str(lab.repo.path), *command]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode or "error" in done.stderr or "fatal" in done.stderr:
-            yield f"harmed: git {command[0]}: {done.stderr.strip()[-200:]}"
+    _start_machine_again(lab)
+    # a git process that was cut leaves its lock, as one of the user's would: the next run removes it
+    yield from (one for one in _harm(lab) if ".lock': File exists" not in one)
     said = lab.apart("run", code=None)
     if said.code or lab.task()["status"] != "verified":
         yield f"stuck: run: {said.code} {said.err[-300:]} {said.out[-300:]}"
         return
+    yield from _harm(lab)
     if lab.repo.fingerprint() != before:
         yield "harmed: the user's files, index or refs are others"
     try:
         # a cut in the middle of a call may take its answer: that call is made again
         assert_ended_well(lab, extra_starts=4) if paid_once else assert_same_work(lab)
     except AssertionError as error:
-        yield f"lost: {str(error)[:300]}"
+        yield f"lost: {error!r} {traceback.format_exc()[-400:]}"
+
+
+def _start_machine_again(lab: Lab) -> None:
+    """Everything on the disk is older than the machine's start."""
+    for file in Path(lab.env["BURNISH_HOME"]).rglob("checked-in-boot"):
+        file.write_text("an earlier one")
+    for lock in (lab.repo.path / ".git").rglob("*.lock"):
+        os.utime(lock, (1, 1))
+
+
+def _harm(lab: Lab) -> Iterator[str]:
+    for command in (("log", "--all", "--oneline"), ("fsck", "--strict"), ("gc", "-q")):
+        argv = ["git", "-C", str(lab.repo.path), *command]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode or "error" in done.stderr or "fatal" in done.stderr:
+            yield f"harmed: git {command[0]}: {done.stderr.strip()[-600:]}"
 
 
 def assert_same_work(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Callable
@@ -86,6 +87,20 @@ def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> N
     lab.burnish("run")
     assert lab.task()["status"] == "verified"
     assert user_git_problems(lab) == []
+
+
+def test_locks_from_before_the_start_of_the_machine_stop_nobody_and_younger_ones_stay(lab: Lab) -> None:
+    lab.burnish("run")
+    git = lab.repo.path / ".git"
+    locks = [git / name for name in (f"refs/heads/{BRANCH}.lock", f"{ARTIFACTS}.lock", "packed-refs.lock")]
+    young = git / "refs" / "burnish" / "young.lock"
+    for lock in (*locks, young):
+        lock.touch()
+        if lock != young:
+            os.utime(lock, (1, 1))
+    said = lab.burnish("retry", "1", "--restart")
+    assert (lab.task()["status"], [lock for lock in locks if lock.exists()]) == ("verified", []), said
+    assert young.exists()
 
 
 @pytest.mark.parametrize("name", ["ref of artifacts", "file among the artifacts", "file of the change"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from burnish.git.files import disk_errors, sync_folder
 from burnish.git.project import Project
 from burnish.git.refs import OURS, is_torn, list_refs
 from burnish.git.soundness import find_unsound
-from burnish.proc.identity import boot_time
+from burnish.git.stale_locks import PACKED_REFS_LOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +54,9 @@ def remove_broken_ref(project: Project, broken: BrokenRef) -> None:
     _remember(project, broken.name, broken.commit.encode())
 
 
-def remove_stale_locks(project: Project) -> list[str]:
-    """Lock files of burnish's refs that were made before this machine was started: their owner is dead."""
-    removed = []
-    for ref in _files(project, locks=True):
-        path = project.common_dir / ref
-        try:
-            if path.stat().st_mtime < min(boot_time(), time.time()):
-                path.unlink()
-                removed.append(ref)
-        except FileNotFoundError:
-            continue
-    return removed
+def lock_files(project: Project) -> list[str]:
+    """Lock files that a git process of burnish's may have left."""
+    return [*_files(project, locks=True), PACKED_REFS_LOCK]
 
 
 def _move_file(project: Project, ref: str) -> None:

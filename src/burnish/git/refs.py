@@ -12,6 +12,7 @@ from burnish.git.files import disk_errors, sync_folder
 from burnish.git.places import linked_at
 from burnish.git.project import Project
 from burnish.git.publishing import publish
+from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -107,6 +108,7 @@ def delete_ref(project: Project, ref: str, old: str) -> None:
 
 def _swap(project: Project, ref: str, args: tuple[str, ...], old: str) -> None:
     missing = _missing_folders(project, ref)
+    remove_stale_locks(project, (f"{ref}.lock", PACKED_REFS_LOCK))
     try:
         project.user_git(*args)
         _sync_names(project, ref, missing)

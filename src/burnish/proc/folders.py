@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from burnish.durability import sync_wanted
+
 
 def private_folder(place: Path) -> None:
     """Made, with every folder above it that is missing, for this user alone; what is there keeps its mode.
@@ -19,6 +21,17 @@ def private_folder(place: Path) -> None:
         return
     private_folder(place.parent)
     place.mkdir(mode=0o700, exist_ok=True)
+    if sync_wanted():
+        # what is written into it later is lost with its name
+        _sync(place.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def remove_folder(folder: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.engine.lost_branch import OPEN, is_concerned
-from burnish.git.broken_refs import BrokenRef, find_broken_refs, remove_broken_ref, remove_stale_locks
+from burnish.git.broken_refs import BrokenRef, find_broken_refs, lock_files, remove_broken_ref
 from burnish.git.files import write_whole
 from burnish.git.project import Project
 from burnish.git.rescue import ARTIFACTS
+from burnish.git.stale_locks import remove_stale_locks
 from burnish.git.torn_objects import find_torn_objects, put_torn_aside
 from burnish.proc.identity import boot_id
 
@@ -36,8 +37,8 @@ def heal(app: App) -> Healed:
     worked = [task for task in app.store.tasks(app.key, brief=True) if task.branch]
     needed = {f"refs/heads/{task.branch}" for task in worked if task.status in OPEN and is_concerned(task)}
     is_restarted = bool(worked) and _last_boot(app.repo) != boot_id()
-    healed = Healed()
-    healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in remove_stale_locks(app.repo)]
+    healed, stale = Healed(), remove_stale_locks(app.repo, lock_files(app.repo))
+    healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
     torn = put_torn_aside(app.repo) if is_restarted else []
     if torn:
         healed.notes.append(
