@@ -38,7 +38,7 @@ def tear(path: Path, way: str) -> None:
 
 
 def user_objects(lab: Lab) -> set[str]:
-    """Loose objects of the repository before burnish has worked in it."""
+    """Object files and packs of the repository before burnish has worked in it."""
     return {str(path) for path in _objects(lab)}
 
 
@@ -54,7 +54,7 @@ def own_files(lab: Lab, theirs: set[str]) -> list[Path]:
 
 
 def _objects(lab: Lab) -> list[Path]:
-    return [p for p in _files(lab.repo.path / ".git" / "objects") if len(p.parent.name) == 2]
+    return [p for p in _files(lab.repo.path / ".git" / "objects") if len(p.parent.name) == 2 or p.parent.name == "pack"]
 
 
 def _files(folder: Path) -> Iterator[Path]:

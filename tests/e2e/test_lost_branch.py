@@ -17,7 +17,30 @@ BRANCH = "burnish/1-add-division"
 
 
 def loose(lab: Lab, sha: str) -> Path:
+    """The file of an object in the user's store, taken out of burnish's pack, without any copy of it elsewhere."""
+    unpack(lab)
+    drop_copies(lab)
     return lab.repo.path / ".git" / "objects" / sha[:2] / sha[2:]
+
+
+def packs(lab: Lab) -> list[Path]:
+    return sorted((lab.repo.path / ".git" / "objects" / "pack").glob("*.pack"))
+
+
+def unpack(lab: Lab) -> None:
+    """Every object of burnish's as a file of its own."""
+    for pack in packs(lab):
+        data = pack.read_bytes()
+        for suffix in (".idx", ".rev", ".pack", ".keep"):
+            pack.with_suffix(suffix).unlink(missing_ok=True)
+        argv = ["git", "-C", str(lab.repo.path), "unpack-objects", "-q"]
+        subprocess.run(argv, input=data, check=True, timeout=60)
+
+
+def drop_copies(lab: Lab) -> None:
+    """Burnish's own store, as it is after some time."""
+    for folder in Path(lab.env["BURNISH_HOME"]).glob("projects/*/git/objects/??"):
+        shutil.rmtree(folder)
 
 
 def empty(path: Path) -> None:
@@ -31,6 +54,8 @@ def delete(lab: Lab) -> None:
 
 def delete_and_prune(lab: Lab) -> None:
     delete(lab)
+    unpack(lab)
+    drop_copies(lab)
     lab.repo.git("gc", "-q", "--prune=now")
 
 
@@ -54,8 +79,13 @@ def ref_of_zeros(lab: Lab) -> None:
     (lab.repo.path / ".git" / "refs" / "heads" / BRANCH).write_bytes(b"\0" * 41)
 
 
-LOSSES = [delete, delete_and_prune, empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
-DAMAGES = [empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
+def empty_packs(lab: Lab) -> None:
+    for pack in packs(lab):
+        empty(pack)
+
+
+LOSSES = [delete, delete_and_prune, empty_packs, empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
+DAMAGES = [empty_packs, empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
 
 
 @pytest.fixture
@@ -144,7 +174,7 @@ def test_the_command_in_the_message_brings_the_approval_back_without_a_call(veri
     assert verified.paid() == paid
 
 
-@pytest.mark.parametrize("lose", [delete, empty_ref])
+@pytest.mark.parametrize("lose", [delete, empty_ref, empty_packs])
 def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, lose: Callable[[Lab], None]) -> None:
     commit, paid = verified.task()["commit"], verified.paid()
     lose(verified)

@@ -14,7 +14,7 @@ from testing.attack_counts import CountAttacks
 from testing.lab import Lab
 from testing.torn_files import WAYS, own_files, tear, user_objects
 from tests.e2e.test_kill import CHECKS, TORTURE
-from tests.e2e.test_lost_branch import BRANCH, loose, user_git_problems
+from tests.e2e.test_lost_branch import BRANCH, drop_copies, loose, packs, user_git_problems
 
 MOMENTS = ("work-replied:1", "work-finished:2", "review-replied:2", "")
 ARTIFACTS = "refs/burnish/artifacts/1-add-division"
@@ -53,8 +53,8 @@ OWN: dict[str, Callable[[Lab], Path]] = {
     "HEAD": lambda lab: own(lab, "HEAD"),
     "HEAD for attributes": lambda lab: own(lab, "attributes/HEAD"),
     "config": lambda lab: own(lab, "config"),
-    "id of the repository": lambda lab: lab.repo.path / ".git" / "refs" / "burnish" / "local" / "id",
-    "object of the id": lambda lab: object_of(lab, "refs/burnish/local/id"),
+    "pack": lambda lab: packs(lab)[0],
+    "index of a pack": lambda lab: packs(lab)[0].with_suffix(".idx"),
     "ref of artifacts": artifacts_ref,
     "file among the artifacts": lambda lab: object_of(
         lab, "refs/burnish/artifacts/1-add-division:1-add-division/task.json"
@@ -115,8 +115,9 @@ def test_doctor_names_what_is_torn_and_what_puts_it_right(lab: Lab, name: str) -
 def test_a_commit_in_a_damaged_pack_is_not_approved(lab: Lab) -> None:
     lab.burnish("run")
     lab.repo.git("gc", "-q")
-    (pack,) = (lab.repo.path / ".git" / "objects" / "pack").glob("*.pack")
-    tear(pack, "empty")
+    drop_copies(lab)
+    for pack in packs(lab):
+        tear(pack, "empty")
     task = lab.task()
     assert (task["status"], task["reason"]) == ("blocked", "branch_gone")
 

@@ -1,4 +1,7 @@
-"""Whether what refs and events name can still be read: a loss of power or a user's `git gc` may have taken it."""
+"""Whether what refs and events name can still be read: a loss of power or a damaged disk may have taken it.
+
+What counts is what the user's git sees; copies in burnish's own store are for putting that right.
+"""
 
 from __future__ import annotations
 
@@ -99,9 +102,9 @@ def _lacks_objects(project: Project, commits: Sequence[str], limits: Sequence[st
 
 
 def _read_sound(project: Project, sha: str) -> bytes | None:
-    """A loose object with its head, if its content is what its name says."""
+    """A loose object of the user's store with its head, if its content is what its name says."""
     try:
-        raw = zlib.decompress((project.objects / sha[:2] / sha[2:]).read_bytes())
+        raw = zlib.decompress((project.user_objects / sha[:2] / sha[2:]).read_bytes())
     except (OSError, zlib.error):
         return None
     right = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest() == sha
@@ -119,10 +122,10 @@ def _missing_by_git(project: Project, names: Sequence[str], *, whole: bool = Fal
     """What git cannot find either. `whole`: have it read the contents, not only their heads."""
     how = "--batch" if whole else "--batch-check"
     asked = "".join(f"{name}\n" for name in names).encode()
-    done = project.git("cat-file", how, stdin=asked, ok=(0, *READ_FAILED))
+    done = project.user_git("cat-file", how, stdin=asked, ok=(0, *READ_FAILED))
     if done.exit_code:
         # it ends at the first one that is damaged: each is asked for by itself
-        checks = {name: project.git("cat-file", "-p", name, ok=(0, 1, *READ_FAILED)).exit_code for name in names}
+        checks = {name: project.user_git("cat-file", "-p", name, ok=(0, 1, *READ_FAILED)).exit_code for name in names}
         return {name for name, code in checks.items() if code}
     lines = done.stdout.split(b"\n")
     return {name for name in names if f"{name} missing".encode() in lines}

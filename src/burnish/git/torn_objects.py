@@ -1,4 +1,4 @@
-"""Loose objects whose files are empty, cut or overwritten: put aside, so that git can write them again."""
+"""Objects and packs whose files are empty, cut or overwritten: put aside, so that they can be written again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors
+from burnish.git.kept_packs import KeptPack, list_packs, remove_pack
 from burnish.git.project import Project
 from burnish.git.refs import OURS
 
@@ -20,7 +21,7 @@ _CHUNK = 1 << 20
 
 def find_torn_objects(project: Project) -> list[str]:
     """Every loose object is read and compared with its name; only after damage was seen, for that takes time."""
-    return [sha for sha, path in _loose_objects(project) if not _is_sound(project, sha, path)]
+    return [sha for sha, path in _loose_objects(project.user_objects) if not _is_sound(project, sha, path)]
 
 
 def put_torn_aside(project: Project) -> list[str]:
@@ -28,18 +29,17 @@ def put_torn_aside(project: Project) -> list[str]:
 
     git does not write an object again while a file of that name lies there, empty or not.
     """
+    _drop_torn_copies(project)
+    moved = _put_packs_aside(project)
     torn = find_torn_objects(project)
-    if not torn:
-        return []
-    theirs = _needed_by_user(project)
-    moved = []
+    theirs = _needed_by_user(project) if torn else None
     for sha in torn:
         if theirs is None or sha in theirs:
             continue
         with disk_errors(f"moving the damaged object {sha}"):
             place = project.own / "kept" / "torn-objects"
             place.mkdir(parents=True, exist_ok=True)
-            source = project.objects / sha[:2] / sha[2:]
+            source = project.user_objects / sha[:2] / sha[2:]
             # the home may lie on another file system
             (place / sha).write_bytes(source.read_bytes())
             source.unlink()
@@ -47,8 +47,47 @@ def put_torn_aside(project: Project) -> list[str]:
     return moved
 
 
-def _loose_objects(project: Project) -> Iterator[tuple[str, Path]]:
-    for folder in sorted(project.objects.iterdir()):
+def find_torn_packs(project: Project) -> list[KeptPack]:
+    """Packs that burnish wrote and that do not end with the hash of what is in them."""
+    parts = ((pack, pack.index.with_suffix(suffix)) for pack in list_packs(project) for suffix in (".pack", ".idx"))
+    return list(dict.fromkeys(pack for pack, part in parts if not _ends_with_hash(project, part)))
+
+
+def _put_packs_aside(project: Project) -> list[str]:
+    moved = []
+    for pack in find_torn_packs(project):
+        with disk_errors(f"moving the damaged pack {pack.index.stem}"):
+            place = project.own / "kept" / "torn-objects"
+            place.mkdir(parents=True, exist_ok=True)
+            for suffix in (".idx", ".pack"):
+                source = pack.index.with_suffix(suffix)
+                if source.is_file():
+                    (place / source.name).write_bytes(source.read_bytes())
+            remove_pack(pack)
+        moved.append(pack.index.stem)
+    return moved
+
+
+def _ends_with_hash(project: Project, file: Path) -> bool:
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return False
+    digest = hashlib.new(project.object_format, usedforsecurity=False)
+    digest.update(data[: -digest.digest_size])
+    return data[-digest.digest_size :] == digest.digest()
+
+
+def _drop_torn_copies(project: Project) -> None:
+    """In burnish's own store: what is published is in the user's, and the rest is written again when it is needed."""
+    for sha, path in list(_loose_objects(project.objects)):
+        if not _is_sound(project, sha, path):
+            with disk_errors(f"removing the damaged {path}"):
+                path.unlink(missing_ok=True)
+
+
+def _loose_objects(store: Path) -> Iterator[tuple[str, Path]]:
+    for folder in sorted(store.iterdir()):
         if _FOLDER.fullmatch(folder.name) and folder.is_dir():
             for path in sorted(folder.iterdir()):
                 if _NAME.fullmatch(path.name):

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from burnish.errors import PhaseFailed
 from burnish.git.objects import write_commit
+from burnish.git.project import Project
+from burnish.git.publishing import publish
 from burnish.git.soundness import is_whole
 from burnish.git.workspace import Workspace
 
 
 def restore_objects(workspace: Workspace, commit: str, base: str) -> bool:
     """Files and trees of the commit are written again from the workspace; True if all of it can be read then."""
+    if publish_again(workspace.project, commit, base):
+        return True
     if not workspace.is_own() or workspace.stands_on() != commit:
         return False
     workspace.tree_on(base)
-    return is_whole(workspace.project, commit, base)
+    return publish_again(workspace.project, commit, base)
+
+
+def publish_again(project: Project, commit: str, base: str | None = None) -> bool:
+    """Put burnish's own copies of a commit's objects into the user's store once more; True if all is there then."""
+    with suppress(PhaseFailed):  # there is no copy of something
+        publish(project, commit, always=True)
+    return is_whole(project, commit, base)
 
 
 def write_again(workspace: Workspace, commit: str, tree: str, *, onto: str, message: str) -> str | None:
@@ -23,7 +37,7 @@ def write_again(workspace: Workspace, commit: str, tree: str, *, onto: str, mess
     if found != tree:
         return None
     sha = write_commit(workspace.project, tree, (onto,), message, workspace.author)
-    if not is_whole(workspace.project, sha, onto):
+    if not publish_again(workspace.project, sha, onto):
         return None
     workspace.take_for(sha)
     return sha

@@ -11,8 +11,10 @@ from burnish.git.broken_refs import BrokenRef, find_broken_refs, lock_files, rem
 from burnish.git.files import write_whole
 from burnish.git.project import Project
 from burnish.git.rescue import ARTIFACTS
+from burnish.git.soundness import find_unsound
 from burnish.git.stale_locks import remove_stale_locks
-from burnish.git.torn_objects import find_torn_objects, put_torn_aside
+from burnish.git.torn_objects import find_torn_objects, find_torn_packs, put_torn_aside
+from burnish.git.written_again import publish_again
 from burnish.proc.identity import boot_id
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ def heal(app: App) -> Healed:
             f"{len(torn)} damaged objects of burnish's were put aside: {_kept(app.repo, 'torn-objects')}"
         )
     for broken in find_broken_refs(app.repo, thorough=is_restarted):
-        if broken.name in needed:
+        if broken.commit and is_published_again(app.repo, broken):
+            healed.notes.append(f"{broken.name} {broken.words}: it was put right from copies in the burnish home.")
+        elif broken.name in needed:
             healed.branches.append(broken.name)  # put right with its task
         else:
             healed.notes.append(_remove(app, broken))
@@ -54,9 +58,16 @@ def heal(app: App) -> Healed:
     return healed
 
 
+def is_published_again(project: Project, broken: BrokenRef) -> bool:
+    """Burnish keeps copies of new objects in its own store for some time."""
+    publish_again(project, broken.commit)
+    return not find_unsound(project, {broken.name: broken.commit})
+
+
 def describe_damage(project: Project) -> list[str]:
     """For `burnish doctor`: what is torn, a line for each kind; changes nothing."""
     found = [f"{broken.name} {broken.words}" for broken in find_broken_refs(project, thorough=True)]
+    found += [f"the pack {pack.index.stem} is damaged" for pack in find_torn_packs(project)]
     if torn := find_torn_objects(project):
         found.append(f"{len(torn)} damaged object files, e.g. {torn[0]}")
     return found
