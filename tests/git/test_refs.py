@@ -116,8 +116,6 @@ def test_several_dependencies_merge_or_conflict(world: GitWorld) -> None:
         tips.append(commit(workspace).sha)
     merged = merged_base(world.project, tips[:2])
     assert merged is not None
-    # it comes into the user's repository with the branch that starts there
-    update_ref(world.project, "refs/heads/burnish/4-d", merged.commit, world.project.zero)
     assert world.repo.git("ls-tree", "--name-only", merged.commit).split() == ["a.py", "app.py", "b.py"]
     assert world.repo.git("rev-list", "--parents", "-1", merged.commit).split()[1:] == tips[:2]
     assert merged_base(world.project, tips) is None

@@ -13,6 +13,7 @@ from burnish.errors import BadInput, BurnishError
 from burnish.git.files import copy_index, disk_errors, write_whole
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.project import Project, user_settings
+from burnish.git.publishing import publish
 from burnish.git.refs import name_conflict, read_ref
 from burnish.git.run import git_version
 from burnish.git.staging import look
@@ -85,6 +86,8 @@ def merged_base(project: Project, commits: Sequence[str]) -> Base | None:
             return None
         tree = done.stdout.split(b"\0")[0].decode()
         merged = write_commit(project, tree, (merged, commit), "Merge what this task depends on", NOBODY)
+    # the task names it as its base, before there is a branch
+    publish(project, merged)
     return Base(merged, read_commit(project, merged).tree, None)
 
 
