@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -81,6 +82,22 @@ class Ground:
 
     def git(self, *argv: str) -> str:
         return self.call("git", "-c", "user.name=B", "-c", "user.email=b@example.org", *argv)
+
+    def cpu_seconds(self, *argv: str | Path) -> float:
+        """What the command and its children used: other programs of the machine do not count."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.call(*argv)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def loose_objects(self) -> int:
+        """Of the branches and refs that burnish made, in the user's repository."""
+        named = self.git("rev-list", "--objects", "--branches=burnish/*", "--glob=refs/burnish/*", "--not", "main")
+        objects = self.repo / ".git" / "objects"
+        return sum((objects / sha[:2] / sha[2:]).exists() for sha in (line[:40] for line in named.splitlines()))
+
+    def packs(self) -> int:
+        return len(list((self.repo / ".git" / "objects" / "pack").glob("*.keep")))
 
     def seconds(self, *argv: str | Path) -> float:
         start = time.perf_counter()

@@ -31,7 +31,7 @@ def continued(book: Book, task: Task) -> Task | None:
 def sharing(book: Book, task: Task) -> list[Task]:
     """The other tasks that work on its branch, or whose branch it is about to work on."""
     branch = branch_of(book, task)
-    return [other for other in book.tasks() if other.id != task.id and other.branch == branch]
+    return [other for other in book.tasks_on_branch(branch) if other.id != task.id]
 
 
 def branch_of(book: Book, task: Task) -> str:

@@ -41,7 +41,7 @@ class Pool:
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
         # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
-        workers = max(1, min(jobs, len(self.deps.book.tasks()), MOST_WORKERS))
+        workers = 1 if jobs <= 1 else max(1, min(jobs, len(self.deps.book.tasks()), MOST_WORKERS))
         threads = [threading.Thread(target=self._work, name=f"worker-{n}") for n in range(workers)]
         for thread in threads:
             thread.start()
@@ -119,8 +119,10 @@ class Pool:
         return True
 
     def _may_become_ready(self) -> bool:
-        tasks = {t.id: t for t in self.deps.book.tasks()}
         seen = {t.id for t in self.done} | self.out()
+        if self.ids is not None and seen.issuperset(self.ids):
+            return False
+        tasks = {t.id: t for t in self.deps.book.tasks()}
         for task in tasks.values():
             if task.status is not Status.BACKLOG or task.id in seen:
                 continue

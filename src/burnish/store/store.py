@@ -15,7 +15,7 @@ from burnish.core.event import Event, Recorded
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, History, PhaseRecord
 from burnish.core.status import Status
-from burnish.core.task import Spec, Task
+from burnish.core.task import Spec, Task, TaskType
 from burnish.store import claims, log, planning, projects, rows
 from burnish.store.database import Database
 from burnish.store.projections import no_such_task
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from burnish.core.check import CheckReport
     from burnish.errors import BurnishError
     from burnish.store.tally import Tally
+
+
+# as parameters of one query; more are picked out of all
+MOST_IDS = 500
 
 
 def _utc_now() -> datetime:
@@ -145,9 +149,21 @@ class Store:
         name = ("task_list_all" if project is None else "task_list") + ("_brief" if brief else "")
         wanted = list(Status if statuses is None else statuses)
         chosen = None if ids is None else set(ids)
+        if chosen is not None and project is not None and not brief and len(chosen) <= MOST_IDS:
+            few: Params = {"project": project, "statuses": wanted, "ids": sorted(chosen)}
+            return [rows.task_of(row) for row in self._db.all("task_list_of", few)]
         found = self._db.all(name, {"project": project, "statuses": wanted})
         read = self._brief if brief else rows.task_of
         return [read(row) for row in found if chosen is None or row["id"] in chosen]
+
+    def tasks_on_branch(self, project: str, branch: str) -> list[Task]:
+        found = self._db.all("task_list_on_branch", {"project": project, "branch": branch})
+        return [rows.task_of(row) for row in found]
+
+    def improving(self, project: str) -> list[Task]:
+        """Backlog tasks of type `improve`, without reading the others."""
+        found = map(rows.task_of, self._db.all("task_list_improving", {"project": project}))
+        return [task for task in found if task.spec.type is TaskType.IMPROVE]
 
     def _brief(self, row: sqlite3.Row) -> Task:
         """Read anew only if the row is another than the last time: reading costs ten times what comparing does."""

@@ -55,7 +55,10 @@ class StoreBook:
         return self.store.task(self.project, task_id)
 
     def tasks(self) -> list[Task]:
-        return self.store.tasks(self.project)
+        return self.store.tasks(self.project, brief=True)
+
+    def tasks_on_branch(self, branch: str) -> list[Task]:
+        return self.store.tasks_on_branch(self.project, branch)
 
     def history(self, task_id: int) -> History:
         return self.store.history(self.project, task_id)
@@ -113,8 +116,7 @@ class StoreBook:
 
     def later(self) -> dict[int, int]:
         """Tasks that go on with the branch of another one that nobody has begun, and that other one."""
-        waiting = self.store.tasks(self.project, statuses=(Status.BACKLOG,), brief=True)
-        wanted = {t.id: t.spec.of for t in waiting if t.spec.type is TaskType.IMPROVE and t.spec.of is not None}
+        wanted = {t.id: t.spec.of for t in self.store.improving(self.project) if t.spec.of is not None}
         others = self.store.tasks(self.project, ids=set(wanted.values()), brief=True) if wanted else []
         idle = [t for t in others if not t.branch and not (t.runner and not self.is_dead(t.runner))]
         works = (TaskType.IMPLEMENT, TaskType.IMPROVE)

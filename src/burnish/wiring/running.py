@@ -153,10 +153,12 @@ def _check_ids(app: App, request: RunRequest) -> None:
 def _planned(app: App, request: RunRequest) -> list[Task]:
     ready = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
     blocked = {t.id for t, _ in app.store.waiting(app.key)}
-    tasks = [t for t in app.store.tasks(app.key, statuses=ready) if t.id not in blocked]
-    tasks = [t for t in tasks if not request.ids or t.id in request.ids]
-    tasks.sort(key=lambda t: (-t.spec.priority, t.id))
-    return tasks if request.everything or request.ids else tasks[:1]
+    found = app.store.tasks(app.key, statuses=ready, ids=request.ids or None, brief=not request.ids)
+    tasks = sorted((t for t in found if t.id not in blocked), key=lambda t: (-t.spec.priority, t.id))
+    if request.ids:
+        return tasks
+    # a list reads the heads of the specs alone
+    return [app.store.task(app.key, t.id) for t in (tasks if request.everything else tasks[:1])]
 
 
 def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:

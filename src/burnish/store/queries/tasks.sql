@@ -4,6 +4,16 @@ SELECT * FROM tasks WHERE project = :project AND id = :id AND removed = 0;
 -- name: task_list
 SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status IN (:statuses) ORDER BY id;
 
+-- name: task_list_of
+SELECT * FROM tasks WHERE project = :project AND removed = 0 AND id IN (:ids) AND status IN (:statuses) ORDER BY id;
+
+-- name: task_list_on_branch
+SELECT * FROM tasks WHERE project = :project AND removed = 0 AND branch = :branch ORDER BY id;
+
+-- name: task_list_improving
+SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status = 'backlog' AND head LIKE '%"type":"improve"%'
+ORDER BY id;
+
 -- name: task_list_brief
 SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
     review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,
