@@ -108,3 +108,14 @@ def test_a_judgement_of_something_else_does_not_stand_for_a_criterion_that_is_na
     task = lab.show(1)
     assert (task["status"], task["reason"]) == ("blocked", "incomplete_review"), task
     assert "does not judge: zero" in task["note"]
+
+
+def test_an_old_marker_does_not_replace_a_damaged_block_that_rejects(tmp_path: Path) -> None:
+    judge = """
+print("**Verdict: APPROVED**\\n\\n" + verdict("rejected").replace("}\\n```", ",}\\n```"))
+"""
+    lab = Lab.make(tmp_path, author=QUIET, judge=judge, extra="review: {agents: [judge], accept_unsigned: true}\n")
+    lab.add()
+    lab.burnish("run", code=1)
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "unreadable_review"), task

@@ -23,6 +23,7 @@ from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
 from burnish.review.other_messages import rejecting_message
+from burnish.review.outside import has_block
 from burnish.review.packing import batches, hidden_words, passes
 from burnish.review.panel import combine, merge_compliance
 from burnish.review.prose import prose_of
@@ -252,7 +253,8 @@ def _read(hearing: Hearing, seat: Seat, context: ReviewContext, reply: AgentRepl
     bare, expect = reply.text.strip(), context.expect(seat.name)
     reader = contract.read_schema if bare.startswith("{") and bare.endswith("}") else contract.read
     reading = reader(reply.text, context.number, expect=expect)
-    if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned:
+    # old markers are for reviewers that give no block: one that is damaged is asked for again
+    if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned and not has_block(reply.text):
         reading = read_unsigned(reply.text, expect=expect, may_fix=hearing.policy.may_fix)
     approves = isinstance(reading, Review) and reading.verdict is Verdict.APPROVED
     if approves and (words := rejecting_message(reply.other_messages)):
