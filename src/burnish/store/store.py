@@ -156,6 +156,10 @@ class Store:
         read = self._brief if brief else rows.task_of
         return [read(row) for row in found if chosen is None or row["id"] in chosen]
 
+    def begun_tasks(self, project: str) -> list[Task]:
+        """Those that have a branch, without reading the others."""
+        return [rows.task_of(row) for row in self._db.all("task_list_begun", {"project": project})]
+
     def tasks_on_branch(self, project: str, branch: str) -> list[Task]:
         found = self._db.all("task_list_on_branch", {"project": project, "branch": branch})
         return [rows.task_of(row) for row in found]

@@ -36,7 +36,7 @@ def heal(app: App) -> Healed:
 
     Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power.
     """
-    worked = [task for task in app.store.tasks(app.key, brief=True) if task.branch]
+    worked = [task for task in app.store.begun_tasks(app.key) if task.branch]
     needed = {f"refs/heads/{task.branch}" for task in worked if task.status in OPEN and is_concerned(task)}
     is_restarted = bool(worked) and _last_boot(app.repo) != boot_id()
     healed, stale = Healed(), remove_stale_locks(app.repo, lock_files(app.repo))

@@ -7,6 +7,9 @@ SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status IN (:sta
 -- name: task_list_of
 SELECT * FROM tasks WHERE project = :project AND removed = 0 AND id IN (:ids) AND status IN (:statuses) ORDER BY id;
 
+-- name: task_list_begun
+SELECT * FROM tasks WHERE project = :project AND removed = 0 AND branch IS NOT NULL ORDER BY id;
+
 -- name: task_list_on_branch
 SELECT * FROM tasks WHERE project = :project AND removed = 0 AND branch = :branch ORDER BY id;
 
