@@ -12,6 +12,7 @@ import pytest
 
 from burnish.wiring.house import House
 from testing.lab import Lab
+from testing.userrepo import UserRepo
 
 BRANCH = "burnish/1-add-division"
 
@@ -159,6 +160,18 @@ def test_a_server_shows_no_approval_of_a_branch_that_was_deleted_while_it_ran(
     house.project(row.key)
     assert house.store.task(row.key, 1).status == "blocked"
     house.close()
+
+
+def test_another_repository_at_the_old_place_takes_no_approval_away(verified: Lab) -> None:
+    old = verified.repo.path
+    old.rename(old.with_name("elsewhere"))
+    other = UserRepo.make(old)
+    other.commit({"x": "y"}, "x")
+    verified.burnish("inbox", "--all")
+    Lab(verified.root, other, verified.env).burnish("add", "Of the other one")
+    verified.burnish("inbox", "--all")
+    moved = Lab(verified.root, UserRepo(old.with_name("elsewhere")), verified.env)
+    assert moved.events("approval.voided") == []
 
 
 @pytest.mark.parametrize("after", [["merge", "1"], ["run"]])

@@ -31,11 +31,15 @@ def void_lost_approvals(home: Path, store: Store, rows: Sequence[ProjectRow]) ->
 def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> None:
     # reading commands start fast: loaded only where there is something to look at
     from burnish.git.project import Project, discover
+    from burnish.git.repository_id import read_id
     from burnish.git.soundness import find_damage
 
     found = discover(row.root)
     own = home.absolute() / "projects" / row.key / "git"
-    if found.common_dir != row.common_dir or not own.is_dir():
+    is_same = found.common_dir == row.common_dir and not row.is_detached
+    if row.repository_id:
+        is_same = is_same and read_id(found.common_dir) == row.repository_id
+    if not is_same or not own.is_dir():
         return  # moved, or another repository lies there now: nothing is known of the branches
     refs = {task.id: f"refs/heads/{task.branch}" for task in tasks if task.branch and task.commit}
     width = max((len(task.commit or "") for task in tasks), default=40)
