@@ -81,6 +81,8 @@ def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
         (root / name).mkdir(parents=True)
     monkeypatch.setenv("HOME", str(root / "home"))
     monkeypatch.setenv("PATH", f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    # outside of this repository, in which no program is started without trust
+    monkeypatch.chdir("/")
     yield House(root)
     shutil.rmtree(root)
 

@@ -32,6 +32,8 @@ Each layer wins over the one before it:
 Mappings are joined across layers; lists and single values are replaced, as is a check or a role as a whole.
 `burnish config show` tells each value and where it came from. A key that nobody knows is an error.
 Settings are read from the project's checkout, never from a task's workspace. `BURNISH_HOME` moves all state.
+`BURNISH_NO_SYNC=1` leaves out the syncing of files to the disk. It is for tests and for homes that are thrown away:
+a loss of power may damage the home and the repository.
 
 Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `notify`, `database`, `merge.auto`,
 `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept` and `projects`. Write them in your own
