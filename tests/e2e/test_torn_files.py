@@ -56,6 +56,7 @@ OWN: dict[str, Callable[[Lab], Path]] = {
     "pack": lambda lab: packs(lab)[0],
     "index of a pack": lambda lab: packs(lab)[0].with_suffix(".idx"),
     "ref of artifacts": artifacts_ref,
+    "id of the repository": lambda lab: lab.repo.path / ".git/refs/burnish/local/id",
     "file among the artifacts": lambda lab: object_of(
         lab, "refs/burnish/artifacts/1-add-division:1-add-division/task.json"
     ),
