@@ -16,36 +16,46 @@ from burnish.cli.text import width
 if TYPE_CHECKING:
     from burnish.core.task import Task
     from burnish.views import StatusView
+    from burnish.views.status_excerpt import StatusExcerpt
     from burnish.wiring import Reader
 
 NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
 
 
 def status(as_json: AsJson = False) -> None:
-    """Show every task on one line, and what to do next."""
-    reader, tasks = _tasks()
+    """Show each task on one line, and what to do next. Of more than 200, those that matter now."""
     if as_json:
-        _say_tasks(reader, tasks)
+        _say_tasks(*_tasks())
         return
-    if not tasks:
+    reader = open_reader()
+    excerpt = _excerpt(reader) if reader.project else None
+    if excerpt is None or not excerpt.view.tasks:
         say(NO_TASKS)
         return
-    view = _view(reader, tasks)
-    _say_board(view)
+    _say_board(excerpt.view)
     say("")
-    words = view.summary.words
+    if excerpt.words:
+        say(excerpt.words)
+    words = excerpt.view.summary.words
     if sys.stdout.isatty() and width(words) > columns(sys.stdout):
         # the command stays whole
         words = words.replace(" Next: ", "\nNext: ")
     say(words)
-    _tell_changed_settings(reader, tasks)
+    _tell_changed_settings(reader)
 
 
-def _tell_changed_settings(reader: Reader, tasks: list[Task]) -> None:
+def _excerpt(reader: Reader) -> StatusExcerpt:
+    from burnish.views.status_excerpt import status_excerpt
+
+    # a runner that is dead was interrupted
+    return status_excerpt(reader.store, reader.key, datetime.now(UTC), alive=reader.alive)
+
+
+def _tell_changed_settings(reader: Reader) -> None:
     """A reading command loads no settings, unless they were written after something was approved."""
     from burnish.wiring.settings_age import settings_are_newer
 
-    if settings_are_newer(reader.store, reader.key, reader.found.root, tasks):
+    if settings_are_newer(reader.store, reader.key, reader.found.root):
         tell_approval_cost()
 
 

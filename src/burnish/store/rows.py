@@ -50,6 +50,19 @@ class BaselineOrigins:
     captured_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class TaskTotal:
+    """How many tasks have this status, reason and source of cost, and what they used together."""
+
+    status: Status
+    reason: Reason | None
+    cost_source: str | None
+    tasks: int
+    # None: no cost of any of them is known
+    cost_usd: float | None
+    tokens: int
+
+
 def to_json(value: Any) -> str:
     # ASCII only: paths that are not UTF-8 survive as escaped surrogates, which SQLite would refuse as text
     return json.dumps(encode(value), separators=(",", ":"))
@@ -118,6 +131,18 @@ def task_of(row: sqlite3.Row, *, brief: bool = False) -> Task:
         updated_at=row["updated_at"],
         agent=row["agent"],
         model=row["model"],
+    )
+
+
+@whole
+def total_of(row: sqlite3.Row) -> TaskTotal:
+    return TaskTotal(
+        status=Status(row["status"]),
+        reason=Reason(row["reason"]) if row["reason"] else None,
+        cost_source=row["cost_source"],
+        tasks=row["tasks"],
+        cost_usd=row["cost_usd"],
+        tokens=row["tokens"],
     )
 
 

@@ -156,6 +156,22 @@ class Store:
         read = self._brief if brief else rows.task_of
         return [read(row) for row in found if chosen is None or row["id"] in chosen]
 
+    def first_tasks(self, project: str, status: Status, most: int) -> list[Task]:
+        """The first `most` tasks of a status, brief: by priority, by number, or (if they are over) the newest."""
+        names = {
+            Status.BACKLOG: "task_list_first_backlog",
+            Status.COMPLETED: "task_list_newest",
+            Status.CANCELLED: "task_list_newest",
+        }
+        found = self._db.all(
+            names.get(status, "task_list_first_open"), {"project": project, "status": status, "most": most}
+        )
+        return [self._brief(row) for row in found]
+
+    def task_totals(self, project: str) -> list[rows.TaskTotal]:
+        """Counts and costs of all tasks, added up by the database: no task is read."""
+        return [rows.total_of(row) for row in self._db.all("task_totals", {"project": project})]
+
     def begun_tasks(self, project: str) -> list[Task]:
         """Those that have a branch, without reading the others."""
         return [rows.task_of(row) for row in self._db.all("task_list_begun", {"project": project})]
@@ -184,6 +200,10 @@ class Store:
         unmet = planning.unmet(self._db, project)
         chosen = unmet.keys() if ids is None else unmet.keys() & set(ids)
         return [(task, unmet[task.id]) for task in self.tasks(project, ids=chosen)] if chosen else []
+
+    def unmet_needs(self, project: str) -> dict[int, tuple[int, ...]]:
+        """Backlog tasks that cannot start yet, by number, with the dependencies that are not met."""
+        return planning.unmet(self._db, project)
 
     # events
 
@@ -257,6 +277,11 @@ class Store:
     def approval(self, project: str, task: int) -> Approval | None:
         row = self._db.one("approval_of", {"project": project, "task": task})
         return rows.approval_of(row) if row else None
+
+    def approvals(self, project: str, statuses: Iterable[Status]) -> list[Approval]:
+        """The approvals of all tasks with one of these statuses, by one query."""
+        found = self._db.all("approvals_of_tasks", {"project": project, "statuses": list(statuses)})
+        return [rows.approval_of(row) for row in found]
 
     # the audit trail in files
 

@@ -182,8 +182,8 @@ def needs_a_person(task: Task) -> bool:
     return task.status in NEEDS_A_PERSON and task.reason is not Reason.HUMAN_REJECTED
 
 
-def next_step(tasks: Sequence[Task], *, alive: Alive = None) -> str:
-    """The one command that helps most now."""
+def next_step(tasks: Sequence[Task], *, alive: Alive = None, is_any_ready: bool | None = None) -> str:
+    """The one command that helps most now. `is_any_ready`: known already, where these are not all tasks."""
     for status, command in _FIRST:
         for task in tasks:
             if task.status is status and needs_a_person(task):
@@ -193,8 +193,10 @@ def next_step(tasks: Sequence[Task], *, alive: Alive = None) -> str:
             return f"burnish run {task.id}"
         if task.status is Status.CODE_REVIEW and task.waits_for and not is_running(task, alive):
             return WAITING.get(task.waits_for, "burnish review {}").format(task.id)
-    unmet = unmet_among(tasks)
-    if any(task.status is Status.BACKLOG and not unmet(task) for task in tasks):
+    if is_any_ready is None:
+        unmet = unmet_among(tasks)
+        is_any_ready = any(task.status is Status.BACKLOG and not unmet(task) for task in tasks)
+    if is_any_ready:
         return "burnish run --all"
     verified = next((task for task in tasks if task.status is Status.VERIFIED), None)
     return f"burnish diff {verified.id}" if verified else ""

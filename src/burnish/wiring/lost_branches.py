@@ -23,7 +23,7 @@ def void_lost_approvals(home: Path, store: Store, rows: Sequence[ProjectRow]) ->
     """Before tasks are shown: no approval of a commit that is gone. A home that cannot be written is shown anyway."""
     for row in rows:
         with suppress(BurnishError, OSError):
-            approved = store.tasks(row.key, statuses=APPROVED)
+            approved = store.tasks(row.key, statuses=APPROVED, brief=True)
             if approved:
                 _void(home, store, row, approved)
 
@@ -54,7 +54,7 @@ def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> N
     book = StoreBook(store, row.key, tasks_folder=home / "projects" / row.key / "tasks")
     for task in tasks:
         if refs.get(task.id) in lost:
-            void_lost(book, GitCode(project, home, row.key), task)
+            void_lost(book, GitCode(project, home, row.key), store.task(row.key, task.id))
 
 
 def settle_lost(app: App, damaged: Sequence[str]) -> list[str]:

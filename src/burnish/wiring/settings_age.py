@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.core.status import Status
-from burnish.core.task import Task
 
 if TYPE_CHECKING:
     from burnish.store.store import Store
@@ -16,10 +15,10 @@ if TYPE_CHECKING:
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
 
 
-def settings_are_newer(store: Store, key: str, root: Path, tasks: Iterable[Task]) -> bool:
-    """Whether a file of settings or prompts was written after one of these tasks was approved. Reads no settings."""
-    approvals = (store.approval(key, task.id) for task in tasks if task.status in APPROVED)
-    given = [datetime.fromisoformat(one.ts).timestamp() for one in approvals if one and one.valid and not one.by]
+def settings_are_newer(store: Store, key: str, root: Path) -> bool:
+    """Whether a file of settings or prompts was written after an approval that stands was given. Reads no settings."""
+    approvals = store.approvals(key, APPROVED)
+    given = [datetime.fromisoformat(one.ts).timestamp() for one in approvals if one.valid and not one.by]
     if not given:
         return False
     from burnish.config.loading import user_folder

@@ -27,6 +27,12 @@ SELECT a.*, e.type AS event_type, e.task AS event_task, e.data AS event_data
 FROM approvals a LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
 WHERE a.project = :project AND a.task = :task;
 
+-- name: approvals_of_tasks
+SELECT a.*, e.type AS event_type, e.task AS event_task, e.data AS event_data
+FROM tasks t JOIN approvals a ON a.project = t.project AND a.task = t.id
+LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
+WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY a.task;
+
 -- name: baseline_of
 SELECT report FROM baselines
 WHERE project = :project AND tree = :tree AND command = :command AND environment = :environment;

@@ -23,6 +23,29 @@ SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle
     tokens, overrides, waits_for, issues_fixed, runner, created_at, updated_at
 FROM tasks WHERE project = :project AND removed = 0 AND status IN (:statuses) ORDER BY id;
 
+-- name: task_list_first_open
+SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
+    review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,
+    tokens, overrides, waits_for, issues_fixed, runner, created_at, updated_at
+FROM tasks WHERE project = :project AND removed = 0 AND status = :status
+ORDER BY CASE WHEN reason = 'human_rejected' THEN 1 ELSE 0 END, id LIMIT :most;
+
+-- name: task_list_first_backlog
+SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
+    review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,
+    tokens, overrides, waits_for, issues_fixed, runner, created_at, updated_at
+FROM tasks WHERE project = :project AND removed = 0 AND status = :status ORDER BY priority DESC, id LIMIT :most;
+
+-- name: task_list_newest
+SELECT project, id, head, status, reason, error, note, final_verdict, run, cycle, max_cycles, auto_review,
+    review_status, phase, phase_started, branch, target, base, commit_sha, agent, model, open_findings, cost_usd, cost_source,
+    tokens, overrides, waits_for, issues_fixed, runner, created_at, updated_at
+FROM tasks WHERE project = :project AND removed = 0 AND status = :status ORDER BY id DESC LIMIT :most;
+
+-- name: task_totals
+SELECT status, reason, cost_source, COUNT(*) AS tasks, SUM(cost_usd) AS cost_usd, SUM(tokens) AS tokens
+FROM tasks WHERE project = :project AND removed = 0 GROUP BY status, reason, cost_source;
+
 -- name: task_list_all
 SELECT t.* FROM tasks t JOIN projects p ON p.key = t.project
 WHERE p.forgotten = 0 AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.project, t.id;
