@@ -79,10 +79,11 @@ DOCUMENTED = {
     "merge": "on_moved",
     "budget": "task_usd session_usd task_tokens session_tokens uncounted reserve",
     "hook": "max_rounds",
+    "clean": "after_days max_gb",
     "notify": "urls desktop bell sound quiet_hours on",
     "": (
         "agent agents roles defaults task_types review fix pipeline approval hitl_review checks isolation sandbox"
-        " workspace commit merge prompts budget hook notify database output_cap_mb projects"
+        " workspace commit merge prompts budget hook clean notify database output_cap_mb projects"
     ),
 }
 

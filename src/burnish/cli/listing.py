@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, columns, say, say_json
+from burnish.cli.paint import coloured, columns, say, say_json, tell
 from burnish.cli.session import AsJson, open_reader, tell_approval_cost
 from burnish.cli.text import width
 
@@ -42,6 +42,15 @@ def status(as_json: AsJson = False) -> None:
         words = words.replace(" Next: ", "\nNext: ")
     say(words)
     _tell_changed_settings(reader)
+    _tell_cleaning(reader)
+
+
+def _tell_cleaning(reader: Reader) -> None:
+    from burnish.wiring.cleaning_record import read_record
+
+    record = read_record(reader.home, reader.key)
+    if record and record.words:
+        tell(record.words)
 
 
 def _excerpt(reader: Reader) -> StatusExcerpt:

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     # Reading commands never load settings, and pydantic alone costs more than they may take.
     from burnish.config.settings import Config
 
-_PLAIN = ("defaults", "fix", "isolation", "sandbox", "workspace", "commit", "merge", "budget", "hook", "notify")
+_PLAIN = (
+    "defaults",
+    "fix",
+    "isolation",
+    "sandbox",
+    "workspace",
+    "commit",
+    "merge",
+    "budget",
+    "hook",
+    "clean",
+    "notify",
+)
 # What is there before any layer: deep defaults that must survive a partly written section. The others are
 # named as well, since a section that is there need not be made by a type of its own (see `values.Section`).
 BASE: Mapping[str, Any] = {

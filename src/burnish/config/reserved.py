@@ -25,6 +25,7 @@ RESERVED = (
     ReservedKey(("sandbox",), "a repository must not change what confines its own programs"),
     ReservedKey(("agents", "*", "login"), "a repository must not choose which of your logins a program is given"),
     ReservedKey(("notify",), "a repository must not choose where your messages go"),
+    ReservedKey(("clean",), "a repository must not choose when your files are removed"),
     ReservedKey(("database",), "a repository must not choose where your state is stored"),
     ReservedKey(("merge", "auto"), "a repository must not merge into your branches by itself"),
     ReservedKey(("review", "unseen"), "a repository must not exempt its own files from review"),

@@ -263,6 +263,21 @@ class Hook(v.Section):
     max_rounds: v.Count = Field(default=3, description="times that a session's stop is held up")
 
 
+class Clean(v.Section):
+    """What runs remove, at most once a day. Read from the user's own settings, never from a repository."""
+
+    after_days: v.AmountOrOff = Field(
+        default=90,
+        description="files of tasks completed or cancelled for so long, and environments of checks unused for so long, "
+        "are removed; 0 = never; user's settings only",
+    )
+    max_gb: v.AmountOrOff = Field(
+        default=20,
+        description="a project that takes more in the burnish home loses the oldest of these; 0 = no limit; "
+        "user's settings only",
+    )
+
+
 class Notify(v.Section):
     urls: tuple[v.Text, ...] = Field(default=(), description="Apprise URLs")
     desktop: v.Flag = Field(default=True, description="desktop notification")

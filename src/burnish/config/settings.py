@@ -62,6 +62,7 @@ class Config(v.Section):
     )
     budget: s.Budget = Field(default_factory=s.Budget)
     hook: s.Hook = Field(default_factory=s.Hook)
+    clean: s.Clean = Field(default_factory=s.Clean)
     notify: s.Notify = Field(default_factory=s.Notify)
     database: v.Database = Field(
         default=None, description="`postgresql://…` for many machines; empty = SQLite in the burnish home"

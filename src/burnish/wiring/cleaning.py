@@ -109,14 +109,15 @@ def told(
 def weigh(app: App) -> list[Weight]:
     """Every task that has something on the disk, the heaviest first, and what removed tasks left."""
     tasks = {task.name: task for task in app.store.tasks(app.key)}
-    found = [_weight(app, name, tasks.get(name)) for name in sorted({*tasks, *_left_over(app)})]
+    found = [weight_of(app, name, tasks.get(name)) for name in sorted({*tasks, *workspace_names(app)})]
     return sorted(
         (w for w in found if w.removable or (w.task and (w.calls or w.sessions))),
         key=lambda w: -(w.removable + w.calls),
     )
 
 
-def _left_over(app: App) -> set[str]:
+def workspace_names(app: App) -> set[str]:
+    """Of every workspace and snapshot on the disk, also of tasks that were removed."""
     names: set[str] = set()
     for kind in ("workspaces", "snapshots"):
         folder = app.home / kind / app.key
@@ -125,7 +126,7 @@ def _left_over(app: App) -> set[str]:
     return {name for name in names if not name.startswith(".")}
 
 
-def _weight(app: App, name: str, task: Task | None) -> Weight:
+def weight_of(app: App, name: str, task: Task | None) -> Weight:
     folder = app.home / "projects" / app.key / "tasks" / name
     return Weight(
         name,

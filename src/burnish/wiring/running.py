@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -108,6 +108,8 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
     pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
     with _watching(app, pool, stops):
         done = pool.run(request.jobs)
+    if not stops.asked:
+        _remove_old_files(app, deps)
     seen = {t.id for t in done}
     named = [app.store.task(app.key, i) for i in request.ids if i not in seen]
     waiting = [(t, _why_waiting(app, t)) for t in named if t.status is Status.BACKLOG]
@@ -116,6 +118,16 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
         unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.book.later().keys()
         waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
     return RunReport((*done, *settled), tuple(waiting), tuple(notes), interrupted=stops.asked)
+
+
+def _remove_old_files(app: App, deps: Deps) -> None:
+    """From time to time. Whatever goes wrong with it, the run is over and its outcome stands."""
+    from burnish.wiring.automatic_cleaning import clean_if_due
+
+    with suppress(BurnishError, OSError):
+        removed = clean_if_due(app)
+        if removed:
+            deps.progress.note(removed.words)
 
 
 def _at_gate(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunRequest:
