@@ -153,6 +153,19 @@ def test_after_a_loss_of_power_the_user_s_git_works_and_nothing_is_paid_twice(tm
     assert lose_power_at(tmp_path, moment) == []
 
 
+# moments at which these file systems lost something that ext4 happened to keep
+@pytest.mark.attacks("loss of power on xfs and btrfs", 1)
+@pytest.mark.skipif(not TORTURE, reason="long: make torture")
+@pytest.mark.parametrize("moment", ["work-committed:2", "check-finished:1", "decided:1"])
+@pytest.mark.parametrize("kind", ["xfs", "btrfs"])
+def test_after_a_loss_of_power_other_file_systems_have_what_an_event_says(
+    tmp_path: Path, kind: str, moment: str
+) -> None:
+    if reason := why_no_disk(kind):
+        pytest.skip(reason)
+    assert lose_power_at(tmp_path, moment, kind) == []
+
+
 @ON_DISK
 @pytest.mark.parametrize("number", range(RANDOM_CUTS))
 def test_after_a_loss_of_power_at_any_time_nothing_is_lost_stuck_or_harmed(

@@ -104,10 +104,8 @@ class HomeDesk:
     def write(self, task: Task, name: str, data: bytes) -> Path:
         target = self.folder(task, "artifacts") / name
         data = self.secrets.redact(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        draft = target.with_name(f".{name}.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(data)
-        draft.replace(target)
+        # synced: an event that names it may be recorded next
+        write_whole(target, data)
         return target
 
     def read(self, task: Task, name: str) -> bytes | None:
