@@ -36,6 +36,14 @@ def test_json_is_a_list_with_a_remedy_for_all_that_is_not_ok(tmp_path: Path, cap
     assert all(sign["remedy"] for sign in signs if sign["state"] != "ok")
 
 
+def test_outside_a_repository_it_does_not_claim_that_tasks_can_be_run(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["-C", str(tmp_path), "doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert "is not inside a git repository" in " ".join(printed.split())
+    assert "Tasks can be run" not in printed
+    assert printed.splitlines()[-1] == "Only the machine was checked: run `burnish doctor` again in a repository."
+
+
 @pytest.mark.parametrize("room", [60, 80, 200])
 def test_the_chart_keeps_to_its_room(room: int) -> None:
     group = Group("machine")

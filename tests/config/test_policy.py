@@ -169,6 +169,10 @@ def test_checks_are_those_that_were_found_or_written(config: Any) -> None:
     assert checks("") == [PYTEST, RUFF]
     assert checks("checks: {lint: null}") == [PYTEST]
     assert checks("checks: {test: make test, lint: false}") == [CheckSpec("test", "make test")]
+    for word in ("off", "Off", "none", "null"):
+        assert checks(f"checks: {{test: make test, lint: {word}, extra: {{scan: {word}}}}}") == [
+            CheckSpec("test", "make test")
+        ]
     assert checks("checks: {test: {blocking: false}, lint: [flake8], timeout_minutes: 2}") == [
         CheckSpec("test", PYTEST.command, blocking=False, timeout_seconds=120, found=True),
         CheckSpec("lint", ("flake8",), timeout_seconds=120),

@@ -88,6 +88,7 @@ def test_an_unknown_key_is_named_with_its_line_and_a_better_one(
         ("agents: {'a b': {kind: claude}}", "'a b' is not a name for agents", "letters"),
         ("checks: {test: 5}", "checks.test cannot be 5", "command"),
         ("checks: {test: {command: []}}", "a command is a string for the shell, or a list of words", ""),
+        ("checks: {lint: ''}", "checks.lint is wrong: it is empty: write a command, or `off` to run none", ""),
         ("checks: {test: {command: x, junit: a, tap: b}}", "one report", ""),
         ("checks: {extra: {lint: x}}", "lint is a check of its own", ""),
         ("checks: {extra: {types: {blocking: false}}}", "checks.extra.types.command is missing", ""),

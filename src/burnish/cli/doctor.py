@@ -70,6 +70,8 @@ def _closing(signs: list[Sign]) -> str:
     weak = sum(sign.state == "weak" for sign in signs)
     if missing:
         return f"Missing: {', '.join(missing)}. Tasks cannot be run until this is put right."
+    if any(sign.name == "checkout" and sign.state == "weak" for sign in signs):
+        return "Only the machine was checked: run `burnish doctor` again in a repository."
     if weak:
         return f"Tasks can be run; {count(weak, 'thing')} could be better."
     return "Everything is there."

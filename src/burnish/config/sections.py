@@ -168,7 +168,7 @@ def _no_clash(value: Any) -> Any:
 class Checks(v.Section):
     test: v.Check = Field(
         default_factory=lambda: v.CheckEntry(command="auto"),
-        description="command, `{command, blocking, …}`, `auto` (what `burnish init` would find) or null",
+        description="command, `{command, blocking, …}`, `auto` (what `burnish init` would find) or `off`",
     )
     lint: v.Check = Field(
         default_factory=lambda: v.CheckEntry(command="auto"),

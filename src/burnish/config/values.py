@@ -61,8 +61,13 @@ def _off(value: Any) -> Any:
     return "off" if value is False else value
 
 
-def _off_is_none(value: Any) -> Any:
-    return None if value is False else value
+def _check_or_none(value: Any) -> Any:
+    # `off` is text in YAML 1.2. As a command it could never be started.
+    if value is False or (isinstance(value, str) and value.strip().lower() in ("off", "none")):
+        return None
+    if isinstance(value, str) and not value.strip():
+        raise ValueError("it is empty: write a command, or `off` to run none")
+    return value
 
 
 def _every(value: Any) -> Any:
@@ -206,8 +211,8 @@ class ExtraCheck(CheckEntry):
         return self
 
 
-Check = Annotated[CheckEntry | None, BeforeValidator(_off_is_none)]
-Extra = Annotated[ExtraCheck | None, BeforeValidator(_off_is_none)]
+Check = Annotated[CheckEntry | None, BeforeValidator(_check_or_none)]
+Extra = Annotated[ExtraCheck | None, BeforeValidator(_check_or_none)]
 
 
 class ReviewerEntry(Section):

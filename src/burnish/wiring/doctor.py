@@ -50,8 +50,9 @@ def _repository_signs(start: Path, results: Mapping[str, LastResult], *, can_git
     try:
         found = discover(start)
     except BadInput as error:
-        if "not inside" not in error.what:
-            yield group.missing("checkout", error.what, error.hint)
+        # `doctor` without a repository is a question about the machine, and its exit code the answer to that
+        describe = group.weak if "not inside" in error.what else group.missing
+        yield describe("checkout", error.what, error.hint)
         yield from _own_settings_signs()
         return
     if not can_git:
