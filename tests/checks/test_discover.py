@@ -91,6 +91,34 @@ def test_a_part_that_uses_another_one_is_checked_with_it(manifest: dict[str, str
     assert found and all("lib/**" in one and "other/**" not in one for one in found.values())
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("app/conftest.py", "sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))\n"),
+        ("app/tests/conftest.py", "sys.path.insert(0, '../../lib')\n"),
+        ("app/tests/conftest.py", 'sys.path.append(str(Path(__file__).parents[2] / "lib"))\n'),
+        ("app/app.py", "import os, calclib\n"),
+        ("app/src/app/main.py", "def load():\n    from calclib.rates import RATE\n"),
+        ("app/app.py", "from lib.calclib import add\n"),
+        ("app/src/main.ts", "import { add } from '../../lib/add';\n"),
+        ("app/main.c", '#include "../lib/add.h"\n'),
+    ],
+)
+def test_a_part_whose_sources_use_another_one_is_checked_with_it(file: str, text: str) -> None:
+    lib = {"lib/setup.py": "", "lib/calclib.py": "", "lib/test_lib.py": "def test_it(): pass\n"}
+    app = {"app/pyproject.toml": "", "app/test_app.py": "import os\ndef test_it(): pass\n", file: text}
+    found = paths({**lib, **app, "other/go.mod": "module o\n", "other/a.go": 'import "os"\n'})
+    of_app = [one for one in found.values() if one[:1] == ("app/**",)]
+    assert of_app and all("lib/**" in one and "other/**" not in one for one in of_app)
+    assert ("lib/**", "/*") in found.values()
+
+
+def test_a_part_with_too_many_sources_to_read_is_checked_for_every_change() -> None:
+    many = {f"web/src/m{number}.js": "" for number in range(1001)}
+    found = paths({"web/package.json": package({"test": "jest"}), "api/go.mod": "module a\n", **many})
+    assert found["web-test" if "web-test" in found else "test"] == ()
+
+
 def test_the_project_at_the_root_and_the_only_project_are_checked_for_every_change() -> None:
     assert paths({"go.mod": "module r\n", "tool/go.mod": "module t\n"})["test"] == ()
     assert set(paths({"backend/go.mod": "module b\n", "notes/a.txt": ""}).values()) == {()}

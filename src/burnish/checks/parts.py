@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from burnish.checks.part_sources import read_sources, sources_use
 from burnish.checks.tools import Read, Tools
 
 # More patterns than this are not read by anybody; the checks of such a part then run for every change.
@@ -34,10 +35,11 @@ def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list
     if len(folders) < 2:
         return list(found)
     shared = _outside(parts, paths)
-    texts = {part: _manifests(part, paths, read) for part in parts}
+    uses = {part: _direct_uses(part, parts, paths, read) for part in parts}
     result = []
     for tools in found:
-        own = [tools.folder, *_named(tools.folder, texts)] if tools.folder else []
+        named = _named(tools.folder, uses) if tools.folder else None
+        own = [tools.folder, *named] if named is not None else []
         patterns = [*(f"{folder}/**" for folder in own), *shared]
         usable = own and len(patterns) <= MOST_PATTERNS
         result.append(replace(tools, paths=tuple(patterns)) if usable else tools)
@@ -73,15 +75,26 @@ def _manifests(part: str, paths: Iterable[str], read: Read) -> dict[str, str]:
     return {path: read(path) or "" for path in inside if _MANIFEST.fullmatch(path.rpartition("/")[2])}
 
 
-def _named(part: str, texts: dict[str, dict[str, str]]) -> list[str]:
-    """Other parts that this one uses, by a relative path or by their name, directly or through others."""
-    used: dict[str, None] = {}
+def _direct_uses(part: str, parts: Sequence[str], paths: Sequence[str], read: Read) -> list[str] | None:
+    """Other parts that the project files or sources of this one name; None if it has too many sources to read."""
+    sources = read_sources(part, paths, read)
+    if sources is None:
+        return None
+    texts = {one: _manifests(one, paths, read) for one in parts}
+    others = (other for other in parts if other != part)
+    return [other for other in others if _uses(part, other, texts) or sources_use(part, other, sources, paths)]
+
+
+def _named(part: str, uses: Mapping[str, list[str] | None]) -> list[str] | None:
+    """Other parts that this one uses, directly or through others; None if that is not known."""
+    used: set[str] = set()
     waiting = [part]
     while waiting:
-        one = waiting.pop()
-        found = [other for other in texts if other != one and _uses(one, other, texts)]
+        found = uses[waiting.pop()]
+        if found is None:
+            return None
         waiting += [other for other in found if other not in used and other != part]
-        used |= dict.fromkeys(other for other in found if other != part)
+        used |= set(found) - {part}
     return sorted(used)
 
 
