@@ -96,7 +96,8 @@ def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec])
     checks, base = deps.checks(task.id), baseline_environment(deps, site)
     with serial:
         if site.policy.checks_where == "clean":
-            with checks.on(specs, site.head_tree(f"{task.name}-check"), out_dir=out_dir, env=env) as place:
+            tree = replace(site.head_tree(f"{task.name}-check"), task=task.name)
+            with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
                 return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
         tree = site.head_tree(f"{task.name}-check")
         try:

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from burnish.core.flow import Check, Decide, DoReview, Step, Stop, Work, next_step
+from burnish.core.flow import RUNNING, Check, Decide, DoReview, Step, Stop, Work, next_step
 from burnish.core.history import History
 from burnish.core.status import ErrorCode, Reason, Status
 from burnish.core.task import Task
@@ -39,6 +39,7 @@ def run_task(deps: Deps, task: Task) -> Task:
         # stopped in the moment in which it was taken up: nothing is begun
         return task
     with ExitStack() as branch:
+        branch.callback(_remove_trees, deps, task.id)
         try:
             branch.enter_context(alone_on_branch(deps, task))
         except BurnishError:
@@ -47,6 +48,15 @@ def run_task(deps: Deps, task: Task) -> Task:
             # stopped while it waited: nothing was begun
             return deps.book.task(task.id)
         return _steps(deps, task)
+
+
+def _remove_trees(deps: Deps, task_id: int) -> None:
+    """A task that is not being run keeps its workspace and no other copy of its files."""
+    with suppress(BurnishError, OSError):
+        task = deps.book.task(task_id)
+        if task.status in (*RUNNING, Status.BACKLOG):
+            deps.book.require_claim(task_id)  # else they may be another runner's
+        deps.code.remove_trees(task)
 
 
 def _steps(deps: Deps, task: Task) -> Task:

@@ -94,11 +94,15 @@ Reads = Callable[[Sequence[str]], Mapping[str, bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class CheckedCommit:
-    """A commit whose files are checked, and where its change begins; `label` names the copy on the disk."""
+    """A commit whose files are checked, and where its change begins; `label` names the copy on the disk.
+
+    `task`: the name of the task whose reviewers may read the same copy afterwards.
+    """
 
     commit: str
     base: str
     label: str
+    task: str = ""
 
 
 class CheckPlace(Protocol):

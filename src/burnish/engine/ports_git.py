@@ -105,6 +105,12 @@ class Code(Protocol):
         self, workspace: Workspace, task: Task, commit: str, base: Base, brief: Mapping[str, str] | None = None
     ) -> AbstractContextManager[Snapshot]: ...
     def throwaway(self, commit: str, label: str) -> AbstractContextManager[Path]: ...
+    def remove_review_tree(self, task: Task) -> None:
+        """The next review or check writes all of its files again."""
+
+    def remove_trees(self, task: Task) -> None:
+        """All copies of the task's files beside the workspace, also those that a killed run left."""
+
     def bring(self, files: Path) -> None:
         """The user's own ignored files that tests need (`workspace.copy`)."""
 

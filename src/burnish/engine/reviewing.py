@@ -53,6 +53,8 @@ def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
         with watched(deps, site, task, step.cycle, step.phase) as touched:
             heard = hear_all(hearing)
         breaches = snapshot.breaches()
+    if breaches:
+        deps.code.remove_review_tree(task)
     deps.fail_at("review-replied")
     before = touched_event(task, step.cycle, step.phase, touched)
     conclude(deps, site, history, step, attempt, hearing, heard, breaches, before, touched)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from burnish.git.instruction_imports import Imported, imported_paths
 from burnish.git.layout import lay_files
 from burnish.git.project import Project
 from burnish.git.staging import look
+from burnish.git.task_tree import TaskTree
 from burnish.git.workspace import Workspace
 from burnish.proc.folders import private_folder
 
@@ -64,9 +64,8 @@ def snapshot(
     Of a repository that is not trusted, without those files, and without links that lead out of it.
     """
     project, commit = workspace.project, workspace.plain(commit)
-    path = path.absolute()
-    place = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    index = project.own / "index" / f"{workspace.name}.snapshot-{place}"
+    tree = TaskTree.of(project, workspace.name, path)
+    path, index = tree.path, tree.index
     with disk_errors(f"making {path}"):
         if not is_real_dir(path):
             path.unlink(missing_ok=True)

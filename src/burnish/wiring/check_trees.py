@@ -15,9 +15,10 @@ from pathlib import Path
 from burnish.checks.environment import named_files
 from burnish.checks.installed import EnvironmentFolder
 from burnish.checks.placement import Placement
-from burnish.git.checkout import throwaway
+from burnish.git.checkout import throwaway, throwaway_index
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.project import Project
+from burnish.git.task_tree import TaskTree
 from burnish.proc.capture import capture
 from burnish.proc.environment import variables_for_mounts
 from burnish.proc.mounts import Mount
@@ -182,13 +183,19 @@ def check_tree(
     sandbox: Sandbox | None,
     *,
     direct: bool = False,
+    task_tree: TaskTree | None = None,
 ) -> Iterator[CheckTree]:
     """Lay `commit` at `place` for a while, after its environment: build tools take sources as newer than the layer.
 
     `direct`: programs write into the tree itself, so that what set-up makes can be kept.
+    `task_tree`: a clean tree that is used if it is there. It gets this one afterwards if checks could not write to it.
     """
     scratch = place.with_name(f".{place.name}.scratch")
-    with throwaway(project, commit, place) as files:
+    reused = task_tree if sandbox and not environment.layer else None
+    if task_tree and not reused:
+        # not used: its files are older than the layer, or programs may have written to it
+        task_tree.remove()
+    with throwaway(project, commit, place, reused=reused) as files:
         try:
             with disk_errors(f"making {scratch}"):
                 remove_tree(scratch)
@@ -204,6 +211,8 @@ def check_tree(
             if not overlays:
                 _copy_environment(environment, files)
             yield tree
+            if overlays and task_tree:
+                task_tree.take(files, throwaway_index(files))
         finally:
             remove_tree(scratch)
 

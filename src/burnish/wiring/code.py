@@ -20,6 +20,7 @@ from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
 from burnish.git.broken_refs import BrokenRef, remove_broken_ref
 from burnish.git.checkout import throwaway
+from burnish.git.files import remove_tree
 from burnish.git.large import MOST_BYTES
 from burnish.git.leaks import left_out_by_name
 from burnish.git.merge import merge_base
@@ -31,6 +32,7 @@ from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update
 from burnish.git.rescue import keep, kept_refs
 from burnish.git.snapshot import Snapshot, snapshot
 from burnish.git.soundness import BranchDamage, Damage, find_damage, is_whole
+from burnish.git.task_tree import TaskTree
 from burnish.git.torn_objects import put_torn_aside
 from burnish.git.watching import differing, look_at
 from burnish.git.workspace import Workspace
@@ -41,6 +43,8 @@ from burnish.wiring.discretion import from_here
 
 CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
 CONTEXT_FOLDER = ".burnish/context/"
+# Ends of the names of the trees that a run lays for a while; that of a merge may be another process's.
+RUN_LABELS = ("baseline", "check", "lint-fix", "setup")
 
 
 def lost_words(damage: BranchDamage | None) -> ports_git.LostBranch | None:
@@ -124,8 +128,21 @@ class GitCode:
         brief: Mapping[str, str] | None = None,
     ) -> AbstractContextManager[Snapshot]:
         assert isinstance(workspace, Workspace)
-        place = self.home / "snapshots" / self.key / task.name
+        place = self._review_tree(task).path
         return snapshot(workspace, commit, base=base, path=place, from_base=PROJECT_FILES, brief=brief)
+
+    def _review_tree(self, task: Task) -> TaskTree:
+        return TaskTree.of(self.project, task.name, self.home / "snapshots" / self.key / task.name)
+
+    def remove_review_tree(self, task: Task) -> None:
+        self._review_tree(task).remove()
+
+    def remove_trees(self, task: Task) -> None:
+        self.remove_review_tree(task)
+        folder = self.home / "throwaway" / self.key
+        for label in RUN_LABELS:
+            for left in (folder / f"{task.name}-{label}", *folder.glob(f".{task.name}-{label}.*")):
+                remove_tree(left)
 
     @contextmanager
     def throwaway(self, commit: str, label: str) -> Iterator[Path]:

@@ -43,6 +43,7 @@ from burnish.wiring.desk import HomeDesk
 from burnish.wiring.discretion import Discreet, from_here
 from burnish.wiring.healing import heal
 from burnish.wiring.helpers import Stops, TaskAgents, TaskChecks
+from burnish.wiring.idle_trees import remove_idle_trees
 from burnish.wiring.lost_branches import settle_lost
 from burnish.wiring.notifying import notifying
 from burnish.wiring.people import follow_up
@@ -185,6 +186,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     healed = heal(app)
     notes += healed.notes
     notes += settle_lost(app, healed.branches)
+    remove_idle_trees(app)
     for number in dict.fromkeys([*healed.unarchived, *deps.book.unarchived()]):
         task = deps.book.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):

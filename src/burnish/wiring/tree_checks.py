@@ -36,6 +36,7 @@ from burnish.errors import PhaseFailed
 from burnish.git.files import write_whole
 from burnish.git.project import Found, Project
 from burnish.git.reading import Contents, list_files, read_files
+from burnish.git.task_tree import TaskTree
 from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
 from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments, Command, SetUpFiles, command_words
@@ -207,7 +208,7 @@ class TreeChecks:
                 # on the base it works, or the task would have stopped there: the change is at fault
                 unusable = f"{failed.what}\n{failed.output}"
                 environment, origins = self._chosen(tree.base, tree.base, specs, stop, place, in_use)
-            laid = in_use.enter_context(self._tree(tree.commit, tree.label, environment))
+            laid = in_use.enter_context(self._tree(tree.commit, tree.label, environment, task=tree.task))
             failure = unusable or self._build(laid, self._variables(laid, env), stop, out_dir)
             yield CheckGround(
                 laid.files,
@@ -236,7 +237,7 @@ class TreeChecks:
 
     @contextmanager
     def _tree(
-        self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False
+        self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False, task: str = ""
     ) -> Iterator[CheckTree]:
         """Without a sandbox, trees with an environment that set-up made stand at one path, one after the other.
 
@@ -246,10 +247,11 @@ class TreeChecks:
         turn: AbstractContextManager[None] = nullcontext()
         if self.sandbox is None and (direct or environment.layer):
             place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
+        shared = TaskTree.of(self.project, task, self.home / "snapshots" / self.key / task) if task else None
         with (
             turn,
             environment_in_use(environment.layer),
-            check_tree(self.project, commit, place, environment, self.sandbox, direct=direct) as tree,
+            check_tree(self.project, commit, place, environment, self.sandbox, direct=direct, task_tree=shared) as tree,
         ):
             copy_ignored_files(self.project.root, self.copies, tree.files)
             yield tree

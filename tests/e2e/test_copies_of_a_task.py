@@ -1,0 +1,107 @@
+"""Copies of a task's files: one clean tree for its checks and reviewers, and none once the run has ended."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from testing.bubblewrap import needs_bubblewrap
+from testing.lab import APPROVE, AUTHOR, CRITIC, REJECT, Lab
+
+CHECKS = "checks: {test: 'test -f app.py', lint: null}\n"
+ONE_CYCLE = CHECKS + "review: {agents: [judge], max_cycles: 1}\n"
+KINDS = ("workspaces", "snapshots", "throwaway", "trees")
+
+
+def copies(lab: Lab) -> list[str]:
+    """Whatever lies where trees are laid, hidden files too, e.g. `workspaces/1-add-division`."""
+    home = Path(lab.env["BURNISH_HOME"])
+    found = [place for kind in KINDS for place in (home / kind).glob("*/*")]
+    return sorted(f"{place.parts[-3]}/{place.name}" for place in found)
+
+
+def indexes(lab: Lab) -> list[str]:
+    return [place.name for place in Path(lab.env["BURNISH_HOME"]).rglob("*.snapshot-*")]
+
+
+def lab_of(root: Path, *, confined: bool, extra: str = CHECKS) -> Lab:
+    if confined:
+        needs_bubblewrap()
+    return Lab.make(root, confined=confined, extra=extra)
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_verified_task_keeps_its_workspace_and_nothing_else(tmp_path: Path, confined: bool) -> None:
+    lab = lab_of(tmp_path, confined=confined)
+    number = lab.add()
+    lab.burnish("run", number)
+    assert lab.task()["status"] == "verified" and lab.task()["cycle"] == 2
+    assert copies(lab) == ["workspaces/1-add-division"] and indexes(lab) == []
+    assert Path(lab.burnish("path", number).out.strip()).is_dir()
+    lab.burnish("merge", number)
+    assert lab.task()["status"] == "completed" and copies(lab) == ["workspaces/1-add-division"]
+
+
+def test_a_blocked_or_failed_task_keeps_its_workspace_and_can_be_retried(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, confined=False, extra=ONE_CYCLE)
+    lab.agent("judge", REJECT)
+    number = lab.add()
+    lab.burnish("run", number, code=None)
+    assert lab.task()["status"] == "blocked" and copies(lab) == ["workspaces/1-add-division"]
+    lab.agent("robot", "sys.exit(3)")
+    lab.burnish("retry", number, code=None)
+    assert lab.task()["status"] == "failed" and copies(lab) == ["workspaces/1-add-division"]
+    lab.agent("robot", AUTHOR)
+    lab.agent("judge", APPROVE)
+    lab.burnish("retry", number)
+    assert lab.task()["status"] == "verified" and copies(lab) == ["workspaces/1-add-division"]
+
+
+@pytest.mark.parametrize("confined", [True, False])
+@pytest.mark.parametrize("point", ["check-run", "review-replied"])
+def test_what_a_killed_run_left_is_used_or_removed_by_the_next_one(tmp_path: Path, point: str, confined: bool) -> None:
+    lab = lab_of(tmp_path, confined=confined)
+    lab.add()
+    lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT=point)
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified" and copies(lab) == ["workspaces/1-add-division"]
+
+
+def test_a_run_removes_the_trees_that_an_earlier_version_or_a_killed_run_left(tmp_path: Path) -> None:
+    lab = lab_of(tmp_path, confined=False, extra=ONE_CYCLE)
+    lab.agent("judge", APPROVE)
+    lab.add()
+    lab.burnish("run")
+    (place,) = Path(lab.env["BURNISH_HOME"]).glob("workspaces/*/1-add-division")
+    old = place.parents[2] / "snapshots" / place.parent.name / place.name
+    old.mkdir(parents=True)
+    (old / "app.py").write_text("old\n")
+    cut = place.parents[2] / "throwaway" / place.parent.name
+    for name in ("1-add-division-check", ".1-add-division-check.scratch"):
+        (cut / name).mkdir(parents=True)
+    lab.add("Second")
+    lab.burnish("run", "2")
+    assert copies(lab) == ["workspaces/1-add-division", "workspaces/2-second"]
+
+
+def test_in_a_sandbox_checks_and_reviewers_use_the_same_files_and_see_nothing_of_each_other(tmp_path: Path) -> None:
+    log = tmp_path / "inodes"
+    command = f"stat -c %i keep.txt >> {log}; test ! -e left && echo spoiled > keep.txt && touch left more"
+    lab = lab_of(tmp_path, confined=True, extra=f"checks: {{test: '{command}', lint: null}}\n")
+    lab.user_settings(f"sandbox: {{write: ['{tmp_path}']}}\n")
+    lab.repo.commit({"keep.txt": "sound\n", ".gitignore": "left\n"})
+    look = f"""
+with open({str(log)!r}, "a") as file:
+    file.write(f"{{os.stat('keep.txt').st_ino}}\\n")
+here["seen"] = [sorted(os.listdir()), pathlib.Path("keep.txt").read_text()]
+"""
+    lab.agent("judge", look + CRITIC)
+    lab.add()
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified" and lab.task()["cycle"] == 2
+    seen = [call["seen"] for call in lab.calls("end") if call["agent"] == "judge"]
+    assert seen == [[[".git", ".gitignore", "app.py", "burnish.yaml", "keep.txt"], "sound\n"]] * 2
+    _at_base, *numbers = log.read_text().split()
+    assert len(numbers) == 4 and len(set(numbers)) == 1, "two checks, two reviews, one file on the disk"
