@@ -65,6 +65,10 @@ AUDIT = {
     "deleted test": Payload({"tests/test_a.py": b"", "helper.py": CODE.encode()}),
 }
 
+_KEY = ("-----BEGIN PRIVATE " + "KEY-----", "-----END PRIVATE " + "KEY-----")
+_ALLOW = "# pragma: allowlist secret"
+_LETTERS = "# MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ"
+_TOKEN = "eyJhbGciOiJIUzI1NiJ9." + "eyJzY29wZSI6MX0.EVILEVILEVILEVILEVILEVILabc4ef1z3"
 _UTF_7 = "+AEUAVgBJAEw-\n"
 _POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12345\n"
 _EXTENSIONS = "".join(f"ext-{number}-foo sha256:{'1' * 64}\n" for number in range(8))
@@ -183,4 +187,16 @@ MORE = {
     ),
     "uv lock, comment": one("uv.lock", "version = 1 # EVIL\n"),
     "pnpm lock, comment": one("pnpm-lock.yaml", "lockfileVersion: '9.0' # EVIL\n"),
+}
+
+# Text that redaction removes from a prompt after the change was packed into it.
+REDACTED = {
+    "private key that begins in one file and ends in another": Payload(
+        {"a.py": f"# {_KEY[0]}\n".encode(), "b.py": CODE.encode(), "c.py": f"# {_KEY[1]}\n".encode()},
+        outcome="incomplete",
+    ),
+    "code inside of an allowed private key": one(
+        "a.py", f"# {_KEY[0]} {_ALLOW}\n{_LETTERS}\n{CODE}# {_KEY[1]}\n", outcome="incomplete"
+    ),
+    "code inside of an allowed token": one("a.py", f'run("{_TOKEN}")  {_ALLOW}\n', outcome="incomplete"),
 }

@@ -13,7 +13,7 @@ from burnish.core.change import Change
 from burnish.review.packing import pack, passes
 from testing.attack_counts import CountAttacks
 from testing.gitworld import GitWorld, commit
-from testing.hidden_payloads import AUDIT, MORE, Payload
+from testing.hidden_payloads import AUDIT, MORE, REDACTED, Payload
 from testing.lab import Lab
 from testing.userrepo import UserRepo
 
@@ -61,13 +61,19 @@ def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -
     assert outcome_of(lab, name, AUDIT[name]) in EXPECTED[AUDIT[name].outcome]
 
 
+@pytest.mark.parametrize("name", REDACTED)
+def test_no_payload_that_redaction_removes_is_approved_unseen(tmp_path: Path, name: str) -> None:
+    lab = lab_for(tmp_path, reads_files=True)
+    assert outcome_of(lab, name, REDACTED[name]) in EXPECTED[REDACTED[name].outcome]
+
+
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("reads_files", [True, False])
 def test_no_relative_of_them_is_approved_unseen(tmp_path: Path, reads_files: bool, count_attacks: CountAttacks) -> None:
     lab = lab_for(tmp_path, reads_files=reads_files)
     start = lab.repo.git("rev-parse", "HEAD")
-    payloads = {**AUDIT, **MORE}
+    payloads = {**AUDIT, **MORE, **REDACTED}
     came = {}
     for name, payload in payloads.items():
         # attributes and files of the payload before would change what this one means

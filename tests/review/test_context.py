@@ -65,6 +65,25 @@ def test_a_switch_that_is_off_keeps_its_heading_and_nothing_else() -> None:
     assert "use tabs" not in text and "boom" not in text and "## Project Context\n\nNot given." in text
 
 
+def test_text_that_redaction_removes_does_not_count_as_shown() -> None:
+    begin, end = ("-----" + word + " PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    first, last = added("a.py", 1, words=f"# {begin}"), added("c.py", 1, words=f"# {end}")
+    made = change(first, added("b.py", words=f'os.system("{"x1" * 16}")'), last, added("d.py"))
+    prompt = build_review_prompt(replace(CONTEXT, change=made))
+    assert prompt.shown == ("d.py",) and prompt.not_shown == ("a.py", "b.py", "c.py")
+    assert "NOT shown whole: read each of these files" in prompt.text and "redacted above" in prompt.text
+
+
+def test_a_secret_in_new_lines_keeps_a_file_from_counting_as_shown_and_a_removed_one_does_not() -> None:
+    token = "ghp_" + "1aB2" * 9
+    new = modified("a.py", words=f'key = "{token}"')
+    assert build_review_prompt(replace(CONTEXT, change=change(new))).not_shown == ("a.py",)
+    (hunk,) = new.hunks
+    swapped = hunk.text.replace("-b", "+b").replace("+key", "-key")
+    old = replace(new, hunks=(replace(hunk, text=swapped),))
+    assert build_review_prompt(replace(CONTEXT, change=change(old))).shown == ("a.py",)
+
+
 def test_without_the_diff_every_path_is_still_named() -> None:
     prompt = build_review_prompt(replace(CONTEXT, switches=SWITCHES - {"git_diff"}))
     assert prompt.not_shown == ("src/a.py", "b.py") and "src/a.py" in prompt.text

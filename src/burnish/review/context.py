@@ -16,7 +16,7 @@ from burnish.review.contract import Expect, ask, preface
 from burnish.review.fence import cut_text
 from burnish.review.finding_list import FindingList, list_earlier
 from burnish.review.names import unquoted
-from burnish.review.packing import Packed, pack
+from burnish.review.packing import Packed, pack, redacted_paths
 from burnish.review.slash import through
 from burnish.review.templates import render
 
@@ -99,8 +99,15 @@ class ReviewPrompt:
 
 
 def build_review_prompt(context: ReviewContext) -> ReviewPrompt:
+    """Secrets are redacted in every prompt that is sent: text that this removes does not count as shown."""
+    prompt = _build(context, ())
+    redacted = redacted_paths(context.change, prompt.shown, prompt.text)
+    return _build(context, redacted) if redacted else prompt
+
+
+def _build(context: ReviewContext, redacted: Sequence[str]) -> ReviewPrompt:
     tag = context.tag or hashlib.sha256(context.number.encode()).hexdigest()[:8]
-    packed = _packed(context, tag)
+    packed = _packed(context, tag, redacted)
     output = ask(context.number, prior_ids=context.open_ids, criteria=context.judged)
     variables = _variables(context, packed, tag) | {"output": output}
     own = context.reviewer_prompt if context.reviewer_prompt is not None else context.system
@@ -128,9 +135,9 @@ def _needed(context: ReviewContext, variables: Mapping[str, object]) -> list[tup
     return [(title, str(variables[name])) for title, name in needed.items() if name]
 
 
-def _packed(context: ReviewContext, tag: str) -> Packed:
+def _packed(context: ReviewContext, tag: str, redacted: Sequence[str] = ()) -> Packed:
     limit = context.limits.diff_kb * 1024 if "git_diff" in context.switches else 0
-    return pack(context.change, limit, tag=tag, reads_files=context.reads_files)
+    return pack(context.change, limit, tag=tag, reads_files=context.reads_files, redacted=redacted)
 
 
 def _focus(context: ReviewContext) -> str:

@@ -6,11 +6,12 @@ A name covers nothing: generated and minified files come last, but they are show
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from burnish.core.change import Change, ChangedFile, Hunk
+from burnish.core.secrets import NO_SECRETS
 from burnish.core.text_encoding import escape_invisible
 from burnish.review.fence import fenced
 from burnish.review.names import quoted
@@ -62,21 +63,24 @@ def kind(path: str) -> int:
     return DOCS if _DOCS.search(path) else SOURCE
 
 
-def pack(change: Change, limit: int, *, tag: str = "", reads_files: bool = True) -> Packed:
-    """At most `limit` bytes of hunks; the rest is named."""
+def pack(
+    change: Change, limit: int, *, tag: str = "", reads_files: bool = True, redacted: Collection[str] = ()
+) -> Packed:
+    """At most `limit` bytes of hunks; the rest is named. The text of a path in `redacted` does not count as shown."""
     files = [as_shown(file) for file in change.files]
     summarised = [file for file in files if _folded(file)]
     rest = sorted((file for file in files if not _folded(file)), key=lambda file: kind(file.path))
     whole, part = _choose(rest, limit)
-    left_out = [file for file in rest if file.path not in whole]
     diff = "".join(_diff(file, part.get(file.path)) for file in rest if file.path in whole or file.path in part)
+    whole -= set(redacted)
+    left_out = [file for file in rest if file.path not in whole]
     hidden = [_description(file) for file in files if file.hidden]
     blocks = [
         fenced(diff, "diff", tag=tag) if diff else "",
         _names("Shown whole", [_count(file) for file in rest if file.path in whole], tag),
         _names("Deleted or renamed without a change", [_summary(f) for f in summarised if not f.hidden], tag),
         _names("Content that cannot be shown (described only; a person is asked to look at it)", hidden, tag),
-        _names(_left_out_words(reads_files), [_left(file, part.get(file.path)) for file in left_out], tag),
+        _names(_left_out_words(reads_files), [_left(file, part.get(file.path), redacted) for file in left_out], tag),
     ]
     return Packed(
         text="\n".join(block for block in blocks if block) or "Nothing was changed.\n",
@@ -84,6 +88,29 @@ def pack(change: Change, limit: int, *, tag: str = "", reads_files: bool = True)
         not_shown=tuple(file.path for file in left_out),
         covered_by_summary=tuple(file.path for file in summarised),
     )
+
+
+def redacted_paths(change: Change, paths: Iterable[str], prompt: str) -> tuple[str, ...]:
+    """Those of `paths` of which redaction takes new text out of the prompt.
+
+    The author of a change chooses what looks like a secret. A value of the environment is none of its choice.
+    """
+    sent = NO_SECRETS.redact(prompt)
+    if sent == prompt:
+        return ()
+    wanted = set(paths)
+    return tuple(file.path for file in change.files if file.path in wanted and not _is_sent_whole(file, sent))
+
+
+def _is_sent_whole(file: ChangedFile, sent: str) -> bool:
+    """Is the new text in the redacted prompt? A redaction may begin in one file and end in another."""
+    text = _diff(as_shown(file), None)
+    left = NO_SECRETS.redact(text)
+    return left in sent and (left == text or (not file.digest and _new_lines(left) == _new_lines(text)))
+
+
+def _new_lines(diff: str) -> list[str]:
+    return [line for line in diff.split("\n") if line.startswith(("+", "\\"))]
 
 
 def as_shown(file: ChangedFile) -> ChangedFile:
@@ -243,8 +270,10 @@ def _count(file: ChangedFile) -> str:
     return f"+{file.added} -{file.removed}  {quoted(file.path)}"
 
 
-def _left(file: ChangedFile, hunks: int | None) -> str:
+def _left(file: ChangedFile, hunks: int | None, redacted: Collection[str]) -> str:
     seen = f"(only {hunks} of {len(file.hunks)} hunks above) " if hunks else ""
+    if file.path in redacted:
+        seen = "(redacted above, because it looks like a secret) "
     return seen + _count(file)
 
 
