@@ -155,8 +155,9 @@ def test_a_login_that_cannot_be_renewed_in_the_sandbox_is_weak_and_the_remedy_is
 
 
 def test_outside_a_repository_only_the_machine_is_looked_at(tmp_path: Path) -> None:
-    groups = {name.partition(".")[0] for name in look(tmp_path)}
-    assert "machine" in groups and "repository" not in groups
+    found = look(tmp_path)
+    assert "machine" in {name.partition(".")[0] for name in found}
+    assert [name for name in found if name.startswith("repository")] == ["repository.checkout"]
 
 
 def test_the_users_own_settings_are_tried_everywhere(tmp_path: Path, hermetic: Path, user_repo: UserRepo) -> None:

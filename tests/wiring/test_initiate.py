@@ -33,6 +33,20 @@ def init(repo: UserRepo, *, slash: bool = False, force: bool = False, dry_run: b
     return initiate(repo.path, slash=slash, force=force, dry_run=dry_run)
 
 
+def test_a_lock_file_that_git_ignores_is_not_what_the_set_up_installs_from(user_repo: UserRepo) -> None:
+    files = {"package.json": '{"name": "x", "scripts": {"test": "mocha"}, "devDependencies": {"mocha": "1"}}'}
+    user_repo.commit({**files, ".gitignore": "node_modules\npackage-lock.json\n"})
+    (user_repo.path / "package-lock.json").write_text("{}")
+    assert _setup_command(init(user_repo, dry_run=True)) == "npm install"
+    # tracked in spite of the pattern
+    user_repo.git("add", "--force", "package-lock.json")
+    assert _setup_command(init(user_repo, dry_run=True)) == "npm ci"
+
+
+def _setup_command(outcome: Outcome) -> str:
+    return next(str(one.value) for one in outcome.decided if one.key == ("workspace", "setup"))
+
+
 @pytest.mark.parametrize(("files", "expected"), LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_what_is_written_loads_and_means_what_was_decided(
     files: dict[str, str], expected: dict[str, Any], tmp_path: Path

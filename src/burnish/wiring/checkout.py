@@ -28,7 +28,7 @@ from burnish.git.project import Found, Project, open_project
 from burnish.proc.capture import capture
 from burnish.wiring.check_environments import command_words
 from burnish.wiring.confining import missing_paths
-from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.files import committable_files, reader_of
 from burnish.wiring.healing import describe_damage
 from burnish.wiring.last_results import SETUP, LastResult, command_hash
 from burnish.wiring.machine import sandbox_signs
@@ -49,7 +49,7 @@ def checkout_signs(found: Found, results: Mapping[str, LastResult]) -> Iterator[
         yield from _history_signs(project)
         found_head = project.user_git("rev-parse", "--verify", "--quiet", "HEAD", here=True, ok=(0, 1))
         head = found_head.stdout.decode().strip()
-    paths = files_of(found.root)
+    paths = committable_files(found)
     yield from _lfs_signs(found.root, paths)
     trust = examine(found)
     try:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from burnish.config.repository import read_inside
+from burnish.errors import BurnishError
+from burnish.git.ignoring import find_uncommittable
+from burnish.git.project import Found
 
 # Not the project's own, and often huge.
 PASSED_OVER = frozenset(
@@ -30,6 +33,16 @@ def files_of(root: Path) -> list[str]:
                 return found
         level = below
     return found
+
+
+def committable_files(found: Found) -> list[str]:
+    """The same without files that git ignores: set-up and checks run on a commit, which does not have them."""
+    paths = files_of(found.root)
+    try:
+        missing = find_uncommittable(found, paths)
+    except BurnishError:  # without git `doctor` still looks at the files
+        return paths
+    return [path for path in paths if path not in missing]
 
 
 def _look(folder: Path) -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ from burnish.errors import BadInput, BurnishError
 from burnish.git.project import Found
 from burnish.git.project import discover as find_repository
 from burnish.wiring.checkout import check_sign, first_program
-from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.files import committable_files, reader_of
 from burnish.wiring.moved_repository import locate
 from burnish.wiring.reader import home_of, open_home_to_write, refuse_inside_phase
 from burnish.wiring.roster import Installed, on_this_machine
@@ -68,7 +68,7 @@ def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> Outcome
     if not dry_run:
         refuse_inside_phase()
     repository = find_repository(start)
-    root, paths = repository.root, files_of(repository.root)
+    root, paths = repository.root, committable_files(repository)
     around = surroundings_of(root, repository)
     tools = discover(paths, reader_of(root), around)
     agents = on_this_machine()
