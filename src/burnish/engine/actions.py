@@ -203,9 +203,14 @@ def done(
     return book.task(task_id)
 
 
-def void_stale(book: Book, code: Code, task: Task, policy: Policy | None) -> str | None:
-    """Take an approval back if what it was bound to has changed; says why. Without a policy there is no approval."""
-    if lost := void_lost(book, code, task):
+def void_stale(
+    book: Book, code: Code, task: Task, policy: Policy | None, *, is_branch_sound: bool = False
+) -> str | None:
+    """Take an approval back if what it was bound to has changed; says why. Without a policy there is no approval.
+
+    `is_branch_sound`: known already, so that no process is started to look at the branch.
+    """
+    if not is_branch_sound and (lost := void_lost(book, code, task)):
         return lost
     approval = book.approval(task.id)
     if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,15 @@ def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> N
             void_lost(book, GitCode(project, home, row.key), store.task(row.key, task.id))
 
 
-def settle_lost(app: App, damaged: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class SettledBranches:
+    """What to report, and the branches of open tasks that lead to a commit and tree that can be read."""
+
+    notes: list[str]
+    sound: frozenset[str]
+
+
+def settle_lost(app: App, damaged: Sequence[str]) -> SettledBranches:
     """At the start of a run: what can be brought back is; a branch that somebody deleted waits for a person.
 
     `damaged`: branches that lead to something unreadable further down than the commit and its tree.
@@ -75,7 +84,8 @@ def settle_lost(app: App, damaged: Sequence[str]) -> list[str]:
         except BurnishError as error:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
-    return notes
+    sound = {str(task.branch) for task in tasks if refs[task.id] not in {*lost, *damaged}}
+    return SettledBranches(notes, frozenset(sound))
 
 
 def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:

@@ -22,7 +22,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
 from burnish.core.policy import Policy
 from burnish.core.status import Status
-from burnish.core.task import Task
+from burnish.core.task import Spec, Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
 from burnish.engine.asking import asked
@@ -185,7 +185,8 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     healed = heal(app)
     notes += healed.notes
-    notes += settle_lost(app, healed.branches)
+    branches = settle_lost(app, healed.branches)
+    notes += branches.notes
     remove_idle_trees(app)
     for number in dict.fromkeys([*healed.unarchived, *deps.book.unarchived()]):
         task = deps.book.task(number)
@@ -193,9 +194,11 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
             with _noting(notes, task):
                 archive(deps, deps.code.workspace(task), task, task.cycle)
     notes += app.expire_waivers()
+    policy_of = _shared_policies(app)
     for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
         with _noting(notes, task):
-            why = actions.void_stale(app.book, app.code, task, app.policy(task))
+            is_sound = task.branch in branches.sound
+            why = actions.void_stale(app.book, app.code, task, policy_of(task), is_branch_sound=is_sound)
             if why:
                 notes.append(f"Task {task.id} is no longer approved: {why}.")
     for task in app.store.tasks(app.key, statuses=(Status.CODE_REVIEW,)):
@@ -206,6 +209,26 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     if dirty:
         notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")
     return notes
+
+
+def _shared_policies(app: App) -> Callable[[Task], Policy]:
+    """The policy of a task, made once for all tasks that differ only in what no policy depends on."""
+    known: dict[tuple[Spec, str], Policy] = {}
+
+    def policy_of(task: Task) -> Policy:
+        if task.base is None:
+            return app.policy(task)
+        # only texts and relations are left out, so that a field that is new counts
+        blank = Spec("")
+        texts = {
+            name: getattr(blank, name) for name in ("title", "description", "scope", "criteria", "plan", "follows")
+        }
+        spec = replace(task.spec, **texts, checklist=(), depends_on=(), priority=0, of=None)
+        if (spec, task.base) not in known:
+            known[spec, task.base] = app.policy(task)
+        return known[spec, task.base]
+
+    return policy_of
 
 
 @contextmanager
