@@ -1,6 +1,6 @@
 """Which programs of the user's checkout tests started by name: each such name leads to a script that reports it.
 
-A program that is only installed harms nothing, so its presence stops no run. One that the test command installs anew
+A program that is only installed harms nothing, so its presence stops no run. One that the test command installs again
 (`go install ./... && go test ./...`) is the tree's, and is started.
 """
 
