@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from burnish.proc import identity
-from burnish.proc.identity import describe, hold, is_dead
+from burnish.proc.identity import describe, hold, is_dead, process_start
 from burnish.proc.slots import slot
 from burnish.proc.stop import Stop, Stopped
 
@@ -68,9 +68,12 @@ def dead_runner(locks: Path, ours: Path, changes: dict[str, object]) -> Path:
 
 def test_a_free_lock_is_no_proof_while_the_process_lives(tmp_path: Path) -> None:
     """As with a lock that does not hold on this file system."""
-    with hold(tmp_path) as ours:
-        dead_runner(tmp_path, ours.path, {})
+    with hold(tmp_path) as ours, subprocess.Popen(["sleep", "60"]) as other:
+        dead_runner(tmp_path, ours.path, {"pid": other.pid, "start_time": process_start(other.pid)})
         assert not is_dead(tmp_path, "abc")
+        other.kill()
+        other.wait()
+        assert is_dead(tmp_path, "abc")
 
 
 def test_in_another_pid_namespace_the_lock_decides(tmp_path: Path) -> None:
@@ -193,3 +196,12 @@ def test_a_lock_that_may_not_be_looked_at_is_no_proof(tmp_path: Path, monkeypatc
     # root, as whom tests may run, may look at everything: so it is the system that says no
     monkeypatch.setattr(os, "open", forbidden)
     assert not is_dead(tmp_path, runner)
+
+
+def test_a_runner_that_its_own_process_gave_up_is_dead_although_the_process_lives(tmp_path: Path) -> None:
+    """A server whose run ended on a full disk could not remove the record of it."""
+    lock = hold(tmp_path)
+    recorded = lock.runner
+    assert not is_dead(tmp_path, recorded.uuid, lambda: recorded)
+    lock.release()
+    assert is_dead(tmp_path, recorded.uuid, lambda: recorded)

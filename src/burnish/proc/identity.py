@@ -19,6 +19,9 @@ from types import TracebackType
 from burnish.proc.file_systems import is_shared
 from burnish.proc.folders import private_folder
 
+# The runners of this process. One that ended and could not say so (the disk was full) is not held for ever by a server.
+_held_here: set[str] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -53,6 +56,7 @@ class RunnerLock:
     fd: int
 
     def release(self) -> None:
+        _held_here.discard(self.runner.uuid)
         self.path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             os.close(self.fd)
@@ -73,6 +77,7 @@ def hold(lock_dir: Path) -> RunnerLock:
     path = lock_dir / f"runner-{runner.uuid}"
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
+    _held_here.add(runner.uuid)
     os.write(fd, json.dumps(asdict(runner)).encode())
     return RunnerLock(runner, path, fd)
 
@@ -114,6 +119,8 @@ def has_ended(runner: Runner, *, shared: bool) -> bool:
     if runner.boot_id == boot_id():
         if runner.pid_namespace and runner.pid_namespace != _pid_namespace():
             return True  # not visible, but the same kernel keeps the locks of both
+        if runner.pid == os.getpid() and runner.uuid not in _held_here:
+            return True
         return process_start(runner.pid) != runner.start_time
     # after another start of this machine nothing of the old one is left; of another machine nothing is known
     return not shared or runner.host == socket.gethostname()
