@@ -160,16 +160,30 @@ def test_a_base_that_ends_in_a_merged_task_of_the_same_number_is_not_taken_for_o
     assert "div_1" in lab.text(lab.task()["branch"])
 
 
-def test_a_branch_that_somebody_deleted_is_told_and_begun_anew_only_on_demand(tmp_path: Path) -> None:
+def test_retry_brings_back_a_branch_that_somebody_deleted_and_goes_on(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="print(verdict('needs_discussion'))")
     lab.add()
     lab.burnish("run", code=1)
-    lab.repo.git("update-ref", "-d", f"refs/heads/{lab.task()['branch']}")
-    said = lab.burnish("retry", "1", code=3)
-    assert "branch is gone" in said.out + said.err and "--restart" in said.out + said.err
+    branch = lab.task()["branch"]
+    first = lab.repo.git("rev-parse", branch)
+    lab.repo.git("update-ref", "-d", f"refs/heads/{branch}")
+    lab.agent("judge", CRITIC)
+    lab.burnish("retry", "1")
+    assert lab.task()["status"] == "verified"
+    assert first in lab.repo.git("rev-list", branch)
+
+
+def test_restart_begins_at_the_base_where_somebody_deleted_the_branch(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge="print(verdict('needs_discussion'))")
+    lab.add()
+    lab.burnish("run", code=1)
+    branch = lab.task()["branch"]
+    first = lab.repo.git("rev-parse", branch)
+    lab.repo.git("update-ref", "-d", f"refs/heads/{branch}")
     lab.agent("judge", CRITIC)
     lab.burnish("retry", "1", "--restart")
     assert lab.task()["status"] == "verified"
+    assert first not in lab.repo.git("rev-list", lab.task()["branch"])
 
 
 def test_a_workspace_that_somebody_deleted_is_laid_again(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ def retry(book: Book, code: Code, task_id: int, *, by: str) -> Task:
             # nothing of the work can be read
             block_lost(book, code, task)
             return restart(book, code, task_id)
-        return book.task(task_id)
+        if book.task(task_id).status is not task.status:
+            return book.task(task_id)
     if task.status in RUNNING:
         return task
     if task.reason is Reason.BRANCH_GONE:

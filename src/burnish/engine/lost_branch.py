@@ -106,12 +106,18 @@ def continue_lost(book: Book, code: Code, task: Task) -> str | None:
     code.put_branch(task, found.commit)
     if found.is_newest:
         why = f"the branch {task.branch} was brought back at {found.commit[:12]}"
-        return_to_review(book, history, why)
+        if not _stopped_before(task):
+            return_to_review(book, history, why)
     else:
         why = f"the branch {task.branch} continues at {found.commit[:12]}, what came later could not be read"
         events = judge_anew(history, found.commit, found.tree, why)
         book.record(task.id, *events, *_to_review(history, why))
     return why
+
+
+def _stopped_before(task: Task) -> bool:
+    """Did it stop for another reason? That waits for a person still, now with the branch."""
+    return task.status is Status.FAILED or (task.status is Status.BLOCKED and task.reason is not Reason.BRANCH_GONE)
 
 
 def _write_newest_again(code: Code, history: History, *, onto: str) -> Recovery | None:

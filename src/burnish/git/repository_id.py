@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from burnish.errors import BurnishError
@@ -42,6 +43,24 @@ def write_new_id(project: Project, old: str | None) -> str:
     publish_object(project, new)  # before a ref names it: the user's `git gc --prune=now` must not remove it
     update_ref(project, ID_REF, new, old or project.zero)
     return new
+
+
+def restore_id(project: Project) -> None:
+    """Where the object of the id is lost, the user's `git gc` fails: written again from burnish's copy, or removed.
+
+    A repository without an id gets a new one with the next command that writes.
+    """
+    from burnish.git.broken_refs import BrokenRef, remove_broken_ref
+    from burnish.git.publishing import publish_object
+    from burnish.git.soundness import find_unreadable
+
+    current = read_id(project.common_dir)
+    if not current or not find_unreadable(project, [current]):
+        return
+    with suppress(BurnishError):  # there is no copy
+        publish_object(project, current)
+    if find_unreadable(project, [current]):
+        remove_broken_ref(project, BrokenRef(ID_REF, current))
 
 
 def repoint_lent_objects(own: Path, old_common_dir: Path, new_common_dir: Path) -> None:

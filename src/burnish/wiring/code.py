@@ -29,6 +29,7 @@ from burnish.git.project import Project
 from burnish.git.putaway import Saved, put_away
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update_ref
+from burnish.git.repository_id import restore_id
 from burnish.git.rescue import keep, kept_refs
 from burnish.git.snapshot import Snapshot, snapshot
 from burnish.git.soundness import BranchDamage, Damage, find_damage, is_whole
@@ -212,6 +213,7 @@ class GitCode:
         if damage and damage.damage is not Damage.DELETED:
             remove_broken_ref(self.project, BrokenRef(ref, damage.commit))
             put_torn_aside(self.project)
+        restore_id(self.project)
         tip = read_ref(self.project, ref)
         if tip != commit:
             update_ref(self.project, ref, commit, tip or self.project.zero)
