@@ -247,3 +247,22 @@ def test_a_section_can_be_read_instead_of_one_that_stays_in_another_file() -> No
 )  # fmt: skip
 def test_files_that_shadow_nothing_new_are_left_alone(old: dict[str, str], new: dict[str, str]) -> None:
     assert shadowing(old, new) == {}
+
+
+@pytest.mark.parametrize(
+    ("makefile", "path", "found"),
+    [
+        ("check:\n\tpytest\n", "check", True),
+        ("check:\n\tpytest\n", "check/notes.md", True),
+        ("check: unit\n\nunit:\n\tpytest\n", "unit/notes.md", True),
+        (".PHONY: check\ncheck:\n\tpytest\n", "check/notes.md", False),
+        ("check:\n\tpytest\n\nlint:\n\truff\n", "lint/notes.md", False),
+        ("check:\n\tpytest\n", "src/check", False),
+    ],
+)
+def test_a_new_name_for_which_make_has_nothing_to_do_any_more_is_an_error(
+    makefile: str, path: str, found: bool
+) -> None:
+    old = {"Makefile": makefile, "app.py": "x = 1\n"}
+    assert bool(shadowing(old, {**old, path: "text\n"}, commands=("make check",))) is found
+    assert not shadowing({**old, "check/old": "", "unit/old": ""}, {**old, "check/old": "", "unit/old": "", path: ""})

@@ -70,6 +70,15 @@ def makefile_parts(text: str, commands: Iterable[str] = ()) -> Parts:
     return parts | ({"include": "\n".join(read.general)} if read.general else {})
 
 
+def targets_hidden_by_files(text: str, commands: Iterable[str]) -> set[str]:
+    """Targets that these commands run and that make takes for done where a file or folder has their name."""
+    read = _read_makefile(text)
+    named = {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
+    wanted = {name for name in read.rules if name in named}
+    _close(wanted, read.needs, read.rules)
+    return wanted - {word for line in read.rules.get(".PHONY", ()) for word in line.split()}
+
+
 def _read_makefile(text: str) -> _Makefile:
     read = _Makefile()
     here: list[list[str]] = []

@@ -15,10 +15,12 @@ _MODULE = re.compile(r"^((?:.*/)?)([A-Za-z_]\w*)((?:\.[\w-]+)*\.(?:so|pyd)|\.py|
 _SCRIPT = re.compile(r"^(?P<stem>.*?[^/.][^/]*?)(?P<form>(?:/index)?\.(?:[cm]?[jt]s|[jt]sx)|)$")
 _FIXTURES = re.compile(r"(?:^|/)_*(?:fixtures?|testdata|test-data|examples?|samples?|playground|templates?)_*/")
 _VITE = tuple(f"{name}.config.{ending}" for name in ("vitest", "vite") for ending in "js mjs ts cjs mts cts".split())
+# in the order in which make looks for them
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 # Of each row the first that is there is read, the others are not.
 _ORDERS: tuple[tuple[str, ...], ...] = (
     ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"),
-    ("GNUmakefile", "makefile", "Makefile"),
+    MAKEFILES,
     (".cargo/config", ".cargo/config.toml"),
     _VITE,
     (".mocharc.cjs", ".mocharc.js", ".mocharc.yaml", ".mocharc.yml", ".mocharc.jsonc", ".mocharc.json"),

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from burnish.checks.guard_precedence import module_of, outranked_modules, outranked_settings
+from burnish.checks.guard_commands import targets_hidden_by_files
+from burnish.checks.guard_precedence import MAKEFILES, module_of, outranked_modules, outranked_settings
 from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.import_question import PYTHONPATH_SETTING
 from burnish.checks.tree_paths import TreeFiles, TreePaths, follow_links
@@ -107,6 +108,19 @@ def _all_shadows(
         yield path, before
     touched = {file.path for file in files} | {path for path in new if path not in old}
     yield from outranked_settings(touched, old, new, old_text, new_text)
+    yield from _hidden_targets(trees, new_text)
+
+
+def _hidden_targets(trees: GuardedTrees, text: Text) -> Iterator[tuple[str, str]]:
+    """With a new folder `check` make has nothing to do for a target `check` that is not phony."""
+    name = next((name for name in MAKEFILES if name in trees.new.paths), None)
+    targets = targets_hidden_by_files(text(name) or "", trees.all_commands) if name else set()
+    before = {path.partition("/")[0] for path in trees.old.paths} if targets else set()
+    for path in trees.new.paths:
+        first = path.partition("/")[0]
+        if first in targets and first not in before:
+            before.add(first)
+            yield path, f"the target {first} of the {name}, which is not phony"
 
 
 def _is_installed(path: str, roots: Collection[str]) -> bool:

@@ -17,7 +17,7 @@ from burnish.checks.environment_modules import environment_modules
 from burnish.checks.flakes import Run as Rerun
 from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
-from burnish.checks.guard_precedence import settings_beside
+from burnish.checks.guard_precedence import MAKEFILES, settings_beside
 from burnish.checks.guard_shadowing import guarded_trees
 from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.outcome import trouble
@@ -238,7 +238,7 @@ class TaskChecks:
         new_files = list_links(self.trees.project, change.new_tree)
         commands = tuple(comparison.report.command for comparison in comparisons)
         files = [file for file in change.files if reads(file)]
-        related = [*settings_beside(change.paths, {**old_files, **new_files}), *PYTEST_SETTINGS]
+        related = [*settings_beside(change.paths, {**old_files, **new_files}), *PYTEST_SETTINGS, *MAKEFILES]
         # one call of git for all old files, one for all new
         before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related])
         after = texts(new, [*(f.path for f in files if f.status != "D"), *related])
