@@ -133,3 +133,18 @@ def test_the_interpreter_of_burnish_may_lie_in_a_checkout(checkout: Path, monkey
     monkeypatch.setattr("sys.executable", str(checkout / "bin" / "tool-of-a-test"))
 
     assert located((sys.executable, "-m", "burnish")) == sys.executable
+
+
+def test_the_cost_of_the_path_does_not_grow_with_the_checkouts_that_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server has many projects, and every call of git asks for the path."""
+    entries = [tmp_path / "bin", tmp_path / "checkout-7" / "bin", Path("/usr/bin")]
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, entries)))
+    for number in range(200):
+        record_checkout(tmp_path / f"checkout-{number}")
+    looked_at: list[object] = []
+    real = os.path.realpath
+    monkeypatch.setattr(os.path, "realpath", lambda path, **options: looked_at.append(path) or real(path, **options))
+    assert own_path() == os.pathsep.join([str(tmp_path / "bin"), "/usr/bin"])
+    assert len(looked_at) <= len(entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 LISTED = ("TERM", "TMPDIR", "HOME", "USER", "LOGNAME")
@@ -40,19 +40,29 @@ CA_SWITCHES = ("UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
 
 def path_outside(path: str, *places: Path) -> str:
     """A PATH without relative entries and without those inside `places`: a program there is the repository's."""
+    return path_outside_of(path, {os.path.realpath(place) for place in places})
+
+
+def path_outside_of(path: str, folders: Collection[str]) -> str:
+    """The same for a set of real paths. It is asked for by every call of git, and a server has many projects."""
     entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
-    shut = [place.resolve() for place in places]
     # an entry in the repository may be a link that leads out of it today
     outside = [
         entry
         for entry in entries
-        if not any(
-            Path(form).is_relative_to(place)
-            for form in (os.path.realpath(entry), os.path.normpath(entry))
-            for place in shut
-        )
+        if not any(is_below(form, folders) for form in (os.path.realpath(entry), os.path.normpath(entry)))
     ]
     return os.pathsep.join(outside) or os.defpath
+
+
+def is_below(path: str, folders: Collection[str]) -> bool:
+    """Is the absolute path one of the folders, or inside of one? Its cost does not grow with their number."""
+    while path not in folders:
+        parent = os.path.dirname(path)  # noqa: PTH120 (text alone)
+        if parent == path:
+            return False
+        path = parent
+    return True
 
 
 def listed_environment(

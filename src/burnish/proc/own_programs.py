@@ -13,23 +13,23 @@ import sys
 import threading
 from pathlib import Path
 
-from burnish.proc.environment import path_outside
+from burnish.proc.environment import is_below, path_outside_of
 
 _lock = threading.Lock()
-# every checkout that this process has looked at, and whether a person trusts it
-_checkouts: dict[Path, bool] = {}
+# every checkout that this process has looked at, by its real path, and whether a person trusts it
+_checkouts: dict[str, bool] = {}
 
 
 def record_checkout(root: Path, *, trusted: bool | None = None) -> None:
     """From now on no program of burnish's own is found below `root`. None: trust stays as recorded, at first none."""
-    place = root.resolve()
+    place = os.path.realpath(root)
     with _lock:
         _checkouts[place] = _checkouts.get(place, False) if trusted is None else trusted
 
 
 def own_path(path: str | None = None) -> str:
     """PATH without relative entries and without those in a checkout."""
-    return path_outside(_or_ours(path), *_recorded())
+    return path_outside_of(_or_ours(path), _recorded())
 
 
 def find_own_program(name: str, path: str | None = None) -> str | None:
@@ -49,35 +49,37 @@ def lies_in_untrusted_checkout(program: str) -> bool:
     """Is this path, or what it leads to, in a checkout that nobody has trusted? burnish's own interpreter is not."""
     if program == sys.executable:
         return False
-    forms = {Path(os.path.realpath(program)), Path(os.path.abspath(program))}  # noqa: PTH100 (no link is followed)
-    return any(form.is_relative_to(root) for form in forms for root in _recorded(untrusted_only=True))
+    forms = (os.path.realpath(program), os.path.abspath(program))  # noqa: PTH100 (no link is followed)
+    untrusted = _recorded(untrusted_only=True)
+    return any(is_below(form, untrusted) for form in forms)
 
 
 def _or_ours(path: str | None) -> str:
     return os.environ.get("PATH", os.defpath) if path is None else path
 
 
-def _recorded(*, untrusted_only: bool = False) -> tuple[Path, ...]:
+def _recorded(*, untrusted_only: bool = False) -> set[str]:
     here = _checkout_here()
     with _lock:
-        known = _checkouts if here is None else {here: False, **_checkouts}
-        return tuple(root for root, trusted in known.items() if not (untrusted_only and trusted))
+        known = {root for root, trusted in _checkouts.items() if not (untrusted_only and trusted)}
+        return known if here is None or here in _checkouts else known | {here}
 
 
-def _checkout_here() -> Path | None:
+def _checkout_here() -> str | None:
     """The checkout around the working directory: commands that need no repository do not record it."""
     try:
         folder = Path.cwd()
     except OSError:
         return None
-    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    found = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    return str(found) if found else None
 
 
-def _find(name: str, path: str, checkouts: tuple[Path, ...]) -> str | None:
+def _find(name: str, path: str, checkouts: set[str]) -> str | None:
     if os.sep in name:
         return None if lies_in_untrusted_checkout(name) else shutil.which(name)
-    for entry in path_outside(path, *checkouts).split(os.pathsep):
+    for entry in path_outside_of(path, checkouts).split(os.pathsep):
         program = shutil.which(name, path=entry)
-        if program and not any(Path(os.path.realpath(program)).is_relative_to(place) for place in checkouts):
+        if program and not is_below(os.path.realpath(program), checkouts):
             return program
     return None
