@@ -41,7 +41,7 @@ WATCH = """() => {
 def a_board(tasks: int) -> Iterator[tuple[Served, Store, str]]:
     with tempfile.TemporaryDirectory(prefix="burnish-bench-") as folder, ExitStack() as stack:
         lab = Lab.make(Path(folder) / "lab")
-        store, key = boards.open_store(lab)
+        store, key = boards.open_store(lab, branches=1000)
         stack.callback(store.close)
         boards.many(store, key, tasks)
         yield stack.enter_context(serving(lab)), store, key

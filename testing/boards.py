@@ -43,8 +43,15 @@ TITLES = (
 )
 
 
-def open_store(lab: Lab) -> tuple[Store, str]:
-    """The store of a laboratory and its project's key, to write as another process would."""
+def open_store(lab: Lab, *, branches: int = 30) -> tuple[Store, str]:
+    """The store of a laboratory and its project's key, to write as another process would.
+
+    The first tasks have their branches: without one no task counts as approved.
+    """
+    tip = lab.repo.git("rev-parse", "HEAD")
+    names = sorted(f"refs/heads/burnish/{number}-task" for number in range(1, branches + 1))
+    text = "# pack-refs with: peeled fully-peeled sorted \n" + "".join(f"{tip} {name}\n" for name in names)
+    (lab.repo.path / ".git" / "packed-refs").write_text(text)
     store = Store.open(Path(lab.env["BURNISH_HOME"]))
     row = store.project_for(lab.repo.path / ".git", lab.repo.path, create=True)
     assert row is not None

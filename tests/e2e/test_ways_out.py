@@ -101,6 +101,12 @@ def full_disk(lab: Lab) -> Iterator[None]:
 
 
 @contextmanager
+def deleted_branch(lab: Lab) -> Iterator[None]:
+    yield
+    lab.repo.git("update-ref", "-d", "refs/heads/burnish/1-add-division")
+
+
+@contextmanager
 def locked_database(lab: Lab) -> Iterator[None]:
     """Another program writes for longer than burnish waits, from the moment the agent is at work."""
     holder = threading.Thread(target=_hold_database, args=(lab,))
@@ -182,6 +188,7 @@ STATES = {
     ),
     "guard": State("blocked", "guard", author='pathlib.Path("burnish.yaml").write_text("agent: robot\\n")\n' + AUTHOR),
     "no_changes": State("blocked", "no_changes", author='print("no")'),
+    "branch_gone": State("blocked", "branch_gone", then=(("run", "1"), ("status",)), trouble=deleted_branch),
     "secret": State("blocked", "secret", author=f'app.write_text("TOKEN = {TOKEN!r}\\n")'),
     "AGENT_FAILED": State("failed", "AGENT_FAILED", author="sys.exit(3)"),
     "AGENT_FAILED in review": State("failed", "AGENT_FAILED", judge="sys.exit(3)"),

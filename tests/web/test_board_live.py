@@ -158,7 +158,7 @@ def test_a_thousand_cards_are_there_in_a_second_and_follow_a_storm_in_a_few_requ
     tmp_path: Path, opened: Browser
 ) -> None:
     lab = Lab.make(tmp_path / "lab")
-    store, key = open_store(lab)
+    store, key = open_store(lab, branches=1000)
     boards.many(store, key, 1000)
     with serving(lab) as served, logged_in(opened, served, width=1700) as page:
         live(page)

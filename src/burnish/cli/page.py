@@ -203,7 +203,8 @@ def _next(story: Story) -> list[str]:
             steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
             changed = story.get("commit") not in (None, story.get("base"))
-            # without a change there is nothing to accept
+            # without a change, or without its branch, there is nothing to accept
+            changed = changed and story.get("reason") != Reason.BRANCH_GONE
             steps = [*_answer(story), f"burnish retry {number}", *_waive(story), *([accept] if changed else [])]
         case Status.WAITING_APPROVAL:
             # a plan changes no file, and its text is shown above
