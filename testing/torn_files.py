@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testing.lab import Lab
 
-# What is no state of burnish's own: the agents' files, locks, and the database, which has its own tests.
+# What is not state of burnish's own: the agents' files, locks, and the database, which has its own tests.
 _LEFT_OUT = ("workspaces/", "snapshots/", "throwaway/", "locks/", "burnish.db", "trust")
 
 

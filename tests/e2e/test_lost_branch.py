@@ -1,4 +1,4 @@
-"""The branch or the commit of an approved task is gone: nobody is shown an approval, and there is a way back."""
+"""The branch or the commit of an approved task is gone: no command shows an approval, and there is a way back."""
 
 from __future__ import annotations
 

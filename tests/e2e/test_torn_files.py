@@ -90,7 +90,7 @@ def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> N
     assert user_git_problems(lab) == []
 
 
-def test_locks_from_before_the_start_of_the_machine_stop_nobody_and_younger_ones_stay(lab: Lab) -> None:
+def test_locks_from_before_the_start_of_the_machine_stop_no_run_and_younger_ones_stay(lab: Lab) -> None:
     lab.burnish("run")
     git = lab.repo.path / ".git"
     locks = [git / name for name in (f"refs/heads/{BRANCH}.lock", f"{ARTIFACTS}.lock", "packed-refs.lock")]

@@ -1,4 +1,4 @@
-"""A branch that is moved while it is being judged: what nobody judged is not approved, and the run ends."""
+"""A branch that is moved while it is being judged: what was not judged is not approved, and the run ends."""
 
 from __future__ import annotations
 

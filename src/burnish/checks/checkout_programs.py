@@ -107,7 +107,7 @@ def _of_folder(
 
 def _judge(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram | None:
     real = Path(os.path.realpath(place))
-    if real.is_relative_to(root) and not _ENVIRONMENT.search(real.relative_to(root).as_posix()):
+    if _is_source(real, root):
         return CheckoutProgram(name, place, f"leads to {real}")
     head = _head(real)
     if _PYTHON.match(head):
@@ -115,9 +115,14 @@ def _judge(name: str, place: Path, root: Path, go: GoProject) -> CheckoutProgram
     if head.startswith(b"#!"):
         return _script(name, place, real, head, root)
     # by name first: each program would have to be read
-    if name in go.names and not head.startswith(b"#!") and (module := _go_module(real)) in go.modules:
+    if name in go.names and (module := _go_module(real)) in go.modules:
         return CheckoutProgram(name, place, f"was built from the Go module {module}", copied=True)
     return None
+
+
+def _is_source(file: Path, root: Path) -> bool:
+    """Does it lie in the checkout, outside of the environments there?"""
+    return file.is_relative_to(root) and not _ENVIRONMENT.search(file.relative_to(root).as_posix())
 
 
 def _head(real: Path) -> bytes:
@@ -138,7 +143,7 @@ def _script(name: str, place: Path, real: Path, head: bytes, root: Path) -> Chec
         return CheckoutProgram(name, place, f"starts a file of {root}")
     for word in _BESIDE.findall(body):
         started = Path(os.path.realpath(real.parent / word))
-        if started.is_relative_to(root) and not _ENVIRONMENT.search(started.relative_to(root).as_posix()):
+        if _is_source(started, root):
             return CheckoutProgram(name, place, f"starts {started}")
     return None
 

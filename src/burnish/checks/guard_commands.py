@@ -47,16 +47,20 @@ class _Makefile:
     general: list[str] = field(default_factory=list)
     exported: set[str] = field(default_factory=set)
 
+    @property
+    def phony(self) -> set[str]:
+        return {word for line in self.rules.get(".PHONY", ()) for word in line.split()}
+
 
 def makefile_parts(text: str, commands: Iterable[str] = ()) -> Parts:
     """The rules that checks run, the variables that these use, and what acts on all of them."""
     read = _read_makefile(text)
-    named = {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
+    named = _words(commands)
     wanted = {name for name in read.rules if _CHECKING.search(name) or name in named or name in _SPECIAL_TARGETS}
     wanted -= {".PHONY"}
     _close(wanted, read.needs, read.rules)
     parts = {name: "\n".join(read.rules[name]) for name in read.rules if name in wanted}
-    phony = {word for line in read.rules.get(".PHONY", ()) for word in line.split()}
+    phony = read.phony
     # a target that is not phony is not run where a file has its name
     parts = {name: body + "\n(phony)" * (name in phony) for name, body in parts.items()}
     used = {name for name in read.variables if name in _GLOBAL or name in read.exported}
@@ -73,10 +77,13 @@ def makefile_parts(text: str, commands: Iterable[str] = ()) -> Parts:
 def targets_hidden_by_files(text: str, commands: Iterable[str]) -> set[str]:
     """Targets that these commands run and that make takes for done where a file or folder has their name."""
     read = _read_makefile(text)
-    named = {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
-    wanted = {name for name in read.rules if name in named}
+    wanted = read.rules.keys() & _words(commands)
     _close(wanted, read.needs, read.rules)
-    return wanted - {word for line in read.rules.get(".PHONY", ()) for word in line.split()}
+    return wanted - read.phony
+
+
+def _words(commands: Iterable[str]) -> set[str]:
+    return {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
 
 
 def _read_makefile(text: str) -> _Makefile:
@@ -136,7 +143,7 @@ def script_parts(data: Mapping[str, Any], commands: Iterable[str] = ()) -> Parts
         table = data.get(key)
         scripts = table if isinstance(table, dict) else {}
         texts = {name: json.dumps(words, sort_keys=True) for name, words in scripts.items()}
-        named = {word for command in commands for word in re.split(r"[\s;&|()]+", command)}
+        named = _words(commands)
         wanted = {name for name in texts if _CHECKING.search(name) or name in named or name in _INSTALLING}
         _close(wanted, {name: list(_run_by(text)) for name, text in texts.items()}, texts.keys())
         wanted |= {name for name in texts if name.removeprefix("pre") in wanted or name.removeprefix("post") in wanted}

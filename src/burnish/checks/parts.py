@@ -35,7 +35,8 @@ def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list
     if len(folders) < 2:
         return list(found)
     shared = _outside(parts, paths)
-    uses = {part: _direct_uses(part, parts, paths, read) for part in parts}
+    texts = {part: _manifests(part, paths, read) for part in parts}
+    uses = {part: _direct_uses(part, texts, paths, read) for part in parts}
     result = []
     for tools in found:
         named = _named(tools.folder, uses) if tools.folder else None
@@ -75,13 +76,12 @@ def _manifests(part: str, paths: Iterable[str], read: Read) -> dict[str, str]:
     return {path: read(path) or "" for path in inside if _MANIFEST.fullmatch(path.rpartition("/")[2])}
 
 
-def _direct_uses(part: str, parts: Sequence[str], paths: Sequence[str], read: Read) -> list[str] | None:
+def _direct_uses(part: str, texts: dict[str, dict[str, str]], paths: Sequence[str], read: Read) -> list[str] | None:
     """Other parts that the project files or sources of this one name; None if it has too many sources to read."""
     sources = read_sources(part, paths, read)
     if sources is None:
         return None
-    texts = {one: _manifests(one, paths, read) for one in parts}
-    others = (other for other in parts if other != part)
+    others = (other for other in texts if other != part)
     return [other for other in others if _uses(part, other, texts) or sources_use(part, other, sources, paths)]
 
 

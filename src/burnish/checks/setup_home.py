@@ -18,7 +18,7 @@ _CACHES = (
     ".cache/pypoetry/artifacts", ".local/share/pnpm/store", ".pnpm-store", ".bun/install/cache", ".cache/ccache",
     ".cache/sccache", ".cache/mesa_shader_cache", ".local/state",
 )  # fmt: skip
-# Settings of package indexes and logins: checks do not get them, whoever wrote them.
+# Settings of package indexes and logins: checks do not get them, also not those that set-up wrote.
 _PRIVATE = (
     ".npmrc", ".yarnrc", ".yarnrc.yml", ".netrc", ".pypirc", ".git-credentials", ".ssh", ".gnupg", ".aws", ".azure",
     ".docker", ".kube", ".pip", ".config/pip", ".config/uv", ".config/pypoetry", ".config/pnpm", ".config/go",

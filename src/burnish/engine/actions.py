@@ -128,7 +128,7 @@ def restart(book: Book, code: Code, task_id: int) -> Task:
         raise Refused(f"Task {task.id} is {task.status}.", hint=f"Cancel it first: burnish cancel {task.id}")
     steps = []
     if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
-        # before its branch is taken away: nobody who looks in between shall find an approval without a branch
+        # before its branch is removed: a command that looks in between must not find an approval without a branch
         book.record(task_id, moved(task, Status.BLOCKED, note="restarted by a person"))
         task = book.task(task_id)
     check_move(str(task.id), task.status, Status.BACKLOG)

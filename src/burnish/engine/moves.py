@@ -67,7 +67,7 @@ def resumed(history: History, to: Status, *, note: str = "") -> Event:
 
 
 def judge_again(history: History, why: str) -> Event:
-    """The same code in the same cycle: its checks and reviews are done anew, and what was said stays on record."""
+    """The same code in the same cycle: its checks and reviews are repeated, and the earlier results stay on record."""
     data = {"action": "again", "by": "burnish", "why": why, "supersede": ["check", "review", "gate"]}
     return Event("decision.made", data, run=history.task.run, cycle=history.cycle)
 
@@ -80,7 +80,7 @@ def rebased(task: Task, base: str | None) -> list[Event]:
 
 
 def judge_anew(history: History, commit: str, tree: str, why: str, *, base: str | None = None) -> list[Event]:
-    """The next cycle judges what is on the branch now, from `base` on; nobody works in it."""
+    """The next cycle judges what is on the branch now, from `base` on; no agent works in it."""
     task, cycle = history.task, history.cycle + 1
     decision = {"action": "revise", "by": "burnish", "why": why, "blockers": []}
     work = {"phase": "improve", "attempt": 1, "by_hand": True, "why": why}

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.errors import PhaseFailed
-from burnish.git.files import disk_errors, sync_folder
+from burnish.git.files import disk_errors
 from burnish.git.project import Project
 from burnish.git.refs import OURS, is_torn, list_refs
 from burnish.git.soundness import find_unsound
 from burnish.git.stale_locks import PACKED_REFS_LOCK
+from burnish.proc.folders import sync_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from burnish.core.status import ErrorCode
 from burnish.durability import sync_wanted
 from burnish.errors import PhaseFailed
-from burnish.proc.folders import remove_folder
+from burnish.proc.folders import remove_folder, sync_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -62,17 +62,6 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "",
 def sync_file(handle: int) -> None:
     if sync_wanted():
         os.fsync(handle)
-
-
-def sync_folder(folder: Path) -> None:
-    """New, renamed and removed names in it are on the disk."""
-    if not sync_wanted():
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_if_changed(path: Path, data: bytes) -> None:

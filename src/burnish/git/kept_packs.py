@@ -17,8 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from burnish.git.files import disk_errors, sync_file, sync_folder, write_whole
+from burnish.git.files import disk_errors, sync_file, write_whole
 from burnish.git.project import Project
+from burnish.proc.folders import sync_folder
 
 KEEP_TEXT = b"burnish: objects of its branches and refs; burnish merges these packs itself\n"
 _PARTS = (".pack", ".rev", ".idx")
@@ -71,7 +72,7 @@ def _number(data: mmap.mmap, at: int) -> int:
 
 
 def pack_folder(project: Project) -> Path:
-    return project.common_dir / "objects" / "pack"
+    return project.user_objects / "pack"
 
 
 def list_packs(project: Project) -> list[KeptPack]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from burnish.core.commit import Commit
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git.files import disk_errors, sync_folder, write_whole
+from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Project
+from burnish.proc.folders import sync_folder
 
 Author = tuple[str, str]
 NOBODY: Author = ("burnish", "burnish@localhost")

@@ -9,9 +9,10 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Mapping
+from itertools import accumulate
 from pathlib import Path
 
-from burnish.git.objects import is_own_loose, parse_tree, read_loose, read_own
+from burnish.git.objects import parse_tree, read_loose, read_own
 from burnish.git.project import Project
 
 _KINDS = {"commit": 1, "tree": 2, "blob": 3}
@@ -77,7 +78,7 @@ def _take_tree(project: Project, tree: str, before: list[Entries], found: Object
 
 
 def _take(project: Project, sha: str, found: Objects) -> bytes:
-    known = read_own(project, sha, longest=MOST_BYTES) if is_own_loose(project, sha) else None
+    known = read_own(project, sha, longest=MOST_BYTES)
     if known is None or len(found) >= MOST_OBJECTS:
         raise TooMuch
     found[sha] = known
@@ -116,11 +117,10 @@ def _index(project: Project, records: Mapping[bytes, tuple[int, int]], checksum:
     counts = [0] * 256
     for name in names:
         counts[name[0]] += 1
-    totals = [sum(counts[: first + 1]) for first in range(256)]
     index = b"".join(
         [
             b"\xfftOc\0\0\0\2",
-            struct.pack(">256I", *totals),
+            struct.pack(">256I", *accumulate(counts)),
             *names,
             *(struct.pack(">I", records[name][0]) for name in names),
             *(struct.pack(">I", records[name][1]) for name in names),

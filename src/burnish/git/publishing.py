@@ -43,23 +43,23 @@ def publish(project: Project, commit: str, *, always: bool = False) -> None:
     packs = list_packs(project)
     if any(pack.has(commit) for pack in packs):
         return
-    if not _pack_by_hand(project, commit):
-        wanted = "\n".join([commit, *(f"^{sha}" for sha in _known_ancestors(project, commit)), ""])
+    known = _known_ancestors(project, commit, packs)
+    if not _pack_by_hand(project, commit, known):
+        wanted = "\n".join([commit, *(f"^{sha}" for sha in known), ""])
         _pack(project, ("--revs",), wanted.encode())
     if len(packs) >= MOST_PACKS:
         maintain(project)
 
 
 def publish_object(project: Project, sha: str) -> None:
-    """Put one object that is no commit into the user's repository."""
+    """Put one object that is not a commit into the user's repository."""
     if not any(pack.has(sha) for pack in list_packs(project)):
         _pack(project, (), f"{sha}\n".encode())
 
 
-def _known_ancestors(project: Project, commit: str) -> list[str]:
+def _known_ancestors(project: Project, commit: str, packs: list[KeptPack]) -> list[str]:
     """The nearest ancestors that are in the user's repository already."""
     known: dict[str, None] = {}
-    packs = list_packs(project)
     seen, waiting = {commit}, [commit]
     while waiting:
         for parent in read_commit(project, waiting.pop()).parents:
@@ -73,11 +73,10 @@ def _known_ancestors(project: Project, commit: str) -> list[str]:
     return list(known)
 
 
-def _pack_by_hand(project: Project, commit: str) -> bool:
+def _pack_by_hand(project: Project, commit: str, known: list[str]) -> bool:
     """False where it takes git: a large commit, or parents that are not in the user's repository yet."""
-    ancestors = _known_ancestors(project, commit)
     parents = read_commit(project, commit).parents
-    objects = new_objects(project, commit) if set(parents) <= set(ancestors) else None
+    objects = new_objects(project, commit) if set(parents) <= set(known) else None
     if objects is None:
         return False
     with _folder(project) as made, disk_errors(f"writing to {made}"):
@@ -126,7 +125,7 @@ def _merge(project: Project) -> None:
     try:
         merged = _pack(project, ("--stdin-packs",), names)
     except PhaseFailed:
-        # the packs stay as they are; whoever needs one of the objects will hear of it
+        # the packs stay as they are; reading a damaged object reports it
         return
     for pack in chosen:
         if pack.index.name != merged.index.name:

@@ -112,7 +112,7 @@ def _read_sound(project: Project, sha: str) -> bytes | None:
 
 
 def _tree_of(raw: bytes) -> str:
-    """The tree that a commit names; nothing where the object is no commit."""
+    """The tree that a commit names; nothing where the object is not a commit."""
     head, _, body = raw.partition(b"\0")
     first = body.partition(b"\n")[0]
     return first.removeprefix(b"tree ").decode() if head.startswith(b"commit ") and first.startswith(b"tree ") else ""

@@ -20,3 +20,16 @@ def sync_file_systems(folders: tuple[str, ...]) -> None:
             os.sync()
         devices.append(device)
         os.close(fd)
+
+
+def replace_synced(new: str, path: str) -> None:
+    """Rename a file; its content and its name are on the disk afterwards."""
+    _sync(new, os.O_RDONLY)
+    os.rename(new, path)  # noqa: PTH104 (pathlib is not loaded)
+    _sync(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)  # noqa: PTH120
+
+
+def _sync(path: str, flags: int) -> None:
+    fd = os.open(path, flags)
+    os.fsync(fd)
+    os.close(fd)

@@ -21,12 +21,14 @@ def private_folder(place: Path) -> None:
         return
     private_folder(place.parent)
     place.mkdir(mode=0o700, exist_ok=True)
-    if sync_wanted():
-        # what is written into it later is lost with its name
-        _sync(place.parent)
+    # what is written into it later is lost with its name
+    sync_folder(place.parent)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """New, renamed and removed names in it are on the disk."""
+    if not sync_wanted():
+        return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

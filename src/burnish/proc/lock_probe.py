@@ -1,4 +1,4 @@
-"""Do file locks hold in a folder? Some network and user-space file systems accept a lock that excludes nobody."""
+"""Do file locks hold in a folder? Some network and user-space file systems accept locks that do not hold."""
 
 from __future__ import annotations
 

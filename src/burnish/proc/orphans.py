@@ -40,7 +40,7 @@ def wait_for_orphans(lock_file: Path, *, seconds: float = 8.0) -> bool:
                 if time.monotonic() >= until:
                     return False
             except OSError:
-                return True  # no locks on this file system: nobody holds one
+                return True  # no locks on this file system: none is held
             time.sleep(0.05)
     finally:
         os.close(fd)

@@ -46,7 +46,7 @@ def find_agent_program(name: str) -> str | None:
 
 
 def lies_in_untrusted_checkout(program: str) -> bool:
-    """Is this path, or what it leads to, in a checkout that nobody has trusted? burnish's own interpreter is not."""
+    """Is this path, or what it leads to, in a checkout that is not trusted? burnish's own interpreter is not."""
     if program == sys.executable:
         return False
     forms = (os.path.realpath(program), os.path.abspath(program))  # noqa: PTH100 (no link is followed)

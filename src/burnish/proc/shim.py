@@ -387,14 +387,9 @@ class NotStarted(OSError):
 def write_outcome(path: str, text: str, *, durable: bool) -> None:
     fd = open_new(path + ".new")
     write_all(fd, text.encode())
-    if durable:
-        os.fsync(fd)
     os.close(fd)
-    os.rename(path + ".new", path)
-    if durable:
-        fd = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
-        os.fsync(fd)
-        os.close(fd)
+    replace = beside("disk_sync").replace_synced if durable else os.rename
+    replace(path + ".new", path)
 
 
 def wake_pipe() -> int:

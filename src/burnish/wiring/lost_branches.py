@@ -1,4 +1,4 @@
-"""Tasks whose branch or commit is gone: found by whoever looks, and continued at the start of a run."""
+"""Tasks whose branch or commit is gone: found by each command that looks, and continued at the start of a run."""
 
 from __future__ import annotations
 
