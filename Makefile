@@ -45,7 +45,7 @@ bench: $(READY) ## how fast it is, with figures
 	$(PY) -m bench $(ARGS)
 
 torture: $(READY) ## the promises, counted: kills, races, forgeries; ends with a table of attacks
-	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks' tests)
+	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 --dist worksteal -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks' tests)
 
 agents: $(READY) ## real agent programs against a model server on loopback
 	$(PY) -m tools.agents $(ARGS)

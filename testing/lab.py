@@ -157,7 +157,7 @@ class Lab:
         for stream in (out, err):
             stream.flush()
             heard.append(stream.buffer.getvalue().decode(errors="replace"))  # type: ignore[attr-defined]
-        return self._judged(Said(ended, *heard), argv, code)
+        return self.judged(Said(ended, *heard), argv, code)
 
     def start(self, *argv: str, **env: str) -> subprocess.Popen[str]:
         """As a process of its own, for what only processes can show."""
@@ -168,9 +168,9 @@ class Lab:
     def apart(self, *argv: str, code: int | None = 0, timeout: float = 60, **env: str) -> Said:
         with self.start(*argv, **env) as process:
             out, err = process.communicate(timeout=timeout)
-        return self._judged(Said(process.returncode, out, err), argv, code)
+        return self.judged(Said(process.returncode, out, err), argv, code)
 
-    def _judged(self, said: Said, argv: tuple[str, ...], code: int | None) -> Said:
+    def judged(self, said: Said, argv: tuple[str, ...], code: int | None) -> Said:
         # what an agent printed is quoted behind a bar
         own = [line for line in said.err.splitlines() if not line.lstrip().startswith("│")]
         assert "Traceback" not in "\n".join(own), said.err

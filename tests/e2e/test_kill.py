@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import re
+import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import burnish
+from testing.attack_counts import CountAttacks
+from testing.fork_server import ForkServer, fork_server
 from testing.lab import AUTHOR, CRITIC, Lab
 
 TORTURE = bool(os.environ.get("BURNISH_TORTURE"))
@@ -57,13 +62,6 @@ def assert_ended_well(lab: Lab, *, extra_starts: int = 0) -> None:
     assert lab.processes() == []
     artifacts = lab.repo.git("ls-tree", "-r", "--name-only", f"refs/burnish/artifacts/{branch[8:]}")
     assert {"review-cycle-1.md", "review-cycle-2.md"} <= {Path(line).name for line in artifacts.splitlines()}
-
-
-def kill_at(root: Path, point: str) -> Lab:
-    """The whole story, with one death at this point; the user's things are as they were."""
-    lab = Lab.make(root, extra=CHECKS)
-    lab.add()
-    return die_and_go_on(lab, point)
 
 
 def die_and_go_on(lab: Lab, point: str) -> Lab:
@@ -140,22 +138,74 @@ def test_killed_inside_a_phase_the_agent_is_ended_its_work_rescued_and_the_phase
     assert ref in labs[0].calls()[1]["prompt"]
 
 
-@pytest.mark.attacks("kill -9 at a failpoint", 50)
+# Deaths of one task, one after the other: twice at the first pass, then a pass further on, then twice again.
+PASSES = ("", "", ":2", "", "")
+# A batch is one test, so that workers share the batches of a failpoint.
+BATCHES, DEATHS_EACH = (5, 10) if TORTURE else (1, 1)
+
+
+def die_again_and_again(server: ForkServer, lab: Lab, point: str, most: int) -> int:
+    """One task that is killed up to `most` times at this point and then continued; how often it was killed."""
+    lab.add()
+    before, deaths = lab.repo.fingerprint(), 0
+    for nth in PASSES[:most]:
+        ended = server.apart(lab, "run", code=None, BURNISH_FAILPOINT=point + nth)
+        if ended.code == 0:
+            break
+        assert ended.code == -signal.SIGKILL, ended
+        deaths += 1
+    server.apart(lab, "run")
+    assert lab.repo.fingerprint() == before
+    assert_ended_well(lab)
+    return deaths
+
+
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
-@pytest.mark.parametrize("point", failpoints() if TORTURE else ["any"])
-def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str) -> None:
-    once = point in ("run-started", "workspace-created")
-    points = [point, point] if once else [point, f"{point}:2"]
-    for round_ in range(25):
-        for n, place in enumerate(points):
-            assert_ended_well(kill_at(tmp_path / f"{round_}-{n}", place))
+@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("point", failpoints())
+def test_fifty_deaths_at_every_failpoint(tmp_path: Path, point: str, batch: int, count_attacks: CountAttacks) -> None:
+    deaths = 0
+    with counting_a_failure(count_attacks, "kill -9 at a failpoint"), fork_server() as server:
+        while deaths < DEATHS_EACH:
+            root = tmp_path / str(deaths)
+            new = die_again_and_again(server, Lab.make(root, extra=CHECKS), point, DEATHS_EACH - deaths)
+            assert new, "this point is not passed"
+            deaths += new
+            shutil.rmtree(root)
+    count_attacks("kill -9 at a failpoint", deaths, 0)
 
 
-@pytest.mark.attacks("kill -9 inside a phase", 4)
+@contextmanager
+def counting_a_failure(count_attacks: CountAttacks, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        count_attacks(kind, 1, 1)
+        raise
+
+
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.parametrize("seed", range(50 if TORTURE else 1))
-def test_random_deaths_inside_every_phase(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    for nth in (1, 2, 3, 4):
-        lab = kill_inside(slow_lab(tmp_path / str(nth)), nth, chance.uniform(0, 1.2))
-        assert_ended_well(lab, extra_starts=1)
+def test_random_deaths_inside_every_phase(tmp_path: Path, seed: int, count_attacks: CountAttacks) -> None:
+    """One task, killed once while each of its four calls is at work or shortly after it."""
+    kind, chance, lab = "kill -9 inside a phase", random.Random(seed), slow_lab(tmp_path)
+    lab.add()
+    deaths = 0
+    with counting_a_failure(count_attacks, kind), fork_server() as server:
+        for _ in range(4):
+            deaths += kill_after_next_call(server, lab, chance.uniform(0, 1.2)) == -signal.SIGKILL
+        server.apart(lab, "run")
+        assert_ended_well(lab, extra_starts=deaths)
+    count_attacks(kind, deaths, 0)
+
+
+def kill_after_next_call(server: ForkServer, lab: Lab, wait: float) -> int:
+    calls, end = len(lab.calls()), math.inf
+
+    def is_time() -> bool:
+        nonlocal end
+        if end == math.inf and len(lab.calls()) > calls:
+            end = time.monotonic() + wait
+        return time.monotonic() >= end
+
+    return server.apart(lab, "run", code=None, kill_when=is_time).code

@@ -72,6 +72,7 @@ def test_a_timeout_leaves_nothing(shape: str, bench) -> None:
     assert done.ended == "timeout"
 
 
+@pytest.mark.attacks("outlive kill -9 of burnish", 1)
 def test_kill_9_of_burnish_leaves_nothing(shape: str, bench, spawn_runner) -> None:
     runner = spawn_runner(shape)
     bench.wait_until_ready()
