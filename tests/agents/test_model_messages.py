@@ -7,7 +7,7 @@ import json
 import pytest
 
 from burnish.agents.base import Spoken
-from burnish.agents.model_messages import other_messages
+from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
 from tests.agents.test_streams import STREAMS, Events
@@ -33,7 +33,54 @@ def test_words_beside_a_structured_answer_are_told() -> None:
     claude = {"type": "result", "result": FIRST, "structured_output": {"verdict": "approved"}}
     model = {"text": json.dumps({"verdict": "approved"}), "words": FIRST}
     for event in (claude, model):
-        assert other_messages(printed([event]), json.dumps({"verdict": "approved"})) == (FIRST,)
+        assert text_around(printed([event]), json.dumps({"verdict": "approved"})) == ((), (FIRST,))
+
+
+def assistant(*parts: dict[str, object]) -> dict[str, object]:
+    return {"type": "assistant", "message": {"content": list(parts)}}
+
+
+def text_part(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+def tool_part(name: str) -> dict[str, object]:
+    return {"type": "tool_use", "name": name, "input": {}}
+
+
+CODEX_WORK = {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}}
+TOOL_USES: dict[str, Events] = {
+    **{name: [assistant(tool_part("Read"))] for name in ("claude", "qwen", "amp", "cursor")},
+    "codex": [CODEX_WORK],
+    "gemini": [{"type": "tool_use", "tool_name": "read_file"}, {"type": "tool_result", "status": "success"}],
+    "copilot": [{"type": "tool.execution_start", "data": {}}, {"type": "tool.execution_complete", "data": {}}],
+    "opencode": [{"type": "tool_use", "part": {"state": {}}}],
+}
+
+
+@pytest.mark.parametrize("name", TOOL_USES)
+def test_what_a_model_writes_after_its_last_use_of_a_tool_is_its_final_message(name: str) -> None:
+    message = STREAMS[name](FIRST) if name != "gemini" else STREAMS[name](FIRST)[3:]
+    first = [event for event in message if FIRST[:5] in str(event) or FIRST[-5:] in str(event)][:2]
+    first = [event for event in first if event.get("type") != "result"]
+    last = STREAMS[name](FINAL) if name != "gemini" else STREAMS[name](FINAL)[3:]
+    assert text_around(printed([*first, *TOOL_USES[name], *last]), FINAL) == ((), ())
+    # gemini's pieces are one message until a tool is used
+    answer = FIRST + FINAL if name == "gemini" else FINAL
+    assert text_around(printed([*first, *last]), answer) == (() if name == "gemini" else (FIRST,), ())
+
+
+def test_the_call_that_gives_the_answer_does_not_end_the_message() -> None:
+    answer = {"verdict": "approved"}
+    end = {"type": "result", "result": "Done.", "structured_output": answer}
+    for tool in ("StructuredOutput", "structured_output"):
+        stdout = printed([assistant(tool_part("Read")), assistant(text_part(FIRST), tool_part(tool)), end])
+        assert text_around(stdout, json.dumps(answer)) == ((FIRST,), ("Done.",))
+
+
+def test_a_message_after_the_answer_is_told() -> None:
+    events = [assistant(text_part(FINAL)), assistant(text_part(SECOND)), {"type": "result", "result": FINAL}]
+    assert text_around(printed(events), FINAL) == ((), (SECOND,))
 
 
 def test_messages_of_others_are_not_the_reviewers() -> None:

@@ -10,16 +10,19 @@ import pytest
 from testing.lab import APPROVE, REJECT, Lab
 from testing.program import PROGRAM, put_on_path
 
-EARLIER = json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": "I reject this change."}]}})
+NARRATION = "I cannot approve this yet. ## Critical issues: b may be 0. Let me look at the callers."
 QUIET = "app.write_text(app.read_text() + f'# {phase} {cycle}\\n')"
 
 
-def claude_review(tmp_path: Path, *, always: bool, code: int) -> Lab:
-    """A reviewer that rejects in a message before its approving result: in every answer, or in its first alone."""
+def claude_review(
+    tmp_path: Path, *, always: bool, code: int, earlier: str = "Verdict: REJECTED", result: str = "", looks: bool = True
+) -> Lab:
+    """A reviewer that writes a message before its approving result: in every answer, or in its first alone."""
     when = '"--json-schema" in argv' + ("" if always else ' and "could not read" not in prompt')
-    text = PROGRAM.replace("  # BUG", "").replace(
-        "print(json.dumps(result))", f"if {when}:\n    print({EARLIER!r})\nprint(json.dumps(result))"
-    )
+    parts = [{"type": "text", "text": earlier}, *([{"type": "tool_use", "name": "Read"}] if looks else [])]
+    event = json.dumps({"type": "assistant", "message": {"content": parts}})
+    extra = f"if {when}:\n    print({event!r})\n    result['result'] = {result!r}\n"
+    text = PROGRAM.replace("  # BUG", "").replace("print(json.dumps(result))", f"{extra}print(json.dumps(result))")
     lab = Lab.make(tmp_path)
     put_on_path(lab, "", text)
     lab.add()
@@ -27,17 +30,34 @@ def claude_review(tmp_path: Path, *, always: bool, code: int) -> Lab:
     return lab
 
 
-def test_an_approval_after_a_message_that_rejects_is_unreadable(tmp_path: Path) -> None:
+def test_an_approval_after_a_message_with_another_verdict_is_unreadable(tmp_path: Path) -> None:
     task = claude_review(tmp_path, always=True, code=1).show(1)
     assert (task["status"], task["reason"]) == ("blocked", "unreadable_review")
-    assert "I reject this change." in task["note"]
+    assert "Verdict: REJECTED" in task["note"]
+
+
+def test_what_a_reviewer_writes_while_it_works_is_not_its_verdict(tmp_path: Path) -> None:
+    assert claude_review(tmp_path, always=True, code=0, earlier=NARRATION).task()["status"] == "verified"
+
+
+def test_what_a_reviewer_writes_after_its_last_look_belongs_to_its_answer(tmp_path: Path) -> None:
+    task = claude_review(tmp_path, always=True, code=1, earlier=NARRATION, looks=False).show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "unreadable_review")
+    assert "I cannot approve this yet." in task["note"]
+
+
+def test_words_beside_an_approving_object_that_reject_make_it_unreadable(tmp_path: Path) -> None:
+    lab = claude_review(tmp_path, always=True, code=1, earlier="I look.", result="I cannot approve this change.")
+    task = lab.show(1)
+    assert (task["status"], task["reason"]) == ("blocked", "unreadable_review")
+    assert "I cannot approve this change." in task["note"]
 
 
 def test_the_reviewer_is_asked_once_more_with_both_messages_before_it(tmp_path: Path) -> None:
     lab = claude_review(tmp_path, always=False, code=0)
     assert lab.task()["status"] == "verified"
     prompts = [path.read_text() for path in (tmp_path / "home").rglob("prompt.md")]
-    assert any("could not read" in prompt and "I reject this change." in prompt for prompt in prompts)
+    assert any("could not read" in prompt and "Verdict: REJECTED" in prompt for prompt in prompts)
 
 
 @pytest.mark.parametrize(

@@ -1,63 +1,97 @@
-"""What the model of an agent program wrote beside its final answer: a reviewer may have decided otherwise there."""
+"""What the model of an agent program wrote beside its answer: a reviewer may have decided otherwise there.
+
+A message ends where the model uses a tool. What it writes after its last look is its final message, in however many
+pieces a program prints that; what it writes before is work in progress.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from burnish.agents.jsonlines import Json, dig, read_events
 
 # of one review; no honest one has more
 _MOST_MESSAGES, _LONGEST_MESSAGE = 200, 50_000
+# a call that gives the answer is not a look at something
+_ANSWERING_TOOLS = ("StructuredOutput", "structured_output")
+_NOT_WORK = ("agent_message", "reasoning", "error", "todo_list")
 
 
 def other_messages(stdout: str, answer: str) -> tuple[str, ...]:
     """The messages that are not the answer, oldest first. Nothing for programs that print plain text."""
+    return _others((text for group in _groups(read_events(stdout).events) for text in group), answer)
+
+
+def text_around(stdout: str, answer: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The rest of the final message, before and after the answer. Words beside an object stand after it."""
     events = read_events(stdout).events
-    texts = dict.fromkeys(text.strip()[:_LONGEST_MESSAGE] for text in (*_whole(events), *_streamed(events)))
-    return tuple(text for text in texts if text and text != answer.strip())[-_MOST_MESSAGES:]
+    texts = [text.strip() for text in _groups(events)[-1]]
+    # an answer that is an object is not among the texts
+    end = len(texts) - texts[::-1].index(answer.strip()) if answer.strip() in texts else len(texts)
+    return _others(texts[:end], answer), _others((*texts[end:], *_beside(events)[-1:]), answer)
 
 
-def _whole(events: tuple[Json, ...]) -> Iterator[str]:
-    """Events that hold one message each."""
+def _others(texts: Iterable[str], answer: str) -> tuple[str, ...]:
+    unique = dict.fromkeys(text.strip()[:_LONGEST_MESSAGE] for text in texts)
+    return tuple(text for text in unique if text and text != answer.strip()[:_LONGEST_MESSAGE])[-_MOST_MESSAGES:]
+
+
+def _groups(events: tuple[Json, ...]) -> list[list[str]]:
+    """The texts between two uses of tools; of a message that is printed in pieces (gemini) one text."""
+    groups: list[list[str]] = [[]]
+    streaming = False
     for event in events:
         match event:
-            # claude, qwen, amp, cursor. A message with a parent is one of an assistant that the reviewer asked.
-            case {"type": "assistant", "message": {"content": content}} if not event.get("parent_tool_use_id"):
-                yield from _texts(content)
-            # codex
-            case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:
-                yield text
-            # opencode
-            case {"type": "text", "part": {"text": str(text)}}:
-                yield text
-            # copilot
-            case {"type": "assistant.message", "data": {"content": str(text)}}:
-                yield text
-            # a result in words, beside an object that is the answer
-            case {"type": "result", "result": str(text)}:
-                yield text
-            # llm: what the model wrote beside its tool call
-            case {"text": str(_), "words": str(text)}:
-                yield text
+            case {"type": "message", "role": "assistant", "content": str(piece)}:
+                groups[-1][-1:] = [groups[-1][-1] + piece] if streaming else [*groups[-1][-1:], piece]
+                streaming = True
+                continue
+        for text in _texts(event):
+            if text is None:
+                streaming = False
+            if text is None and groups[-1]:
+                groups.append([])
+            elif text is not None:
+                groups[-1].append(text)
+    return groups
 
 
-def _texts(content: Any) -> Iterator[str]:
+def _texts(event: Json) -> Iterator[str | None]:
+    """What the model wrote in an event; None for a tool that it used."""
+    match event:
+        # claude, qwen, amp, cursor. A message with a parent is one of an assistant that the reviewer asked.
+        case {"type": "assistant", "message": {"content": content}} if not event.get("parent_tool_use_id"):
+            yield from _parts(content)
+        case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:  # codex
+            yield text
+        case {"type": "item.completed", "item": {"type": str(kind)}} if kind not in _NOT_WORK:
+            yield None
+        case {"type": "text", "part": {"text": str(text)}}:  # opencode
+            yield text
+        case {"type": "assistant.message", "data": {"content": str(text)}}:  # copilot
+            yield text
+        # gemini, opencode, cursor, copilot
+        case {"type": "tool_use" | "tool_result" | "tool_call" | "tool.execution_start" | "tool.execution_complete"}:
+            yield None
+
+
+def _parts(content: Any) -> Iterator[str | None]:
     if isinstance(content, str):
         yield content
     for part in content if isinstance(content, list) else ():
         if isinstance(text := dig(part, "text"), str):
             yield text
+        elif dig(part, "type") == "tool_use" and dig(part, "name") not in _ANSWERING_TOOLS:
+            yield None
 
 
-def _streamed(events: tuple[Json, ...]) -> Iterator[str]:
-    """gemini prints a message in pieces; a tool ends it."""
-    message = ""
+def _beside(events: tuple[Json, ...]) -> list[str]:
+    """Words in the events that may hold an object as the answer; the last of them is the answer's."""
+    words = []
     for event in events:
         match event:
-            case {"type": "message", "role": "assistant", "content": str(piece)}:
-                message += piece
-            case {"type": "tool_use"} | {"type": "tool_result"}:
-                yield message
-                message = ""
-    yield message
+            # claude, qwen; llm: what the model wrote beside its tool call
+            case {"type": "result", "result": str(text)} | {"text": str(_), "words": str(text)}:
+                words.append(text)
+    return words

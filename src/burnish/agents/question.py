@@ -11,7 +11,7 @@ from pathlib import Path
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, ReportsUsage, Spoken
 from burnish.agents.jsonlines import LEFT_OUT
 from burnish.agents.meter import Meter
-from burnish.agents.model_messages import other_messages
+from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.other_verdicts import conflicting_verdict
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
@@ -134,7 +134,9 @@ class Question:
             again = self.agent.read(spoken)
             answer = again if isinstance(again, AgentReply) else answer
         if self.request.role in ("review", "parse"):
-            answer = replace(answer, other_messages=other_messages(stdout, answer.text))
+            before, after = text_around(stdout, answer.text)
+            others = other_messages(stdout, answer.text)
+            answer = replace(answer, other_messages=others, text_before=before, text_after=after)
         metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
         answer = at_least(answer, metered, cut=bool(LEFT_OUT.search(stdout)))
         return replace(

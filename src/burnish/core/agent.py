@@ -137,5 +137,8 @@ class AgentReply:
     agent: str = ""
     # attempts before this answer; `cost_usd` and `tokens` include them
     failed_attempts: tuple[FailedAttempt, ...] = ()
-    # what the model of a reviewer wrote beside its final message
+    # all that the model of a reviewer wrote apart from `text`
     other_messages: tuple[str, ...] = ()
+    # those parts of it that belong to the final message
+    text_before: tuple[str, ...] = ()
+    text_after: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from burnish.engine.subject import Subject
 from burnish.errors import OverBudget, PhaseFailed
 from burnish.review import contract
 from burnish.review.context import ReviewContext, ReviewPrompt, build_review_prompt, coverage, together
-from burnish.review.other_messages import rejecting_message
+from burnish.review.other_messages import rejecting_message, rejecting_text
 from burnish.review.outside import has_block
 from burnish.review.packing import batches, hidden_words, passes
 from burnish.review.panel import combine, merge_compliance
@@ -257,9 +257,13 @@ def _read(hearing: Hearing, seat: Seat, context: ReviewContext, reply: AgentRepl
     if isinstance(reading, Unreadable) and hearing.policy.accept_unsigned and not has_block(reply.text):
         reading = read_unsigned(reply.text, expect=expect, may_fix=hearing.policy.may_fix)
     approves = isinstance(reading, Review) and reading.verdict is Verdict.APPROVED
-    if approves and (words := rejecting_message(reply.other_messages)):
+    if approves and (words := _contradiction(reply)):
         return Unreadable(f"the final message approves, and another message says {words!r}", reply.text)
     return reading
+
+
+def _contradiction(reply: AgentReply) -> str:
+    return rejecting_message(reply.other_messages) or rejecting_text(reply.text_before, reply.text_after)
 
 
 def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, first: _Said, why: str) -> _Said:
@@ -267,9 +271,10 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
     call = hearing.call(f"{label}-again")
     context = replace(context, number=call.number())
     # only where another message rejects: else the final message alone is the review
-    others = first.reply.other_messages if rejecting_message(first.reply.other_messages) else ()
+    own = first.reply
+    all_messages = dict.fromkeys((*own.other_messages, own.text, *own.text_after))
     prompt = contract.build_parse_prompt(
-        "\n\n".join((*others, first.reply.text)),
+        "\n\n".join(all_messages if _contradiction(own) else (own.text,)),
         call.number(),
         why,
         prior_ids=context.open_ids,
@@ -284,10 +289,9 @@ def _again(hearing: Hearing, seat: Seat, context: ReviewContext, label: str, fir
         spec = replace(spec, agent=policy.parse_agent, model=policy.parse_model)
     reply = _ask(hearing, replace(seat, spec=spec), call, prompt)
     reading = _second_reading(first, _read(hearing, seat, context, reply), why)
-    both = added(first.reply, reply)
+    both = added(own, reply)
     if policy.parse_agent:
         # the review is the reviewer's: a parser only read it, and does not stand under the reviewer's name
-        own = first.reply
         both = replace(both, text=own.text, command=own.command, model=own.model, provider=own.provider)
         both = replace(both, transcript=own.transcript)
     return _Said(both, reading, first.prose)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 from burnish.core.review import Verdict
 from burnish.plain import without_escapes
-from burnish.review.blocks import code_after, prose_around
+from burnish.review.blocks import code_after, prose_around, shown_lines
 from burnish.review.refusal import plain_line, refuses, takes_back
 from burnish.review.rejecting_lines import is_rejecting_line
 from burnish.review.strict import verdict_of
@@ -26,17 +27,26 @@ def contradicting_text(reply: str, word: str) -> str:
         if found := _VERDICT_FIELD.search(content):
             return found[0].strip()[:80]
     before, after = prose_around(reply, word)
-    for paragraph in paragraphs(after):
-        if other := other_object(paragraph):
-            return other
-    for lines, is_rejection in ((before, refuses), (after, takes_back)):
-        for line in lines:
-            if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
-                return line.strip()[:80]
-        for paragraph in paragraphs(lines):
-            if is_rejection(plain_line(paragraph)):
-                return " ".join(paragraph.split())[:80]
-    return ""
+    return _rejection(before, refuses) or _rejection_after(after)
+
+
+def rejecting_words(text: str, *, is_after: bool) -> str:
+    """The words that reject in text before or after an approval; else empty."""
+    lines = shown_lines(text)
+    return other_object(text) or (_rejection_after(lines) if is_after else _rejection(lines, refuses))
+
+
+def _rejection_after(lines: list[str]) -> str:
+    found = next((other for paragraph in paragraphs(lines) if (other := other_object(paragraph))), "")
+    return found or _rejection(lines, takes_back)
+
+
+def _rejection(lines: list[str], is_rejection: Callable[[str], bool]) -> str:
+    for line in lines:
+        if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
+            return line.strip()[:80]
+    found = (paragraph for paragraph in paragraphs(lines) if is_rejection(plain_line(paragraph)))
+    return " ".join(next(found, "").split())[:80]
 
 
 def other_object(content: str) -> str:

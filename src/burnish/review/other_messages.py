@@ -1,4 +1,10 @@
-"""Messages of a reviewer beside its final one: an approval does not count while another message rejects."""
+"""Messages of a reviewer beside its answer.
+
+The final message is the answer: all that a reviewer writes after its last use of a tool. What it writes before that (a
+suspicion, a list of problems, "I cannot approve this yet") is not its verdict, and no list of phrases could tell the
+two apart. An earlier message counts only where it decides in a form that burnish reads as a verdict: a verdict block,
+an object with a verdict, a marker line.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +16,41 @@ from burnish.core.review import Verdict
 from burnish.plain import without_escapes
 from burnish.review.blocks import LONGEST_REPLY, named_blocks, shown_lines
 from burnish.review.contract import WORD
-from burnish.review.contradiction import other_object, paragraphs
-from burnish.review.refusal import plain_line, refuses
-from burnish.review.rejecting_lines import is_rejecting_line
+from burnish.review.contradiction import other_object, paragraphs, rejecting_words
 from burnish.review.strict import verdict_of
 
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 
 
 def rejecting_message(messages: Iterable[str]) -> str:
-    """The words of a message that reject the change; else empty. Read as the text before a verdict block is read."""
-    return next((words for message in messages if (words := _rejection(message))), "")
+    """The verdict of a message that does not approve; else empty."""
+    return next((verdict for message in messages if (verdict := _other_verdict(message))), "")
 
 
-def _rejection(message: str) -> str:
-    text = re.sub(r"\r\n?", "\n", without_escapes(message[:LONGEST_REPLY])).strip()
-    if other := other_object(text):
-        return other
+def rejecting_text(before: Iterable[str], after: Iterable[str]) -> str:
+    """The words that reject in the rest of the final message, read as the text around a verdict block is read."""
+    found = (
+        rejecting_words(_plain(text), is_after=is_after)
+        for is_after in (False, True)
+        for text in (after if is_after else before)
+    )
+    return next(filter(None, found), "")
+
+
+def _plain(message: str) -> str:
+    return re.sub(r"\r\n?", "\n", without_escapes(message[:LONGEST_REPLY])).strip()
+
+
+def _other_verdict(message: str) -> str:
+    text = _plain(message)
     for content in named_blocks(text, WORD):
         if not _is_approval(content):
             return f"{WORD}: {' '.join(content.split())[:60]}"
     lines = shown_lines(text)
     for line in lines:
-        if verdict_of(line) not in (None, Verdict.APPROVED) or is_rejecting_line(line):
+        if verdict_of(line) not in (None, Verdict.APPROVED):
             return line.strip()[:80]
-    found = (part for part in paragraphs(lines) if refuses(plain_line(part)) or other_object(part))
-    return " ".join(next(found, "").split())[:80]
+    return next((found for part in (text, *paragraphs(lines)) if (found := other_object(part))), "")
 
 
 def _is_approval(content: str) -> bool:

@@ -52,6 +52,8 @@ def clean_reply(secrets: Secrets, reply: AgentReply) -> AgentReply:
         text=secrets.redact(reply.text),
         command=secrets.redact(reply.command),
         other_messages=tuple(map(secrets.redact, reply.other_messages)),
+        text_before=tuple(map(secrets.redact, reply.text_before)),
+        text_after=tuple(map(secrets.redact, reply.text_after)),
     )
 
 
