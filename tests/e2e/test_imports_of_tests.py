@@ -90,6 +90,82 @@ def test_without_a_sandbox_tests_that_import_the_checkout_stop_the_run_before_an
     assert "Let workspace.setup install the project in editable mode" in note and "bubblewrap" in note
 
 
+# Each switches off what reports the imports, below something that the test command does not show.
+HIDDEN = {
+    "isolated": ("sh run_tests.sh", {"run_tests.sh": "{env}/bin/python -I -m pytest -q\n"}),
+    "ignoring variables": ("sh run_tests.sh", {"run_tests.sh": "exec {env}/bin/python3 -sE -m pytest -q tests\n"}),
+    "empty environment": ("sh ci/test", {"ci/test": "#!/bin/sh\nenv -i {env}/bin/pytest -q\n"}),
+    "unset": ("sh run_tests.sh", {"run_tests.sh": "unset PYTHONPATH\n. {env}/bin/activate\npytest -q\n"}),
+    "make": ("make test", {"Makefile": "PY = {env}/bin/python\ntest:\n\t$(PY) -I -m pytest -q\n"}),
+    "by home": ("make test", {"Makefile": "PY = $(HOME)/.virtualenvs/calc/bin/python\ntest:\n\t$(PY) -I -m pytest\n"}),
+    "runner in Python": (
+        f"{sys.executable} runtests.py",
+        {"runtests.py": "import subprocess\nsubprocess.run(['{env}/bin/python', '-I', '-m', 'pytest'], check=True)\n"},
+    ),
+    "a name of conda": ("sh t.sh", {"t.sh": "conda run -n calc python -I -m pytest -q\n"}),
+    # a program of the machine that clears the variables; no file of the project shows it
+    "unknown wrapper": ("sh t.sh", {"t.sh": "clean pytest -q\n"}),
+    # reads PYTHONPATH, so that it reports
+    "safe path": ("sh run_tests.sh", {"run_tests.sh": "{env}/bin/python -P -m pytest -q\n"}),
+}
+
+
+def in_environment_outside(tmp_path: Path, way: str) -> Lab:
+    """The project is installed in editable mode in an environment of the user, which scripts start."""
+    lab = make_lab(tmp_path, confined=False)
+    place = Path(lab.env["HOME"]) / ".virtualenvs" / "calc"
+    virtual_environment(place, editable=lab.repo.path / "src")
+    programs = lab.root / "programs"
+    programs.mkdir()
+    for name, text in {
+        "conda": f'shift 3; PATH={place}/bin:$PATH exec "$@"',
+        "clean": f'exec env -i PATH={place}/bin:/usr/bin:/bin HOME="$HOME" "$@"',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    lab.env["PATH"] = f"{programs}:/usr/bin:/bin"
+    command, files = HIDDEN[way]
+    lab.repo.commit({name: text.replace("{env}", str(place)) for name, text in files.items()}, "scripts")
+    lab.settle(CHECKS.replace("pytest -q", command))
+    return lab
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_imports_that_are_not_reported_stop_the_run_where_an_environment_leads_to_the_checkout(
+    tmp_path: Path, way: str
+) -> None:
+    lab = in_environment_outside(tmp_path, way)
+    assert run(lab) == "failed"
+    assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
+    note = lab.show()["note"]
+    assert f"{lab.repo.path}/src" in note and "bubblewrap" in note
+
+
+# With the same environment of the user: these import the tree, and either report it or have a reason not to.
+HARMLESS = {
+    "the tree first": ("sh t.sh", {"t.sh": "{env}/bin/python -m pytest -q\n"}),
+    "a path of its own": ("make test", {"Makefile": "test:\n\tPYTHONPATH=. {env}/bin/python -m pytest -q\n"}),
+    "other languages": ("sh t.sh", {"t.sh": "test -e calc/__init__.py\n", "noxfile.py": "# pytest\n"}),
+}
+
+
+@pytest.mark.parametrize("way", HARMLESS)
+def test_tests_that_import_the_tree_run_beside_an_environment_that_leads_to_the_checkout(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HIDDEN, way, HARMLESS[way])
+    lab = in_environment_outside(tmp_path, way)
+    (lab.repo.path / "src/calc/__init__.py").unlink()
+    lab.repo.commit({"calc/__init__.py": PROJECT["src/calc/__init__.py"]}, "flat")
+    packages = Path(lab.env["HOME"], ".virtualenvs/calc").glob("lib/python*/site-packages/__editable__*")
+    next(packages).write_text(f"{lab.repo.path}\n")
+    lab.agent("robot", GOOD.replace("src/calc", "calc"))
+    lab.agent("judge", JUDGE.replace("src/calc", "calc"))
+    # the way of "other languages" has an exit code alone
+    lab.user_settings("checks: {uncountable: accept}\n")
+    assert run(lab) == "verified", lab.show()["note"]
+
+
 @pytest.mark.parametrize("command", ["{}/pytest -q --import-mode importlib", "PYTHONSAFEPATH=1 {}/python -m pytest -q"])
 def test_a_copy_that_is_imported_instead_of_the_tree_stops_the_run(lab: Lab, command: str) -> None:
     (lab.repo.path / "src/calc/__init__.py").unlink()

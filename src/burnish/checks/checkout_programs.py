@@ -170,22 +170,22 @@ def _console_scripts(prefix: Path, root: Path) -> Mapping[str, tuple[bool, str]]
     for pattern in _PACKAGES:
         for packages in _glob(prefix, pattern):
             for record in _glob(packages, "*.dist-info/direct_url.json"):
-                source, editable = _direct_source(record)
+                source, editable = direct_source(record)
                 if source and source.is_relative_to(root):
                     names = _entry_points(record.parent / "entry_points.txt")
                     found |= {name: (editable, str(source)) for name in names}
             for link in _glob(packages, "*.egg-link"):
-                source = Path(os.path.realpath(_text(link).partition("\n")[0].strip() or "/"))
+                source = Path(os.path.realpath(read_start(link).partition("\n")[0].strip() or "/"))
                 if source.is_relative_to(root):
                     for metadata in _glob(source, "*.egg-info/entry_points.txt"):
                         found |= {name: (True, str(source)) for name in _entry_points(metadata)}
     return found
 
 
-def _direct_source(record: Path) -> tuple[Path | None, bool]:
+def direct_source(record: Path) -> tuple[Path | None, bool]:
     """The folder that a distribution was installed from, and whether it is used in place."""
     try:
-        direct = json.loads(_text(record))
+        direct = json.loads(read_start(record))
         url = urlsplit(str(direct["url"]))
         editable = bool(direct.get("dir_info", {}).get("editable"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -197,7 +197,7 @@ def _entry_points(file: Path) -> list[str]:
     parser = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     try:
-        parser.read_string(_text(file))
+        parser.read_string(read_start(file))
     except ConfigError:
         return []
     return [name for group in ("console_scripts", "gui_scripts") if parser.has_section(group) for name in parser[group]]
@@ -206,7 +206,7 @@ def _entry_points(file: Path) -> list[str]:
 def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
     """What `cargo install --path` built from the checkout, from its own record."""
     try:
-        table = tomllib.loads(_text(prefix / ".crates.toml")).get("v1", {})
+        table = tomllib.loads(read_start(prefix / ".crates.toml")).get("v1", {})
     except (ValueError, RecursionError):
         return frozenset()
     pairs = table.items() if isinstance(table, dict) else ()
@@ -224,7 +224,7 @@ def go_project(tree: Path) -> GoProject:
     modules, names = set[str](), set[str]()
     for place, folders, files in os.walk(tree):
         folders[:] = [name for name in folders if name[0] not in "._" and name not in _NO_SOURCES]
-        if "go.mod" in files and (found := _GO_MOD.search(_text(Path(place, "go.mod")))):
+        if "go.mod" in files and (found := _GO_MOD.search(read_start(Path(place, "go.mod")))):
             modules.add(found[1])
             parts = [part for part in found[1].split("/") if not re.fullmatch(r"v\d+", part)]
             names.add(re.sub(r"\.v\d+$", "", parts[-1]) if parts else "")
@@ -247,7 +247,7 @@ def _go_module(program: Path) -> str:
     return found[1].decode("utf-8", "replace") if found else ""
 
 
-def _text(file: Path) -> str:
+def read_start(file: Path) -> str:
     try:
         with file.open("rb") as opened:
             return opened.read(1024 * 1024).decode("utf-8", "replace")

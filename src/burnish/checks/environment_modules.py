@@ -37,7 +37,7 @@ def _places(roots: Iterable[Path], path: str, home: Path, commands: Iterable[str
     prefixes += [Path(entry).parent for entry in path.split(os.pathsep) if entry.startswith("/")]
     for name in _PROGRAMS:
         if program := shutil.which(name, path=path):
-            prefixes += _prefixes_of(Path(program))
+            prefixes += prefixes_of(Path(program))
     for words in commands:
         for named in _IN_BIN.findall(words):
             expanded = named.replace("~", str(home), 1) if named.startswith("~/") else named
@@ -47,7 +47,7 @@ def _places(roots: Iterable[Path], path: str, home: Path, commands: Iterable[str
             yield from _glob(prefix, pattern)
 
 
-def _prefixes_of(program: Path) -> Iterator[Path]:
+def prefixes_of(program: Path) -> Iterator[Path]:
     """Where the interpreter of a program is installed: beside it, where links lead, or where its first line says."""
     yield Path(os.path.realpath(program)).parent.parent
     try:

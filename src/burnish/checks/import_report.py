@@ -134,6 +134,10 @@ def imported_elsewhere(report_dir: Path, tree: Path, cwd: str, seen_at: Path) ->
     return ""
 
 
+def has_report(report_dir: Path) -> bool:
+    return any(True for _ in _reports(report_dir / _FOLDER))
+
+
 def import_hint(*, confined: bool) -> str:
     """What to do about tests that import the project from another place."""
     hint = "Let workspace.setup install the project in editable mode, and have the test command use that environment"

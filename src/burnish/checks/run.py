@@ -21,6 +21,7 @@ from burnish.checks.program_report import program_problem, started_elsewhere, wi
 from burnish.checks.reading import iterate_lines
 from burnish.checks.report_formats import marks_of
 from burnish.checks.uncommitted_files import uncommitted_only
+from burnish.checks.unreported_imports import unreported_imports
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
 from burnish.proc.run import Command, Lost, ProgramMissing, Stop, run
@@ -92,7 +93,10 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
     if prepared.report == "go" and not prepared.promised:
         report = replace(report, tail=_readable(done.stdout, done.stderr))
-    if untested := _not_the_tree(spec, ground.place, report_dir, programs):
+    untested = _not_the_tree(spec, ground.place, report_dir, programs)
+    if not untested and (unreported := unreported_imports(spec, ground.place, report_dir, env, report.tail)):
+        untested = unreported, import_hint(confined=False)
+    if untested:
         why, hint = untested
         unknown = trouble(spec, f"The tests do not test the change: {why}.", hint)
         return replace(unknown, tail=report.tail, output_path=report.output_path, seconds=report.seconds)
