@@ -80,13 +80,14 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
-@pytest.mark.attacks("merge a branch that moved", 1000 if TORTURE else 30)
-def test_a_branch_that_moved_after_the_approval_is_never_merged(lab: Lab) -> None:
+@pytest.mark.attacks("merge a branch that moved", 50 if TORTURE else 30)
+@pytest.mark.parametrize("seed", range(2, 22) if TORTURE else [2])
+def test_a_branch_that_moved_after_the_approval_is_never_merged(lab: Lab, seed: int) -> None:
     """Every way to move it, then every way to merge it."""
-    chance = random.Random(2)
+    chance = random.Random(seed)
     with app_of(lab) as app:
         put_commit(app, "refs/heads/evil", EVIL)
-        for number in range(1000 if TORTURE else 30):
+        for number in range(50 if TORTURE else 30):
             if number % 25 == 0:
                 app.repo.user_git("update-ref", "refs/heads/main", sha_of(app, "refs/heads/elsewhere"))
             task = approved(app, {f"f{number}.py": "x = 1\n"})
@@ -168,13 +169,14 @@ def _apart(patch: pytest.MonkeyPatch, app: App, task: Task, move: Callable[[App,
             patch.setattr(module, "capture", between)
 
 
-@pytest.mark.attacks("race for branch and target", 200 if TORTURE else 12)
-def test_threads_that_race_for_branch_and_target(lab: Lab) -> None:
+@pytest.mark.attacks("race for branch and target", 25 if TORTURE else 12)
+@pytest.mark.parametrize("seed", range(3, 11) if TORTURE else [3])
+def test_threads_that_race_for_branch_and_target(lab: Lab, seed: int) -> None:
     """One merges, others move the branch and the target all the time."""
-    chance = random.Random(3)
+    chance = random.Random(seed)
     with app_of(lab) as app:
         put_commit(app, "refs/heads/evil", EVIL)
-        for number in range(200 if TORTURE else 12):
+        for number in range(25 if TORTURE else 12):
             task = approved(app, {f"f{number}.py": "x = 1\n"})
             delays = [chance.uniform(0, 0.12) for _ in range(2)]
 
