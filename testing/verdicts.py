@@ -169,6 +169,10 @@ NOT_APPROVALS = {
             *(("- a\n- b <details>", "</details>"), ("a\nb<details\nopen>c", "</details>"), ("*x*<s>y", "</s>")),
             *((":::details x", ":::"), ("::: spoiler", ":::"), ('a <details "x>', "</details>")),
             *(("| a<s> |", "</s>"), ("[x](y)<blockquote>", "</blockquote>"), ("![x](y)<del>", "</del>")),
+            *(("$$", "$$"), ("so $$", "$$"), ("$$x", "x$$"), ("%%", "%%"), ("%% draft", "%%"), ("||", "||")),
+            *(("\\[", "\\]"), ("\\begin{comment}", "\\end{comment}"), ("{% comment %}", "{% endcomment %}")),
+            *(("{%- raw -%}", "{%- endraw -%}"), ("{{< details >}}", "{{< /details >}}"), ("{/*", "*/}"), ("{#", "#}")),
+            *(("[details=more]", "[/details]"), ("[QUOTE]", "[/quote]"), ("/// details | x", "///"), ("+++", "+++")),
             *(("draft: ~~ so", "~~"), ("text <s>", "</s>"), ("<details><!-- </details> -->", "</details>")),
         )
     },
@@ -338,6 +342,11 @@ HONEST = {
     "after closed elements": "<details>log</details> <div hidden>x</div> <s>old</s> ~~old~~ <br> <img class=x>\n\n"
     + block(),
     "after type parameters": "Returns Map<String, List<T>> and Promise<object>, as <T extends Foo> says.\n\n" + block(),
+    "after a closed formula": "$$\nx^2\n$$\n\nIt costs $5, or \\[1\\]; $$y$$ and `$$`.\n\n" + block(),
+    "after signs of templates": "`{% if %}`, {% if x %} and [x](y) and [draft] and 100%, as {# says.\n\n"
+    + block()
+    + "Fine.\n",
+    "after a task list": "- [x] read\n- [ ] nothing else\n\n@@ -1 +1 @@\n\n" + block(),
     "after a closed container": ":::note\nfine\n:::\n\n" + block(),
     "after comparisons": "1 <s and i<n; `a<object>`; a <details, as said.\n\n" + block(),
     "after a code span in HTML": "Use `<details>` or ``a ` <s>``, \\<s> and 1 <b and <https://a.b/c>.\n\n" + block(),

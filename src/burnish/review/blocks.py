@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from burnish.core.lookalikes import skeleton
+from burnish.review.delimited_text import delimiter_around
 from burnish.review.hidden_markup import wrapper_before
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def _inside(fence: Token, tokens: Sequence[Token], lines: list[str], word: str, 
         return NoBlock(f"an unclosed fence stands before the {word} block")
     if wrapper := wrapper_before(tokens, start):
         return NoBlock(f"the {word} block stands inside {wrapper}")
+    if delimiter := delimiter_around(_without_code(tokens, lines)[:start], lines[start:]):
+        return NoBlock(f"the {word} block stands between {delimiter}")
     return fence.content
 
 
@@ -163,8 +166,15 @@ def own_lines(text: str) -> list[str]:
 
 
 def _blanked(text: str, inside: tuple[str, ...]) -> list[str]:
-    lines = text.split("\n")
-    for token in _tokens(text):
+    return _without(_tokens(text), text.split("\n"), inside)
+
+
+def _without_code(tokens: Sequence[Token], lines: list[str]) -> list[str]:
+    return _without(tokens, list(lines), ("fence", "code_block"))
+
+
+def _without(tokens: Sequence[Token], lines: list[str], inside: tuple[str, ...]) -> list[str]:
+    for token in tokens:
         if token.map and token.type in inside:
             lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
     return lines
