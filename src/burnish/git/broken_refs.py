@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors
 from burnish.git.project import Project
-from burnish.git.refs import OURS, is_torn, list_refs
+from burnish.git.refs import OURS, find_torn, list_refs
 from burnish.git.soundness import find_unsound
 from burnish.git.stale_locks import PACKED_REFS_LOCK
 from burnish.proc.folders import sync_folder
@@ -34,7 +33,7 @@ class BrokenRef:
 
 def find_broken_refs(project: Project, *, thorough: bool) -> list[BrokenRef]:
     """Refs of burnish's whose files hold no name; `thorough`: also those of which not everything can be read."""
-    torn = [BrokenRef(ref) for ref in _files(project) if is_torn(project, ref)]
+    torn = [BrokenRef(ref) for ref in find_torn(project, _files(project))]
     if not thorough:
         return torn
     known = {ref: sha for prefix in OURS for ref, sha in list_refs(project, prefix).items()}
@@ -78,8 +77,17 @@ def _remember(project: Project, ref: str, content: bytes) -> None:
 def _files(project: Project, *, locks: bool = False) -> Iterator[str]:
     """Names of the files below burnish's folders of refs; with reftable there are none."""
     for prefix in OURS:
-        for here, _folders, names in os.walk(project.common_dir / prefix):
-            for name in sorted(names):
-                path = Path(here) / name
-                if name.endswith(".lock") == locks and path.is_file() and not path.is_symlink():
-                    yield str(path.relative_to(project.common_dir))
+        yield from _files_below(str(project.common_dir), prefix.rstrip("/"), locks=locks)
+
+
+def _files_below(top: str, folder: str, *, locks: bool) -> Iterator[str]:
+    try:
+        with os.scandir(f"{top}/{folder}") as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(top, f"{folder}/{entry.name}", locks=locks)
+        elif entry.name.endswith(".lock") == locks and entry.is_file(follow_symlinks=False):
+            yield f"{folder}/{entry.name}"

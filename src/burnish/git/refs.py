@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,10 +53,19 @@ def read_refs(project: Project, refs: Sequence[str]) -> dict[str, str | None]:
 def _loose(project: Project, ref: str) -> str | None:
     """What the file of the ref says: "" where there is none, None where it names no commit."""
     try:
-        text = (project.common_dir / ref).read_bytes().strip().decode("ascii", "replace")
+        text = _read_small_file(f"{project.common_dir}/{ref}").strip().decode("ascii", "replace")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return ""
     return text if _SHA.fullmatch(text) else (read_ref(project, ref) if text.startswith("ref:") else None)
+
+
+def _read_small_file(path: str) -> bytes:
+    """The first bytes of a file. There may be thousands of refs: a file object for each costs five times as much."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
 
 
 def _all_packed(project: Project) -> dict[str, str]:
@@ -67,9 +77,9 @@ def _all_packed(project: Project) -> dict[str, str]:
     return {name.decode("utf-8", "surrogateescape"): sha.decode() for sha, name in pairs}
 
 
-def is_torn(project: Project, ref: str) -> bool:
-    """There is a file of that ref, and it names nothing: a loss of power, a full disk or a damaged one."""
-    return _by_files(project) and _loose(project, ref) is None
+def find_torn(project: Project, refs: Iterable[str]) -> list[str]:
+    """Those of which there is a file that names nothing: a loss of power, a full disk or a damaged one."""
+    return [ref for ref in refs if _loose(project, ref) is None] if _by_files(project) else []
 
 
 def _by_files(project: Project) -> bool:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from burnish.errors import PhaseFailed
 from burnish.git.project import Project
-from burnish.git.refs import OURS, is_torn, read_refs
+from burnish.git.refs import OURS, find_torn, read_refs
 from burnish.git.run import READ_FAILED
 
 
@@ -34,14 +34,17 @@ class BranchDamage:
     commit: str = ""
 
 
-def find_damage(project: Project, refs: Sequence[str]) -> dict[str, BranchDamage]:
-    """Those of the branches that do not lead to a readable commit and tree; two processes at most for all of them."""
-    tips = read_refs(project, refs)
-    found = {
-        ref: BranchDamage(ref, Damage.TORN if is_torn(project, ref) else Damage.DELETED)
-        for ref, sha in tips.items()
-        if sha is None
-    }
+def find_damage(
+    project: Project, refs: Sequence[str], tips: Mapping[str, str | None] | None = None
+) -> dict[str, BranchDamage]:
+    """Those of the branches that do not lead to a readable commit and tree; two processes at most for all of them.
+
+    `tips`: where they point, if that was read already.
+    """
+    tips = read_refs(project, refs) if tips is None else tips
+    nowhere = [ref for ref, sha in tips.items() if sha is None]
+    torn = find_torn(project, nowhere)
+    found = {ref: BranchDamage(ref, Damage.TORN if ref in torn else Damage.DELETED) for ref in nowhere}
     wrong = find_unreadable(project, [sha for sha in tips.values() if sha], with_trees=True)
     found |= {ref: BranchDamage(ref, Damage.UNREADABLE, sha) for ref, sha in tips.items() if sha and sha in wrong}
     return found
@@ -51,8 +54,8 @@ def find_unreadable(project: Project, commits: Sequence[str], *, with_trees: boo
     """Those that cannot be read; `with_trees`: they must be commits, and their trees are read, too."""
     contents = {sha: _read_sound(project, sha) for sha in dict.fromkeys(commits)}
     packed = [sha for sha, content in contents.items() if content is None]
-    # the caller learns of a missing tree under the name of its commit
-    names = {sha: [sha, *([f"{sha}^{{tree}}"] if with_trees else [])] for sha in packed}
+    # the caller learns of a missing tree under the name of its commit, which is read for it
+    names = {sha: [f"{sha}^{{tree}}" if with_trees else sha] for sha in packed}
     trees = {sha: _tree_of(content) for sha, content in contents.items() if content is not None}
     if with_trees:
         names |= {sha: [tree] for sha, tree in trees.items() if tree and _read_sound(project, tree) is None}
@@ -104,7 +107,9 @@ def _lacks_objects(project: Project, commits: Sequence[str], limits: Sequence[st
 def _read_sound(project: Project, sha: str) -> bytes | None:
     """A loose object of the user's store with its head, if its content is what its name says."""
     try:
-        raw = zlib.decompress((project.user_objects / sha[:2] / sha[2:]).read_bytes())
+        # a file object for each of thousands that are packed would cost more than all the rest
+        with open(f"{project.common_dir}/objects/{sha[:2]}/{sha[2:]}", "rb", buffering=0) as file:  # noqa: PTH123
+            raw = zlib.decompress(file.readall())
     except (OSError, zlib.error):
         return None
     right = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest() == sha
@@ -127,5 +132,5 @@ def _missing_by_git(project: Project, names: Sequence[str], *, whole: bool = Fal
         # it ends at the first one that is damaged: each is asked for by itself
         checks = {name: project.user_git("cat-file", "-p", name, ok=(0, 1, *READ_FAILED)).exit_code for name in names}
         return {name for name, code in checks.items() if code}
-    lines = done.stdout.split(b"\n")
+    lines = set(done.stdout.split(b"\n"))
     return {name for name in names if f"{name} missing".encode() in lines}

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 # long texts that a list of tasks has no use for
 _LONG = ("description", "scope", "criteria", "checklist", "plan")
+# what no policy depends on, of the rest
+_RELATIONS = ("title", "depends_on", "priority", "of", "follows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,30 @@ class TaskTotal:
     # None: no cost of any of them is known
     cost_usd: float | None
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBranch:
+    """The branch of a task that has a commit there."""
+
+    id: int
+    branch: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedApproval:
+    """What is on record of the approval of a task, to be compared with its branch and with the settings."""
+
+    id: int
+    branch: str | None
+    # the spec of the task without texts and relations
+    kind: str
+    base: str | None
+    commit: str | None
+    judge: str | None
+    # the approval is valid and agrees with its event, and neither the base nor the task was edited since
+    is_unchanged: bool
 
 
 def to_json(value: Any) -> str:
@@ -208,6 +234,21 @@ def approval_of(row: sqlite3.Row) -> Approval:
         if said[name] != getattr(approval, name):
             raise ValueError(f"the approval of task {row['task']} is not the one that was given")
     return approval
+
+
+@whole
+def recorded_approval_of(row: sqlite3.Row) -> RecordedApproval:
+    head = json.loads(row["head"])
+    for name in _RELATIONS:
+        head.pop(name, None)
+    kind = repr(head)
+    data = row["event_data"] or ""
+    agrees = row["event_type"] == "review.approved" and row["event_task"] == row["id"]
+    agrees = agrees and all(str(row[name]) in data for name in ("base", "tree", "judge", "commit_sha"))
+    is_unchanged = agrees and row["valid"] == 1 and row["task_base"] == row["base"] and not row["edited"]
+    return RecordedApproval(
+        row["id"], row["branch"], kind, row["task_base"], row["commit_sha"], row["judge"], is_unchanged
+    )
 
 
 @whole

@@ -172,9 +172,19 @@ class Store:
         """Counts and costs of all tasks, added up by the database: no task is read."""
         return [rows.total_of(row) for row in self._db.all("task_totals", {"project": project})]
 
-    def begun_tasks(self, project: str) -> list[Task]:
-        """Those that have a branch, without reading the others."""
-        return [rows.task_of(row) for row in self._db.all("task_list_begun", {"project": project})]
+    def has_begun_tasks(self, project: str) -> bool:
+        """Is there a task with a branch?"""
+        return bool(self._db.all("task_any_begun", {"project": project}))
+
+    def task_branches(self, project: str, statuses: Iterable[Status]) -> list[rows.TaskBranch]:
+        """Tasks with a commit on a branch, and little else of them: a start of a run looks at all of them."""
+        found = self._db.all("task_branches", {"project": project, "statuses": list(statuses)})
+        return [rows.TaskBranch(*row) for row in found]
+
+    def recorded_approvals(self, project: str, statuses: Iterable[Status]) -> list[rows.RecordedApproval]:
+        """The approvals of tasks with one of these statuses, with little else of the tasks."""
+        found = self._db.all("recorded_approvals", {"project": project, "statuses": list(statuses)})
+        return [rows.recorded_approval_of(row) for row in found]
 
     def tasks_on_branch(self, project: str, branch: str) -> list[Task]:
         found = self._db.all("task_list_on_branch", {"project": project, "branch": branch})

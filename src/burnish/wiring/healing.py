@@ -36,9 +36,7 @@ def heal(app: App) -> Healed:
 
     Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power.
     """
-    worked = [task for task in app.store.begun_tasks(app.key) if task.branch]
-    needed = {f"refs/heads/{task.branch}" for task in worked if task.status in OPEN and is_concerned(task)}
-    is_restarted = bool(worked) and _last_boot(app.repo) != boot_id()
+    is_restarted = _last_boot(app.repo) != boot_id() and app.store.has_begun_tasks(app.key)
     healed, stale = Healed(), remove_stale_locks(app.repo, lock_files(app.repo))
     healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
     torn = put_torn_aside(app.repo) if is_restarted else []
@@ -46,7 +44,9 @@ def heal(app: App) -> Healed:
         healed.notes.append(
             f"{len(torn)} damaged objects of burnish's were put aside: {_kept(app.repo, 'torn-objects')}"
         )
-    for broken in find_broken_refs(app.repo, thorough=is_restarted):
+    broken_refs = find_broken_refs(app.repo, thorough=is_restarted)
+    needed = _needed_branches(app) if broken_refs else set()
+    for broken in broken_refs:
         if broken.commit and is_published_again(app.repo, broken):
             healed.notes.append(f"{broken.name} {broken.words}: it was put right from copies in the burnish home.")
         elif broken.name in needed:
@@ -56,6 +56,12 @@ def heal(app: App) -> Healed:
             healed.unarchived += _owners(app, broken)
     write_whole(_boot_file(app.repo), boot_id().encode())
     return healed
+
+
+def _needed_branches(app: App) -> set[str]:
+    """Refs of open tasks with work in them."""
+    tasks = app.store.tasks(app.key, statuses=OPEN)
+    return {f"refs/heads/{task.branch}" for task in tasks if is_concerned(task)}
 
 
 def is_published_again(project: Project, broken: BrokenRef) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +60,10 @@ def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> N
 
 @dataclass(frozen=True, slots=True)
 class SettledBranches:
-    """What to report, and the branches of open tasks that lead to a commit and tree that can be read."""
+    """What to report, and where the branches of open tasks point that lead to a readable commit and tree."""
 
     notes: list[str]
-    sound: frozenset[str]
+    tips: Mapping[str, str]
 
 
 def settle_lost(app: App, damaged: Sequence[str]) -> SettledBranches:
@@ -72,20 +72,23 @@ def settle_lost(app: App, damaged: Sequence[str]) -> SettledBranches:
     `damaged`: branches that lead to something unreadable further down than the commit and its tree.
     """
     from burnish.engine.lost_branch import OPEN, is_concerned
+    from burnish.git.refs import read_refs
     from burnish.git.soundness import find_damage
 
-    tasks = [task for task in app.store.tasks(app.key, statuses=OPEN) if is_concerned(task)]
-    refs = {task.id: f"refs/heads/{task.branch}" for task in tasks}
-    lost = find_damage(app.repo, list(dict.fromkeys(refs.values()))) if refs else {}
+    rows = app.store.task_branches(app.key, OPEN)
+    tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)))
+    lost = {*find_damage(app.repo, list(tips), tips), *damaged} if tips else set(damaged)
+    # few of many: only these are read as tasks
+    concerned = [row.id for row in rows if f"refs/heads/{row.branch}" in lost or row.reason == Reason.BRANCH_GONE]
     notes = []
-    for task in tasks:
+    for task in app.store.tasks(app.key, statuses=OPEN, ids=concerned) if concerned else ():
         try:
-            note = _settle(app, task, is_lost=refs[task.id] in {*lost, *damaged})
+            note = _settle(app, task, is_lost=f"refs/heads/{task.branch}" in lost) if is_concerned(task) else None
         except BurnishError as error:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
-    sound = {str(task.branch) for task in tasks if refs[task.id] not in {*lost, *damaged}}
-    return SettledBranches(notes, frozenset(sound))
+    sound = {ref.removeprefix("refs/heads/"): sha for ref, sha in tips.items() if sha and ref not in lost}
+    return SettledBranches(notes, sound)
 
 
 def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:

@@ -22,7 +22,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
 from burnish.core.policy import Policy
 from burnish.core.status import Status
-from burnish.core.task import Spec, Task
+from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
 from burnish.engine.asking import asked
@@ -32,7 +32,7 @@ from burnish.engine.pool import MET, Pool
 from burnish.engine.ports import Deps, Gate, Progress
 from burnish.engine.restore_approval import WHY as RESTORED
 from burnish.engine.restore_approval import restore_approval
-from burnish.errors import BurnishError, PhaseFailed, Refused
+from burnish.errors import BurnishError, Refused
 from burnish.git.base import uncommitted
 from burnish.proc.identity import RunnerLock, hold
 from burnish.proc.overlay import TreeView
@@ -53,6 +53,7 @@ from burnish.wiring.reader import refuse_inside_phase
 from burnish.wiring.requests import RunReport, RunRequest
 from burnish.wiring.roster import missing_agent
 from burnish.wiring.signals import stopping_on_signals
+from burnish.wiring.stale_approvals import noting_failures, void_stale_approvals
 from burnish.wiring.tree_checks import tree_checks
 from burnish.wiring.uncounted import refuse_uncounted, uncounted_budgets
 
@@ -191,53 +192,18 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     for number in dict.fromkeys([*healed.unarchived, *deps.book.unarchived()]):
         task = deps.book.task(number)
         if task.branch and not (task.runner and task.status in RUNNING):
-            with _noting(notes, task):
+            with noting_failures(notes, task):
                 archive(deps, deps.code.workspace(task), task, task.cycle)
     notes += app.expire_waivers()
-    policy_of = _shared_policies(app)
-    for task in app.store.tasks(app.key, statuses=(Status.VERIFIED, Status.WAITING_APPROVAL)):
-        with _noting(notes, task):
-            is_sound = task.branch in branches.sound
-            why = actions.void_stale(app.book, app.code, task, policy_of(task), is_branch_sound=is_sound)
-            if why:
-                notes.append(f"Task {task.id} is no longer approved: {why}.")
+    notes += void_stale_approvals(app, branches.tips)
     for task in app.store.tasks(app.key, statuses=(Status.CODE_REVIEW,)):
-        with _noting(notes, task):
+        with noting_failures(notes, task):
             if restore_approval(app.book, app.code, task, app.policy(task)):
                 notes.append(f"Task {task.id} is approved again: {RESTORED}.")
     dirty = uncommitted(app.repo)
     if dirty:
         notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")
     return notes
-
-
-def _shared_policies(app: App) -> Callable[[Task], Policy]:
-    """The policy of a task, made once for all tasks that differ only in what no policy depends on."""
-    known: dict[tuple[Spec, str], Policy] = {}
-
-    def policy_of(task: Task) -> Policy:
-        if task.base is None:
-            return app.policy(task)
-        # only texts and relations are left out, so that a field that is new counts
-        blank = Spec("")
-        texts = {
-            name: getattr(blank, name) for name in ("title", "description", "scope", "criteria", "plan", "follows")
-        }
-        spec = replace(task.spec, **texts, checklist=(), depends_on=(), priority=0, of=None)
-        if (spec, task.base) not in known:
-            known[spec, task.base] = app.policy(task)
-        return known[spec, task.base]
-
-    return policy_of
-
-
-@contextmanager
-def _noting(notes: list[str], task: Task) -> Iterator[None]:
-    """What is wrong with one task stops no other one."""
-    try:
-        yield
-    except PhaseFailed as error:
-        notes.append(f"Task {task.id}: {error.what} {error.hint}".rstrip())
 
 
 def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, runner: str) -> Deps:

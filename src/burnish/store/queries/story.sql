@@ -33,6 +33,16 @@ FROM tasks t JOIN approvals a ON a.project = t.project AND a.task = t.id
 LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
 WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY a.task;
 
+-- name: recorded_approvals
+SELECT t.id, t.head, t.branch, t.base AS task_base, a.valid, a.base, a.tree, a.judge, a.commit_sha, a.event_id,
+    e.type AS event_type, e.task AS event_task, e.data AS event_data,
+    EXISTS (
+        SELECT 1 FROM events n WHERE n.project = t.project AND n.task = t.id AND n.id > a.event_id
+            AND n.type = 'task.edited') AS edited
+FROM tasks t LEFT JOIN approvals a ON a.project = t.project AND a.task = t.id
+LEFT JOIN events e ON e.project = a.project AND e.id = a.event_id
+WHERE t.project = :project AND t.removed = 0 AND t.status IN (:statuses) ORDER BY t.id;
+
 -- name: baseline_of
 SELECT report FROM baselines
 WHERE project = :project AND tree = :tree AND command = :command AND environment = :environment;

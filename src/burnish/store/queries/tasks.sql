@@ -7,8 +7,13 @@ SELECT * FROM tasks WHERE project = :project AND removed = 0 AND status IN (:sta
 -- name: task_list_of
 SELECT * FROM tasks WHERE project = :project AND removed = 0 AND id IN (:ids) AND status IN (:statuses) ORDER BY id;
 
--- name: task_list_begun
-SELECT * FROM tasks WHERE project = :project AND removed = 0 AND branch IS NOT NULL ORDER BY id;
+-- name: task_any_begun
+SELECT 1 FROM tasks WHERE project = :project AND removed = 0 AND branch IS NOT NULL LIMIT 1;
+
+-- name: task_branches
+SELECT id, branch, reason FROM tasks
+WHERE project = :project AND removed = 0 AND status IN (:statuses) AND branch <> '' AND base <> '' AND commit_sha <> ''
+ORDER BY id;
 
 -- name: task_list_on_branch
 SELECT * FROM tasks WHERE project = :project AND removed = 0 AND branch = :branch ORDER BY id;
