@@ -93,3 +93,42 @@ def test_a_submodule_waits_for_a_person(tmp_path: Path) -> None:
     lab.repo.git("commit", "-q", "-m", "a submodule")
     said = lab.burnish("review", "HEAD", "--no-tests", "--json", code=1).json
     assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["vendor/lib"]
+
+
+SAMPLE = "ghp_" + "1aB2" * 9
+PRAGMA = "# pragma: " + "allowlist secret"
+SAMPLE_KEY = Payload({"sample.py": f'KEY = "{SAMPLE}"  {PRAGMA}\n'.encode(), "a.py": b"x = 1\n"}, ())
+
+
+def blind(lab: Lab, *names: str) -> None:
+    settings = lab.repo.path / "burnish.yaml"
+    text = settings.read_text()
+    for name in names:
+        text = text.replace(f"{lab.root}/{name}.py']", f"{lab.root}/{name}.py'], reads_files: false")
+    settings.write_text(text)
+    lab.burnish("trust")
+
+
+def test_redacted_text_waits_for_a_person_where_the_reviewer_cannot_read_files(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SAMPLE_KEY.author(), judge='print(verdict("approved", inspected=["sample.py"]))')
+    blind(lab, "judge")
+    lab.add("Add a sample")
+    lab.burnish("run", code=1)
+    task = lab.task()
+    assert (task["status"], task["review_status"]) == ("waiting_approval", "passed"), lab.show()
+    (file,) = lab.burnish("inbox", "--json").json["inbox"][0]["unseen_files"]
+    assert file == {"path": "sample.py", "description": "text that looks like a secret, redacted in the prompt"}
+    # it is not asked a second time for what it cannot be shown
+    assert len(lab.calls()) == 2 and SAMPLE not in lab.calls()[1]["prompt"]
+    lab.burnish("decide", "1", "approve")
+    assert lab.task()["status"] == "verified"
+
+
+def test_redacted_text_that_another_approving_reviewer_reads_needs_nobody(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, author=SAMPLE_KEY.author(), judge=APPROVE)
+    lab.agent("reader", 'print(verdict("approved", inspected=["sample.py"]))')
+    lab.settle("review: {agents: [judge, reader]}\n")
+    blind(lab, "judge")
+    lab.add("Add a sample")
+    lab.burnish("run")
+    assert lab.task()["status"] == "verified"

@@ -42,6 +42,9 @@ class Seat:
     spec: ReviewerSpec
 
 
+_REDACTED = "text that looks like a secret, redacted in the prompt"
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     voice: Voice
@@ -50,6 +53,8 @@ class Heard:
     unseen: tuple[str, ...] = ()
     not_shown: tuple[str, ...] = ()
     mechanical: bool = False
+    # what it cannot see: redaction takes the text out of its prompts, and it cannot read files
+    redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +154,13 @@ def panel_of(hearing: Hearing, heard: tuple[Heard, ...]) -> Panel:
     policy = hearing.policy
     panel = combine(tuple(h.voice for h in heard), quorum=policy.quorum, configured=len(policy.reviewers))
     # A path is covered when any of those who approve saw it; one that did not look leaves it to the others.
-    missing = [set(h.uncovered) for h in whose_look_counts([h for h in heard if _approves(h.voice)])]
-    uncovered = sorted(set.intersection(*missing)) if missing else []
+    missing = [{*h.uncovered, *h.redacted} for h in _approving(heard)]
+    unseen = unseen_files(hearing.subject.change, heard)
+    uncovered = sorted(set.intersection(*missing) - {file.path for file in unseen}) if missing else []
     return replace(
         panel,
         uncovered=tuple(uncovered),
-        unseen_files=not_allowed(unseen_files(hearing.subject.change), policy.unseen_allow),
+        unseen_files=not_allowed(unseen, policy.unseen_allow),
         mechanical=bool(heard) and all(h.mechanical for h in heard),
     )
 
@@ -164,9 +170,21 @@ def whose_look_counts(heard: Sequence[Heard]) -> list[Heard]:
     return [h for h in heard if not h.mechanical] or list(heard)
 
 
-def unseen_files(change: Change) -> tuple[UnseenFile, ...]:
-    """The changed files whose content cannot be shown to any reviewer."""
-    return tuple(UnseenFile(file.path, hidden_words(file)) for file in change.files if file.hidden)
+def unseen_files(change: Change, heard: Sequence[Heard]) -> tuple[UnseenFile, ...]:
+    """The changed files whose content cannot be shown to any reviewer, or is redacted for those that approve."""
+    counted = _approving(heard) or whose_look_counts(heard)
+    missing: list[set[str]] = [{*h.uncovered, *h.unseen, *h.redacted} for h in counted]
+    unseen = set.intersection(*missing) if missing else set[str]()
+    redacted = unseen.intersection(path for h in counted for path in h.redacted)
+    return tuple(
+        UnseenFile(file.path, hidden_words(file) if file.hidden else _REDACTED)
+        for file in change.files
+        if file.hidden or file.path in redacted
+    )
+
+
+def _approving(heard: Sequence[Heard]) -> list[Heard]:
+    return whose_look_counts([h for h in heard if _approves(h.voice)])
 
 
 def _approves(voice: Voice) -> bool:
@@ -195,12 +213,19 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
         answers.append(answer)
         prompts.append(prompt)
     whole, seen = reduce(_both, answers), together(prompts)
-    uncovered = _uncovered(hearing.subject, seat.spec, seen, whole.reading)
+    # asking once more would not show them
+    redacted = () if seat.spec.reads_files else seen.redacted
+    uncovered = _without(_uncovered(hearing.subject, seat.spec, seen, whole.reading), redacted)
     if uncovered:
         whole, uncovered = _look_again(hearing, seat, whole, uncovered)
     inspected = whole.reading.inspected if isinstance(whole.reading, Review) else ()
     unseen = coverage(hearing.subject.change, seen, inspected, reads_files=seat.spec.reads_files)
-    return Heard(_voice(hearing, seat, whole), uncovered, unseen, seen.not_shown)
+    voice = _voice(hearing, seat, whole)
+    return Heard(voice, uncovered, _without(unseen, redacted), seen.not_shown, redacted=redacted)
+
+
+def _without(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path for path in paths if path not in others)
 
 
 def parts_of(subject: Subject, policy: Policy, spec: ReviewerSpec) -> list[Subject]:

@@ -216,7 +216,7 @@ def _write_down(
         "compliance": encode(panel.compliance),
         "uncovered": list(panel.uncovered),
         "unseen": _unseen(heard),
-        "unseen_files": encode(unseen_files(subject.change)),
+        "unseen_files": encode(unseen_files(subject.change, heard)),
         "inspected": _inspected(panel, subject),
         "not_shown": sorted({p for h in heard for p in h.not_shown}),
         "grave": _grave(panel, update),

@@ -96,6 +96,8 @@ class ReviewPrompt:
     shown: tuple[str, ...]
     not_shown: tuple[str, ...]
     covered_by_summary: tuple[str, ...]
+    # those of `not_shown` whose text redaction takes out
+    redacted: tuple[str, ...] = ()
 
 
 def build_review_prompt(context: ReviewContext) -> ReviewPrompt:
@@ -121,7 +123,7 @@ def _build(context: ReviewContext, redacted: Sequence[str]) -> ReviewPrompt:
     text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
     if context.command is not None:
         text = through(context.command, text, last=output)
-    return ReviewPrompt(text, packed.shown, packed.not_shown, packed.covered_by_summary)
+    return ReviewPrompt(text, packed.shown, packed.not_shown, packed.covered_by_summary, tuple(redacted))
 
 
 def _needed(context: ReviewContext, variables: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -227,7 +229,8 @@ def together(prompts: Sequence[ReviewPrompt]) -> ReviewPrompt:
     shown = dict.fromkeys(path for prompt in prompts for path in prompt.shown if path not in missed)
     summarised = dict.fromkeys(path for prompt in prompts for path in prompt.covered_by_summary)
     text = "\n".join(prompt.text for prompt in prompts)
-    return ReviewPrompt(text, tuple(shown), tuple(sorted(missed)), tuple(summarised))
+    redacted = dict.fromkeys(path for prompt in prompts for path in prompt.redacted)
+    return ReviewPrompt(text, tuple(shown), tuple(sorted(missed)), tuple(summarised), tuple(redacted))
 
 
 def coverage(
