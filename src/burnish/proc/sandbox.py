@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.errors import BurnishError
+from burnish.proc.bind_mounts import mounted_folders, other_names
 from burnish.proc.environment import certificate_files
 from burnish.proc.mounts import Mount, covering, masked_links, mount_options
 from burnish.proc.own_programs import find_own_program
@@ -21,6 +22,8 @@ __all__ = ["Sandbox", "available"]
 # What root keeps inside: that of a container, without devices, raw sockets and chroot. SETFCAP is needed to map
 # user 0 in a nested user namespace (Linux 5.12), which codex's own sandbox does.
 _ROOT_KEEPS = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETUID")
+# of the empty folder in place of the home directory
+_OF_HOME = "0700"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class Sandbox:
         mounts = [*masks, *needed_of_system(), *(Mount(place, "read") for place in apart)]
         mounts += _binds("read", (self.checkout, *self.readable, *readable))
         # a checkout that is the home directory itself does not open it
-        mounts += [mask for mask in masks if mask.target == self.home.resolve()]
+        mounts += [mask for mask in masks if mask.permissions == _OF_HOME]
         mounts += self._listed()
         mounts += _binds("write", writable)
         mounts += self._kept_from_writing(mounts, writable)
@@ -109,11 +112,11 @@ class Sandbox:
         home, ours = self.home.resolve(), self.burnish_home.resolve()
         masks = private_folders(env)
         if home != Path("/") and (home.is_dir() or covering(masks, home)):
-            masks.append(Mount(home, "empty", permissions="0700"))
+            masks.append(Mount(home, "empty", permissions=_OF_HOME))
         # of burnish's home only what is bound below it: neither other tasks nor the database
         if ours.is_dir() or covering(masks, ours):
             masks.append(Mount(ours, "empty", sealed=not home.is_relative_to(ours)))
-        return masks
+        return [*masks, *_under_other_names(masks)]
 
     def _listed(self) -> list[Mount]:
         """What the user's settings list; a device file keeps being one."""
@@ -146,6 +149,13 @@ class Sandbox:
             if mount and mount.mode == "write" and mount.target not in own and mount.target != place:
                 found.append(Mount(place, "read"))
         return found
+
+
+def _under_other_names(masks: Sequence[Mount]) -> list[Mount]:
+    """The same empty folders where a bind mount shows what they cover: /data/home/me is /home/me."""
+    table, covered = mounted_folders(), {mask.target for mask in masks}
+    pairs = [(name, mask) for mask in masks for name in other_names(mask.target, table)]
+    return [replace(mask, target=name) for name, mask in pairs if name not in covered]
 
 
 def _binds(mode: str, places: Sequence[Path]) -> list[Mount]:
