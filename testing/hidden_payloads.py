@@ -150,6 +150,16 @@ MORE = {
         before={"a.py": f"#{' ' * 9000}coding: utf-7\nx = 1\n".encode()},
         outcome="hidden",
     ),
+    "HTML declaration far behind its beginning": one(
+        "a.html",
+        f"<!--{'x' * 5000}--><meta charset=shift_jis>\n<script>x = 'ッ\\' + EV" + "IL//'</script>\n",
+        outcome="hidden",
+    ),
+    "HTML declaration far down in the base": Payload(
+        {"a.html": f"<!--{'x' * 5000}--><meta charset=gb2312>\n\n<script>x = 'ッ\\' + 1//'</script>\n".encode()},
+        before={"a.html": f"<!--{'x' * 5000}--><meta charset=gb2312>\n".encode()},
+        outcome="hidden",
+    ),
     "text becomes a program": Payload({}, ("t.sh",), before={"t.sh": SCRIPT.encode()}),
     "text becomes a program, another line edited": Payload(
         {"t.sh": SCRIPT.encode() + b"#\n" * 30 + b"# edited\n"},

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from burnish.core.text_encoding import HEAD, declares_other_encoding, escape_invisible, has_invisible, read_text
+from burnish.core.declared_encodings import HEAD, declares_other_encoding, may_declare_later
+from burnish.core.text_encoding import escape_invisible, has_invisible, read_text
 
 ASCII_TEXT = frozenset(range(0x20, 0x7F))
 PIECES = st.one_of(
@@ -113,6 +114,19 @@ IN_DOUBT = {
     "UTF-8 for Python, Shift-JIS for a browser": f"# coding: utf-8\n<meta charset=shift_jis>\n{SWALLOWED}".encode(),
     "Shift-JIS for a browser, with bytes that it replaces": f"<meta charset=shift_jis>\n{SWALLOWED}\uffbf\n".encode(),
     "Shift-JIS by a name of browsers": f"<meta charset=x-sjis>\n{SWALLOWED}".encode(),
+    "Shift-JIS by Microsoft's name": f"<meta charset=windows-31j>\n{SWALLOWED}".encode(),
+    "GBK by the older name that browsers take for it": f"<meta charset=gb2312>\n{SWALLOWED}".encode(),
+    "Big5, a character that only decoders of browsers know": "<meta charset=big5>\nx = '\u0801\\' + evil\n".encode(),
+    "HTML that declares far down": f"<!--{'x' * HEAD}-->\n<meta charset=shift_jis>\n{SWALLOWED}".encode(),
+    "HTML that declares with an entity": f'<meta charset="shift&#95;jis">\n{SWALLOWED}'.encode(),
+    "HTML that declares with an entity in the content": (
+        f'<meta http-equiv="Content-Type" content="text/html; char&#115;et=shift_jis">\n{SWALLOWED}'.encode()
+    ),
+    "XML in UTF-7 behind a byte order mark": b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-7"?>\n<a/>\n',
+    "XML that declares far behind its beginning": b'<?xml version="1.0"' + b" " * HEAD + b'encoding="utf-7"?>\n<a/>\n',
+    "PHP in UTF-7": b"<?php declare(encoding='UTF-7');\n+AG8-\n",
+    "Emacs Lisp in UTF-7": b";; -*- mode: emacs-lisp; coding: utf-7 -*-\n+AG8-\n",
+    "Emacs Lisp that declares at its end": b"+AG8-\n;; Local Variables:\n;; coding: utf-7-unix\n;; End:\n",
     "EBCDIC by declaration": b"# coding: cp037\n",
     "Shift-JIS that swallows a backslash of UTF-8": "# coding: shift_jis\nx = 'ッ\\' + evil\n".encode(),
     "PNG": b"\x89PNG\r\n\x1a\n\0\0\0#!/bin/sh\n",
@@ -156,6 +170,30 @@ def test_the_declaration_that_counts_is_the_one_that_python_takes(start: bytes) 
     reading = read_text(data)
     if reading is not None and expected not in ("utf-8", "utf-8-sig"):
         assert codecs.lookup(reading.encoding) == codecs.lookup(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ";; -*- coding: utf-8-unix -*-\nh\u00e9\n",
+        "/* -*- coding: prefer-utf-8 -*- */\nh\u00e9\n",
+        "<meta charset=utf-8><p>\u30c3\\ &amp; charset</p>\n",
+        "<meta charset=gb2312><p>plain</p>\n",
+        "<?php declare(strict_types=1); // h\u00e9\n",
+    ],
+)
+def test_usual_declarations_are_read_as_text(text: str) -> None:
+    reading = read_text(text.encode())
+    assert reading is not None and reading.text == text
+
+
+def test_the_rest_of_a_file_is_read_where_markup_may_declare_an_encoding_in_it() -> None:
+    head = b"<!-- x" + b" " * HEAD
+    assert may_declare_later("page", head, ())
+    assert may_declare_later("page.html", b"x" * HEAD, ())
+    assert may_declare_later("page.tmpl", b"x" * HEAD, ["+<META charset=gbk>\n"])
+    assert not may_declare_later("app.py", b"x" * HEAD, ["+x = 1\n"])
+    assert not may_declare_later("page.html", b"<p>short</p>", ())
 
 
 def test_the_first_bytes_are_enough_unless_a_comment_goes_on() -> None:

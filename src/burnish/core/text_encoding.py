@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from burnish.core.declared_encodings import declarations
+
 # Longer content is not read as text where git itself does not see text in it.
 LONGEST_TEXT = 4 * 1024 * 1024
 _BOMS = (
@@ -34,6 +36,9 @@ _LETTERS_STAY = re.compile(
     r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|koi8-\w|mac-\w+|tis-620|hp-roman8|shift_jis|euc_jp|euc_kr|gb2312|gbk|gb18030"
     r"|big5(hkscs)?|johab"
 )
+# In these a byte of the second range may belong to the character whose first byte stands before it.
+_MULTIBYTE_NAME = re.compile(r"shift_jis|euc_jp|euc_kr|cp9\d\d|gb2312|gbk|gb18030|big5(hkscs)?|johab")
+_COULD_BE_SWALLOWED = re.compile(rb"[\x80-\xff][0-9@-~]")
 _ASCII_TEXT = frozenset(b"\t\n\r" + bytes(range(0x20, 0x7F)))
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x1B})
 _CLEAN = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
@@ -42,21 +47,7 @@ _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 # Share of control bytes above which content is binary.
 _MOST_CONTROLS = 0.1
 _MOST_HIGH = 0.3
-# PEP 263, which Ruby, Emacs and vim follow as well. Python ends a line at a carriage return, too.
-_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
-_BLANK_OR_COMMENT = re.compile(rb"[ \t\f]*(?:#|\Z)")
-_LINE_END = re.compile(rb"\r\n?|\n")
-_UNKNOWN = "unknown"
 _BEFORE_WORD = re.compile(r"[^\x00-\x7f](?=[A-Za-z0-9_])")
-_XML = re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)")
-_CSS = re.compile(rb"\A@charset \"([-\w.]+)\"")
-_META = re.compile(rb"<meta\b", re.IGNORECASE)
-# Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
-_CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
-# Browsers' names of encodings in which a character may swallow the letter behind it; other unknown names they ignore.
-_BROWSER_NAMES = frozenset({"x-sjis", "x-gbk", "x-x-big5", "cn-big5", "chinese", "gb_2312", "ksc5601"})
-# How much of a file is looked at first. Where a comment in its first two lines is longer, the whole file is read.
-HEAD = 4096
 # Controls other than tab and newline, a carriage return inside a line, marks that turn the direction of writing,
 # line separators that some interpreters obey, and characters without a shape.
 _INVISIBLE = re.compile(
@@ -101,25 +92,12 @@ def read_text(data: bytes) -> TextReading | None:
 
 def in_doubt(data: bytes) -> bool:
     """Does this content declare an encoding in which ASCII letters mean something else?"""
-    return any(not _keeps_letters(codec) for codec in _declarations(data))
+    return any(not _keeps_letters(codec) for codec in declarations(data))
 
 
 def _keeps_letters(codec: str) -> bool:
     ascii_bytes = bytes(range(0x80))
     return bool(_LETTERS_STAY.fullmatch(codec)) and _decoded(ascii_bytes, codec) == ascii_bytes.decode("ascii")
-
-
-def declares_other_encoding(head: bytes) -> bool:
-    """Must the whole content be read to know what an interpreter makes of it? `head` is its first `HEAD` bytes."""
-    if any(codec not in ("utf-8", "ascii") for codec in _declarations(head)):
-        return True
-    return len(head) >= HEAD and _goes_on(head)
-
-
-def _goes_on(head: bytes) -> bool:
-    """Can a declaration stand behind this beginning of a file?"""
-    lines = _LINE_END.split(head.removeprefix(codecs.BOM_UTF8), maxsplit=2)
-    return len(lines) <= 2 and all(map(_BLANK_OR_COMMENT.match, lines))
 
 
 def escape_invisible(text: str) -> str:
@@ -170,7 +148,7 @@ def _is_binary(data: bytes, *, valid: bool) -> bool:
 
 def _legacy(data: bytes) -> TextReading | None:
     """Text of before Unicode, as declared or as it looks; ASCII letters stay what they are."""
-    declared = {codec for codec in _declarations(data) if codec != "utf-8"}
+    declared = {codec for codec in declarations(data) if codec != "utf-8"}
     if len(declared) > 1:
         return None
     for codec in declared:
@@ -231,59 +209,14 @@ def _agrees_with_declaration(data: bytes) -> bool:
     """Valid UTF-8 that declares another encoding: is its ASCII part the same in all of them?"""
     if data.isascii():
         return True
+    codecs_named = [codec for codec in declarations(data) if codec != "utf-8"]
+    # decoders treat bytes that are wrong in such an encoding differently: no letter may depend on it
+    if any(map(_MULTIBYTE_NAME.fullmatch, codecs_named)) and _COULD_BE_SWALLOWED.search(data):
+        return False
     letters = data.translate(None, _HIGH).decode("ascii")
     # a browser replaces what it cannot decode, and goes on
-    texts = (data.decode(codec, "replace") for codec in _declarations(data) if codec != "utf-8")
+    texts = (data.decode(codec, "replace") for codec in codecs_named)
     return all("".join(char for char in text if char <= "\x7f") == letters for text in texts)
-
-
-def _declarations(data: bytes) -> Iterator[str]:
-    """Names of the declared encodings. Each is for another kind of file, and nothing here knows the kind."""
-    if (name := _coding_comment(data)) is not None:
-        yield _python_codec(name)
-    head = data[:HEAD]
-    # parsers of XML know more names than Python, UTF-7-IMAP among them
-    yield from (_codec(match[1]) or _UNKNOWN for match in _XML.finditer(head))
-    found = list(_CSS.findall(head))
-    if meta := _META.search(head):
-        found += _CHARSET.findall(head, meta.end())
-    for raw in found:
-        if codec := _codec(raw) or (_UNKNOWN if raw.decode("ascii").lower() in _BROWSER_NAMES else ""):
-            yield codec
-
-
-def _codec(name: bytes) -> str:
-    """Python's name of an encoding; empty for one that it does not know."""
-    try:
-        return codecs.lookup(name.decode("ascii")).name
-    except (LookupError, UnicodeError, ValueError):
-        return ""
-
-
-def _coding_comment(data: bytes) -> str | None:
-    """As CPython finds it: in line 1, or in line 2 if line 1 is blank or a comment; the first one counts."""
-    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
-    for _ in range(2):
-        end = match.start() if (match := _LINE_END.search(data, start)) else len(data)
-        line = data[start:end]
-        if found := _CODING.match(line):
-            return found[1].decode("ascii", "replace")
-        if match is None or not _BLANK_OR_COMMENT.match(line):
-            return None
-        start = match.end()
-    return None
-
-
-def _python_codec(name: str) -> str:
-    """The codec that Python takes; `utf-8-unix` of Emacs is UTF-8. A codec of an extra package is unknown here."""
-    short = name[:12].lower().replace("_", "-")
-    for known in ("utf-8", "latin-1", "iso-8859-1", "iso-latin-1"):
-        if short == known or short.startswith(f"{known}-"):
-            return "utf-8" if known == "utf-8" else "iso8859-1"
-    try:
-        return codecs.lookup(name).name
-    except (LookupError, UnicodeError, ValueError):
-        return _UNKNOWN
 
 
 def _decoded(data: bytes, codec: str) -> str | None:

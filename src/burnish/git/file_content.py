@@ -14,15 +14,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from burnish.core.change import Change, ChangedFile, HiddenContent, Hunk
-from burnish.core.text_encoding import (
-    HEAD,
-    LONGEST_TEXT,
-    TextReading,
-    declares_other_encoding,
-    in_doubt,
-    known_type,
-    read_text,
-)
+from burnish.core.declared_encodings import HEAD, declares_other_encoding, may_declare_later
+from burnish.core.text_encoding import LONGEST_TEXT, TextReading, in_doubt, known_type, read_text
 from burnish.git import lfs
 from burnish.git.checkout_encoding import ATTRIBUTES, encoded_at_checkout, mentions_encoding
 from burnish.git.diff import hunks_of
@@ -49,6 +42,7 @@ def complete(project: Project, change: Change) -> Change:
     files = {file.path: _described(file) for file in change.files}
     odd = [file for file in files.values() if _is_odd(file)]
     plain = [file for file in files.values() if _is_plain_text(file) and not _is_odd(file)]
+    long: list[ChangedFile] = []
     for file, head in _heads(project, plain):
         if head is None:
             odd.append(file)
@@ -56,6 +50,9 @@ def complete(project: Project, change: Change) -> Change:
             files[file.path] = _described_pointer(file, head)
         elif declares_other_encoding(head):
             odd.append(file)
+        elif may_declare_later(file.path, head, (hunk.text for hunk in file.hunks)):
+            long.append(file)
+    odd += _declaring_later(project, long)
     sizes = _sizes(project, [blob for file in odd for blob in _blobs(file)])
     texts: dict[str, tuple[str, str]] = {}
     for file, sides in _read(project, odd, sizes):
@@ -177,6 +174,20 @@ def _heads(project: Project, files: Sequence[ChangedFile]) -> Iterator[tuple[Cha
             if answer:
                 heads[blob] = answer[1][:HEAD]
     yield from ((file, heads.get(blob)) for blob, waiting in packed.items() for file in waiting)
+
+
+def _declaring_later(project: Project, files: Sequence[ChangedFile]) -> Iterator[ChangedFile]:
+    """Those that declare another encoding somewhere, and those too large to know."""
+    by_blob: dict[str, list[ChangedFile]] = {}
+    for file in files:
+        by_blob.setdefault(file.new_blob, []).append(file)
+    sizes = _sizes(project, list(by_blob))
+    for portion in _in_portions(by_blob, sizes, LARGEST_READ):
+        for blob, answer in zip(portion, read_objects(project, portion), strict=True):
+            waiting = by_blob.pop(blob)
+            if answer is None or declares_other_encoding(answer[1]):
+                yield from waiting
+    yield from (file for waiting in by_blob.values() for file in waiting)
 
 
 def _read(

@@ -1,0 +1,135 @@
+"""Encodings that a file declares for itself: PEP 263, XML, HTML, CSS, PHP, Emacs. Each reader follows its own rule."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+UNKNOWN = "unknown"
+# How much of a file is looked at first. Where a declaration may stand behind it, the whole file is read.
+HEAD = 4096
+# PEP 263, which Ruby, Emacs and vim follow as well. Python ends a line at a carriage return, too.
+_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
+_BLANK_OR_COMMENT = re.compile(rb"[ \t\f]*(?:#|\Z)")
+_LINE_END = re.compile(rb"\r\n?|\n")
+_XML = re.compile(rb"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)", re.IGNORECASE)
+_CSS = re.compile(rb"\A@charset \"([-\w.]+)\"")
+_META = re.compile(rb"<meta\b", re.IGNORECASE)
+# Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
+_CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
+_PHP = re.compile(rb"\bdeclare\s*\(\s*encoding\s*=\s*[\"']([-\w.]+)", re.IGNORECASE)
+_EMACS = re.compile(rb"-\*-[^\n]*?\bcoding:[ \t]*([-\w.]+)")
+# Emacs looks for this list in the last 3000 characters.
+_EMACS_LIST = re.compile(rb"Local Variables:.*?\bcoding:[ \t]*([-\w.]+)", re.DOTALL | re.IGNORECASE)
+_EMACS_END = 3000
+_EMACS_PLAIN = frozenset({"undecided", "raw-text", "no-conversion", "binary", "prefer-utf-8"})
+# Names that browsers know and Python does not, or reads as a smaller encoding. Other unknown names browsers ignore.
+_BROWSER_CODECS = {
+    **dict.fromkeys(("x-sjis", "windows-31j"), "cp932"),
+    **dict.fromkeys(("x-gbk", "csgb2312", "gb_2312", "gb_2312-80", "gb2312", "chinese"), "gbk"),
+    **dict.fromkeys(("csiso58gb231280", "iso-ir-58"), "gbk"),
+    **dict.fromkeys(("x-x-big5", "cn-big5"), "big5hkscs"),
+    **dict.fromkeys(("cseuckr", "csksc56011987", "iso-ir-149", "ks_c_5601-1989", "ksc5601", "ksc_5601"), "cp949"),
+    **dict.fromkeys(("windows-949", "euc-kr", "korean", "ks_c_5601-1987"), "cp949"),
+    **dict.fromkeys(("x-euc-jp", "cseucpkdfmtjapanese"), "euc_jp"),
+}
+_MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".el"})
+_LATE_SIGNS = ("<meta", "<?xml", "declare", "local variables:")
+
+
+def declarations(data: bytes) -> Iterator[str]:
+    """Names of the declared encodings. Each is for another kind of file, and nothing here knows the kind."""
+    if (name := _coding_comment(data)) is not None:
+        yield _python_codec(name)
+    plain = data.removeprefix(codecs.BOM_UTF8)
+    # parsers of XML know more names than Python, UTF-7-IMAP among them
+    yield from (_codec(match[1]) or UNKNOWN for match in _XML.finditer(plain))
+    yield from filter(None, map(_browser_codec, (*_CSS.findall(plain), *_charsets(data))))
+    yield from (_codec(name) or UNKNOWN for name in _PHP.findall(data))
+    yield from (_emacs_codec(name.decode("ascii", "replace")) for name in _emacs_names(data))
+
+
+def declares_other_encoding(data: bytes) -> bool:
+    """Must the whole content be read to know what an interpreter makes of it? `data`: its beginning, or all of it."""
+    if any(codec not in ("utf-8", "ascii") for codec in declarations(data)):
+        return True
+    return len(data) == HEAD and _goes_on(data)
+
+
+def may_declare_later(path: str, head: bytes, changed: Iterable[str]) -> bool:
+    """Can a declaration stand behind this beginning of a file, as in markup? `changed`: the text of its hunks."""
+    if len(head) < HEAD:
+        return False
+    if PurePosixPath(path).suffix.lower() in _MARKUP or head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<"):
+        return True
+    return any(sign in text.lower() for text in changed for sign in _LATE_SIGNS)
+
+
+def _goes_on(head: bytes) -> bool:
+    """Can a comment with a declaration go on behind this beginning of a file?"""
+    lines = _LINE_END.split(head.removeprefix(codecs.BOM_UTF8), maxsplit=2)
+    return len(lines) <= 2 and all(map(_BLANK_OR_COMMENT.match, lines))
+
+
+def _charsets(data: bytes) -> Iterator[bytes]:
+    """A browser follows the first `<meta>` that declares one, however far down it stands, and reads entities in it."""
+    meta = _META.search(data)
+    if meta is None:
+        return
+    yield from _CHARSET.findall(data, meta.end())
+    if data.find(b"&", meta.end()) >= 0:
+        unescaped = html.unescape(data[meta.end() :].decode("latin-1"))
+        yield from _CHARSET.findall(unescaped.encode("latin-1", "replace"))
+
+
+def _emacs_names(data: bytes) -> Iterator[bytes]:
+    for line in _LINE_END.split(data.removeprefix(codecs.BOM_UTF8)[: 2 * HEAD], maxsplit=2)[:2]:
+        yield from _EMACS.findall(line)
+    yield from _EMACS_LIST.findall(data[-_EMACS_END:])
+
+
+def _browser_codec(name: bytes) -> str:
+    return _BROWSER_CODECS.get(name.decode("ascii", "replace").lower()) or _codec(name)
+
+
+def _codec(name: bytes) -> str:
+    """Python's name of an encoding; empty for one that it does not know."""
+    try:
+        return codecs.lookup(name.decode("ascii")).name
+    except (LookupError, UnicodeError, ValueError):
+        return ""
+
+
+def _coding_comment(data: bytes) -> str | None:
+    """As CPython finds it: in line 1, or in line 2 if line 1 is blank or a comment; the first one counts."""
+    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    for _ in range(2):
+        end = match.start() if (match := _LINE_END.search(data, start)) else len(data)
+        line = data[start:end]
+        if found := _CODING.match(line):
+            return found[1].decode("ascii", "replace")
+        if match is None or not _BLANK_OR_COMMENT.match(line):
+            return None
+        start = match.end()
+    return None
+
+
+def _python_codec(name: str) -> str:
+    """The codec that Python takes; `utf-8-unix` of Emacs is UTF-8. A codec of an extra package is unknown here."""
+    short = name[:12].lower().replace("_", "-")
+    for known in ("utf-8", "latin-1", "iso-8859-1", "iso-latin-1"):
+        if short == known or short.startswith(f"{known}-"):
+            return "utf-8" if known == "utf-8" else "iso8859-1"
+    try:
+        return codecs.lookup(name).name
+    except (LookupError, UnicodeError, ValueError):
+        return UNKNOWN
+
+
+def _emacs_codec(name: str) -> str:
+    """Emacs adds the kind of line end to a name, and has names for text that it looks at first."""
+    plain = re.sub(r"-(?:unix|dos|mac)$", "", name.lower())
+    return "utf-8" if plain in _EMACS_PLAIN else _python_codec(plain)
