@@ -30,6 +30,13 @@ HOLLOW = {
     "assert a tuple": BASE.replace("assert g() == 4", "assert (g() == 4, 'x')"),
     "or True": BASE.replace("f(1) == 2", "f(1) == 2 or not None"),
     "constants": BASE.replace("f(1) == 2", "2 == 2"),
+    "swallowed under another name": "from contextlib import suppress as quiet\n"
+    + BASE.replace("    assert f(1) == 2\n", "    with quiet(AssertionError):\n        assert f(1) == 2\n"),
+    "taken away by a return in finally": BASE.replace(
+        "    assert f(1) == 2\n    assert f(2) == 3\n",
+        "    try:\n        assert f(1) == 2\n        assert f(2) == 3\n    finally:\n        return\n",
+    ),
+    "named so that no runner finds it": BASE.replace("test_one", "check_one"),
     "defined twice": BASE + "\n\ndef test_one():\n    f(1)\n",
     "deleted": BASE + "\n\ndel test_one\n",
     "assigned": BASE + "\n\ntest_one = lambda: None\n",
@@ -53,6 +60,11 @@ HONEST = {
     "a registered function": BASE.replace(BODY, "    @app.route('/')\n    def index():\n        assert f(1) == 2\n    client.get('/')\n"),
     "decorated": BASE + "\n\ntest_one = slow(test_one)\n",
     "renamed": BASE.replace("test_one", "test_first"),
+    "a helper of another test": BASE.replace("test_one", "check_one") + "\n\ndef test_all():\n    check_one()\n",
+    "a fixture": BASE.replace("def test_one", "@pytest.fixture\ndef one") + "\n\ndef test_all(one):\n    assert k(one)\n",
+    "another name for suppress": "from contextlib import suppress as quiet\n"
+    + BASE.replace(BODY, "    with quiet(OSError):\n        f(0)\n" + BODY),
+    "clean-up": BASE.replace(BODY, "    try:\n        assert f(1) == 2\n        assert f(2) == 3\n    finally:\n        f(0)\n"),
     "a stub as before": BASE + "\n\ndef test_stub():\n    pass\n",
 }  # fmt: skip
 

@@ -57,19 +57,68 @@ def hollow_tests(old: str, new: str) -> Iterator[HollowTest]:
             yield HollowTest(
                 test.name, test.line, f"{test.void - was.void} of its assertions are not reached or cannot fail"
             )
+    missing = {name for name, test in before.items() if test.effective} - {test.name for test in after}
+    yield from _renamed(old, new, missing) if missing else ()
+
+
+def _renamed(old: str, new: str, missing: set[str]) -> Iterator[HollowTest]:
+    """Tests that have another name now, by which no runner finds them, and that nothing in the file uses."""
+    trees = [_parsed(text) for text in (old, new)]
+    bodies = {_body(function): name for name, function in _functions(trees[0].body) if name in missing}
+    used = {node.id for node in ast.walk(trees[1]) if isinstance(node, ast.Name)}
+    used |= {node.attr for node in ast.walk(trees[1]) if isinstance(node, ast.Attribute)}
+    used |= {node.arg for node in ast.walk(trees[1]) if isinstance(node, ast.arg)}  # a fixture
+    for _, function in _functions(trees[1].body):
+        was = bodies.get(_body(function))
+        if was and not function.name.startswith("test") and function.name not in used:
+            yield HollowTest(
+                was, function.lineno, f"it is called {function.name} now, which no runner takes for a test"
+            )
+
+
+def _functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str, _Function]]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield from _functions(statement.body, f"{prefix}{statement.name}.")
+        elif isinstance(statement, _Function):
+            yield prefix + statement.name, statement
+
+
+def _body(function: _Function) -> str:
+    return "\n".join(map(ast.dump, function.body))
+
+
+def _parsed(text: str) -> ast.Module:
+    """Nothing for a text that Python cannot parse."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 def _tests_in(text: str) -> Iterator[PythonTest]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+    tree = _parsed(text)
+    _resolve_imported_names(tree)
     decorators = frozenset(
         statement.name
         for statement in tree.body
         if isinstance(statement, _Function) and not statement.name.startswith("test") and _has_swallowing(statement)
     )
     yield from _in_scope(tree.body, "", decorators)
+
+
+def _resolve_imported_names(tree: ast.Module) -> None:
+    """`from contextlib import suppress as quiet`: each use gets the name that it stands for."""
+    names = {
+        alias.asname: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    for node in ast.walk(tree) if names else ():
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
 
 
 def _has_swallowing(function: _Function) -> bool:
@@ -150,9 +199,12 @@ def _blocks(statement: ast.stmt, used: frozenset[str], *, looping: bool) -> Iter
         case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
             yield body, any(_suppresses(item.context_expr) for item in items)
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
+            # a `return` in `finally` takes the failure away, wherever it came from
+            lost = any(isinstance(one, ast.Return | ast.Break | ast.Continue) for one in finalbody)
             # in a loop it may be a wait until something holds
-            yield body, not looping and any(map(_swallows, handlers))
-            yield from ((block, False) for block in (*(one.body for one in handlers), orelse, finalbody))
+            yield body, lost or (not looping and any(map(_swallows, handlers)))
+            yield from ((block, lost) for block in (*(one.body for one in handlers), orelse))
+            yield finalbody, False
         case ast.FunctionDef(name=name, body=body, decorator_list=[]) if name not in used:
             yield body, True  # defined in the test and never called
         case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) | ast.ClassDef(body=body):
