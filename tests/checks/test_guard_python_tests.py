@@ -88,10 +88,30 @@ def test_what_was_hollow_before_and_what_cannot_be_parsed_is_left_alone() -> Non
     assert list(hollow_tests("def", BASE)) == list(hollow_tests(BASE, "def test_one(:")) == []
 
 
-@pytest.mark.parametrize("line", ["expect(true).toBe(true);", "expect(1).toEqual(1);", "assert(true);"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "expect(true).toBe(true);",
+        "expect(1).toEqual(1);",
+        "assert(true);",
+        "assert.ok(true);",
+        "assert.strictEqual(1, 1);",
+        "expect(true).to.be.true;",
+    ],
+)
 def test_an_assertion_of_another_language_that_is_replaced_by_an_empty_one_is_found(line: str) -> None:
     more = "it('more', () => {\n  expect(add(2, 2)).toBe(4);\n  expect(add(3, 2)).toBe(5);\n});\n"
     new = JS.replace("expect(add(1, 2)).toBe(3);", line)
 
     assert [remark.rule for remark in judged({"a.test.js": JS}, {"a.test.js": new + more})] == ["guard/thinning"]
     assert judged({"a.test.js": JS}, {"a.test.js": JS + more}) == ()
+
+
+def test_a_new_build_constraint_of_a_go_test_file_is_found_though_other_tests_take_its_place() -> None:
+    old = "package x\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n}\n"
+    other = old.replace("TestAdd", "TestOther")
+    for line in ("//go:build never\n\n", "// +build never\n\n"):
+        found = judged({"a_test.go": old}, {"a_test.go": line + old, "b_test.go": other})
+        assert [(remark.rule, remark.line) for remark in found] == [("guard/thinning", 1)]
+    assert judged({"a_test.go": f"//go:build linux\n\n{old}"}, {"a_test.go": f"//go:build linux\n\n{old}\n"}) == ()
+    assert judged({}, {"a_test.go": f"//go:build integration\n\n{old}"}) == ()

@@ -288,6 +288,7 @@ AS_TEXT = {
     "a fraction": ("package-lock.json", '{"lockfileVersion": 3.0}'),
     "not a number": ("package-lock.json", '{"lockfileVersion": NaN}'),
     "broken JSON": ("package-lock.json", '{"packages": '),
+    "a huge number": ("uv.lock", UV + "\n[x]\ny = 0x" + "f" * 20_000 + "\n"),
     "deep JSON": ("package-lock.json", "[" * 100_000),
     "an anchor": ("pnpm-lock.yaml", PNPM + "a: &x b\n"),
     "an alias": ("pnpm-lock.yaml", PNPM + "a: *x\n"),

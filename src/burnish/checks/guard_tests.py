@@ -66,8 +66,9 @@ _ASSERTION = re.compile(
 _EMPTY = re.compile(
     r"\bassert[ (]+(?:True|1|not False|1 == 1|true|\"[^\"]*\"|'[^']*')\)?\s*(?:,.*)?;?\s*$"
     r"|\bassert\b.*\bor (?:True|1)\b"
-    r"|\bexpect\((true|1|false)\)\.(?:toBe|toEqual)\(\1\)|\bexpect\(true\)\.toBeTruthy\(\)"
-    r"|\bassert!\(true\b|\bassert\w*\((?:True|true)\)|\bassert\w*\((\w+), ?\2\)"
+    r"|\bexpect\((true|1|false)\)\.(?:toBe|toEqual|toStrictEqual|to\.(?:be|equal|eql|eq))\(\1\)"
+    r"|\bexpect\(true\)\.(?:toBeTruthy\(\)|to\.be\.(?:true|ok)\b)"
+    r"|\bassert!\(true\b|\bassert[\w.]*\((?:True|true)\)|\bassert[\w.]*\((\w+), ?\2\)"
 )
 _SKIP = re.compile(
     r"\bpytest\.mark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\("

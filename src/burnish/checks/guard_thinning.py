@@ -22,6 +22,8 @@ from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckStatus, Comparison, Counts
 
 Text = Callable[[str], str | None]
+# `ignore` is found as a skip, with the reason of those
+_CONSTRAINT = re.compile(r"^//(?:go:build[ \t]+(?!ignore\b)|[ \t]*\+build[ \t]+)[^\n]*", re.MULTILINE)
 _CONDITION = re.compile(r"skip_?if|skip_?unless|importorskip|\bif\b|\bunless\b", re.IGNORECASE)
 
 
@@ -219,6 +221,23 @@ def _hollow(tested: list[_Tested]) -> Iterator[Loss]:
                 )
         else:
             yield from _replaced_assertions(seen)
+            yield from _constrained(seen) if path.endswith("_test.go") else ()
+
+
+def _constrained(seen: _Tested) -> Iterator[Loss]:
+    """A build constraint that a Go test file did not have: without its tags the file is not compiled."""
+    if not seen.old.names:
+        return
+    before = set(_CONSTRAINT.findall(seen.old_text or ""))
+    for match in _CONSTRAINT.finditer(seen.new_text or ""):
+        if match[0] not in before:
+            yield Loss(
+                f"Tests are switched off: {squeeze(match[0])[:80]}",
+                "The file had tests that ran without this constraint. Where its tags are not set, none of them is run.",
+                seen.file.path,
+                match.string.count("\n", 0, match.start()) + 1,
+                squeeze(match[0]),
+            )
 
 
 def _replaced_assertions(seen: _Tested) -> Iterator[Loss]:

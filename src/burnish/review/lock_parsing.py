@@ -30,6 +30,8 @@ class LockFile:
 ROOT_LABEL = "(this project)"
 _NO_VERSION = "(no version)"
 _NESTED = " > "
+# TOML allows hexadecimal numbers of any length, which Python refuses to print.
+_LARGEST_NUMBER = 2**64
 # Other names could look like a part of the digest.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]+")
 _NPM_NAME = re.compile(r"(?:@[A-Za-z0-9_.~-]+/)?[A-Za-z0-9_.~-]+")
@@ -100,6 +102,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        raise NotExplained("a huge number")
     if value is None or isinstance(value, str | int | bool):
         return value
     raise NotExplained(f"a value of type {type(value).__name__}")
