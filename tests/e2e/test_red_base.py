@@ -177,3 +177,34 @@ def test_a_reviewer_is_told_that_a_crashed_baseline_is_unknown() -> None:
     now = CheckReport("test", "pytest", CheckStatus.PASSED, 0, counts=Counts(3, 3, 0, 0))
     text = baseline_text([compare(now, crashed)], 2000, "tag")
     assert "unknown how it was before" in text and "0 failures existed" not in text
+
+
+RUSTUP = (
+    "#!/bin/sh\necho \"error: rustup could not choose a version of cargo to run, because one wasn't specified "
+    'explicitly, and no default is configured." >&2\nexit 1\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("cargo test", {}),
+        ("make test", {"Makefile": "test:\n\tcargo test\n"}),
+        ("sh run.sh", {"run.sh": "set -e\ncargo test\n"}),
+        ("[npm, test]", {"package.json": '{"scripts": {"test": "mocha"}}'}),
+    ],
+)
+def test_a_toolchain_that_does_not_start_at_the_base_is_told_before_an_agent_is_paid(
+    tmp_path: Path, command: str, files: dict[str, str]
+) -> None:
+    lab = laboratory(tmp_path, f"{{test: {command}, lint: null}}", {"src/lib.rs": "", **files})
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, text in {"cargo": RUSTUP, "npm": "#!/bin/sh\necho 'sh: 1: mocha: not found' >&2\nexit 127\n"}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    lab.env["PATH"] = f"{programs}:/usr/bin:/bin"
+    lab.burnish("run", code=3)
+    assert (lab.task()["status"], lab.task()["error"], lab.calls()) == ("failed", "CHECK_ERROR", [])
+    note = lab.show()["note"]
+    assert "rustup could not choose a version of cargo" in note or "mocha: not found" in note

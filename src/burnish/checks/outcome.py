@@ -7,12 +7,14 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
+from burnish.checks.import_origins import runs_tests
 from burnish.checks.line_pattern import read_pattern
 from burnish.checks.lines import read_lines
 from burnish.checks.placement import Placement
 from burnish.checks.prepare import Prepared
 from burnish.checks.reading import Reading, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileMarks, read_new_reports, read_printed
+from burnish.checks.toolchain_errors import not_started
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, setting_of
@@ -68,9 +70,20 @@ def report_of(
         counts=reading.counts,
         failures=tuple(replace(one, name=_without_root(one.name, place)) for one in reading.failures),
         remarks=reading.remarks,
-        error=_crashed(prepared, done, reading) or _killed(done) or reading.error,
+        error=_crashed(prepared, done, reading)
+        or _killed(done)
+        or reading.error
+        or _not_started(spec, prepared, done, reading, place),
         partial=_partial(prepared, done, reading),
     )
+
+
+def _not_started(spec: CheckSpec, prepared: Prepared, done: Done, reading: Reading, place: Placement) -> str:
+    """Why the tests never began, where no case was reported."""
+    if reading.counts or reading.failures or reading.remarks or spec.name in ("setup", "build", "origins"):
+        return ""
+    runner = prepared.known.runner.name if prepared.known and runs_tests(spec) else ""
+    return not_started(tail_of(done.stdout, done.stderr), done.exit_code, runner=runner, place=place)
 
 
 def _crashed(prepared: Prepared, done: Done, reading: Reading) -> str:
