@@ -126,11 +126,11 @@ def git(
     slow: tuple[float, Callable[[], None]] | None = None,
     durable: bool = True,
 ) -> Captured:
-    """One git process; an exit code outside `ok` fails the phase with git's own last words."""
+    """One git process in an environment of `bare_env`; an exit code outside `ok` fails the phase with git's words."""
     command = args[2] if args[0] == "-c" else args[0]
     calls.count(command)
     options = (*HARDENED, *_durability(command, durable=durable))
-    argv = [os.fsencode(arg) for arg in (_program(own_path()), *options, *args)]
+    argv = [os.fsencode(arg) for arg in (_program(env["PATH"]), *options, *args)]
     done = capture(argv, cwd=cwd, env=env, stdin=stdin, timeout=timeout, slow=slow)
     if done.exit_code not in ok:
         folders = [cwd, *(Path(env[name]) for name in _PLACES if name in env)]

@@ -36,7 +36,7 @@ class SearchLimits:
 
 def search_folder(folder: Path, limits: SearchLimits) -> list[Path]:
     """Sockets and named pipes that are below `folder` now. Upper levels come first, in case a limit is reached."""
-    found = _search(str(folder), limits, _cache_period())
+    found = _search(str(folder), limits, cache_period())
     # bubblewrap does not start if it has to mask a path that is gone
     return [path for path in found if is_endpoint(path)]
 
@@ -46,7 +46,7 @@ def bound_names() -> tuple[Path, ...]:
 
     With each socket come the others of its folder: it may have been renamed there, or have a second hard link.
     """
-    return _bound_names(_cache_period())
+    return _bound_names(cache_period())
 
 
 def is_endpoint(path: Path) -> bool:
@@ -58,7 +58,8 @@ def is_endpoint(path: Path) -> bool:
     return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
 
 
-def _cache_period() -> int:
+def cache_period() -> int:
+    """The number of the current period: an argument with which `lru_cache` forgets what is older."""
     return int(time.monotonic() / _CACHE_SECONDS)
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from burnish.proc.program_files import SCRIPTS, entries_for_programs, entries_of_package, shows_secrets
+from burnish.proc.socket_paths import cache_period
 
 # Where version managers keep what the small programs on PATH start: only what is needed, for beside it may be secrets
 # (uv keeps `credentials` beside `tools`).
@@ -125,9 +126,19 @@ def _has_versions_alone(settings: Path) -> bool:
 
 def _masked_parts(place: Path, masks: Collection[Path]) -> Iterator[Path]:
     """The place in its real folder, if that is hidden."""
-    real = Path(os.path.realpath(place.parent)) / place.name
+    real = _real(place.parent) / place.name
     if any(real.is_relative_to(mask) for mask in masks):
         yield real
+
+
+def _real(path: Path) -> Path:
+    """The path without links. Every call of a task asks for the same ones."""
+    return _found_real(str(path), cache_period())
+
+
+@lru_cache(maxsize=2048)
+def _found_real(path: str, _period: int) -> Path:
+    return Path(os.path.realpath(path))
 
 
 _OWN_PYTHON = (sys.executable, sys.prefix, sys.base_prefix)
@@ -179,8 +190,9 @@ def _masked_names(place: Path, masks: Collection[Path]) -> Iterator[tuple[Path, 
 
     Each with the innermost mask.
     """
-    for name in {Path(os.path.realpath(place.parent)) / place.name, Path(os.path.realpath(place))}:
-        above = [mask for mask in masks if name != mask and name.is_relative_to(mask)]
+    for name in {_real(place.parent) / place.name, _real(place)}:
+        text = str(name)
+        above = [mask for mask in masks if text.startswith(f"{mask}/")]
         if above:
             yield name, max(above, key=lambda mask: len(mask.parts))
 
@@ -204,9 +216,9 @@ def _links_of(folder: str, _changed: int, masks: tuple[str, ...]) -> tuple[Path,
 def _installed(programs: Iterable[Path], masks: Collection[Path], on_path: Sequence[Path]) -> Iterator[Path]:
     """What each program needs, under the name it is called by and under its real one."""
     for program in programs:
-        real = Path(os.path.realpath(program))
+        real = _real(program)
         for place, mask in _masked_names(program, masks):
-            is_target = place == real and Path(os.path.realpath(program.parent)) / program.name != real
+            is_target = place == real and _real(program.parent) / program.name != real
             yield from _target(place, mask, on_path) if is_target else _parts(place, mask)
         venv = next((place for place in (program, program.parent.parent) if _is_venv(place)), None)
         if venv:
@@ -263,15 +275,20 @@ def _parts(program: Path, mask: Path) -> Iterator[Path]:
         yield from entries_for_programs(folder)
 
 
-def _parts_of_prefix(prefix: Path, mask: Path) -> Iterator[Path]:
+def _parts_of_prefix(prefix: Path, mask: Path) -> tuple[Path, ...]:
     """The parts of an installation that are there; of a folder with programs alone, nothing."""
+    return _found_parts(prefix, mask, cache_period())
+
+
+@lru_cache(maxsize=256)
+def _found_parts(prefix: Path, mask: Path, _period: int) -> tuple[Path, ...]:
     if prefix.relative_to(mask).as_posix() in _SHARED:
         names = ["bin", "lib"]
     else:
         names = [name for marker, more in _MORE_PARTS.items() if os.path.exists(prefix / marker) for name in more]
         if names or any(os.path.exists(prefix / name) for name in _LIBRARIES):
             names += _PARTS
-    yield from (prefix / name for name in dict.fromkeys(names) if os.path.exists(prefix / name))
+    return tuple(prefix / name for name in dict.fromkeys(names) if os.path.exists(prefix / name))
 
 
 def _is_dir(path: Path) -> bool:
