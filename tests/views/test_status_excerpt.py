@@ -48,10 +48,18 @@ def test_of_many_tasks_those_at_work_and_waiting_for_a_person_come_before_the_ba
     add(store, project, 11)
     found = status_excerpt(store, project, NOW)
     assert [task.id for task in found.view.tasks] == [blocked, 8, urgent, working]
-    assert found.words == "7 more tasks are not shown: 1 backlog, 6 completed. All: burnish list"
+    assert found.words == "7 more tasks are not shown: 1 backlog, 6 completed. All: burnish status --all"
     whole = status_rows(store, project, NOW).summary
     assert found.view.summary == whole
     assert whole.next_step == f"burnish show {blocked}"
+
+
+@pytest.mark.usefixtures("few_lines")
+def test_every_task_has_a_line_if_all_are_wanted(store: Store, project: str) -> None:
+    ids = [add(store, project, number, Status.COMPLETED if number % 2 else None) for number in range(9)]
+    found = status_excerpt(store, project, NOW, everything=True)
+    assert [line.id for line in found.view.lines] == [str(id) for id in ids]
+    assert found.words == ""
 
 
 @pytest.mark.usefixtures("few_lines")

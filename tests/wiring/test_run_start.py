@@ -11,9 +11,12 @@ import pytest
 from bench.ground import Ground, ground
 from bench.verified_tasks import copy_verified
 from burnish.core.status import Status
+from burnish.core.task import Spec
 from burnish.git.run import calls
+from burnish.store import Store
 from burnish.wiring import RunRequest, open_app
 from burnish.wiring.app import App
+from burnish.wiring.house import House
 
 
 class Notes:
@@ -71,3 +74,20 @@ def test_what_changed_of_one_task_among_many_is_seen(place: Ground) -> None:
     assert "Task 3 is no longer approved: what the task asks for has changed" in text
     assert "Task 4: " in text
     assert app.store.task(app.key, 1).status is Status.VERIFIED
+
+
+def test_a_server_reads_no_branch_again_that_did_not_move(place: Ground) -> None:
+    copy_verified(place, 3)
+    house = House.here()
+    key = house.projects()[0].key
+    with Store.open(Path(place.env["BURNISH_HOME"])) as other:
+        other.add_task(key, Spec("Something happened"), max_cycles=3, auto_review=True)
+        calls.reset()
+        house.project(key)
+        assert calls.total == 0
+        place.git("update-ref", "-d", "refs/heads/burnish/2-first")
+        house.project(key)
+        statuses = {task.id: task.status for task in other.tasks(key)}
+    house.close()
+    assert statuses[2] is Status.BLOCKED
+    assert (statuses[1], statuses[3]) == (Status.VERIFIED, Status.VERIFIED)

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
 
 
-def status(as_json: AsJson = False) -> None:
-    """Show each task on one line, and what to do next. Of more than 200, those that matter now."""
+def status(
+    everything: Annotated[bool, typer.Option("--all", help="One line for each task, however many there are.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show each task on one line, and what to do next. Of more than 200, those that matter now (--all: each)."""
     if as_json:
         _say_tasks(*_tasks())
         return
     reader = open_reader()
-    excerpt = _excerpt(reader) if reader.project else None
+    excerpt = _excerpt(reader, everything=everything) if reader.project else None
     if excerpt is None or not excerpt.view.tasks:
         say(NO_TASKS)
         return
@@ -53,11 +56,11 @@ def _tell_cleaning(reader: Reader) -> None:
         tell(record.words)
 
 
-def _excerpt(reader: Reader) -> StatusExcerpt:
+def _excerpt(reader: Reader, *, everything: bool) -> StatusExcerpt:
     from burnish.views.status_excerpt import status_excerpt
 
     # a runner that is dead was interrupted
-    return status_excerpt(reader.store, reader.key, datetime.now(UTC), alive=reader.alive)
+    return status_excerpt(reader.store, reader.key, datetime.now(UTC), alive=reader.alive, everything=everything)
 
 
 def _tell_changed_settings(reader: Reader) -> None:

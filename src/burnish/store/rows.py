@@ -71,6 +71,7 @@ class TaskBranch:
 
     id: int
     branch: str
+    commit: str
     reason: str | None
 
 

@@ -13,7 +13,7 @@ from burnish.store import Store
 from burnish.store.rows import TaskTotal
 from burnish.views.status import NEEDS_A_PERSON, Alive, StatusView, Summary, next_step, status_line, status_view
 
-# more lines than anybody reads; `burnish list` and `--json` have all
+# more lines than anybody reads; `--all`, `burnish list` and `--json` have all
 MOST_LINES = 200
 
 # what is read first: at work, waiting for a person, ready to merge, to do, over
@@ -38,20 +38,25 @@ class StatusExcerpt:
 
     @property
     def words(self) -> str:
-        """`9,800 more tasks are not shown: 300 backlog, 9,500 completed. All: burnish list`; empty if all are shown."""
+        """`9,800 more tasks are not shown: 300 backlog, 9,500 completed. All: burnish status --all`, or nothing."""
         if not self.left_out:
             return ""
         parts = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in self.left_out.items())
         total = sum(self.left_out.values())
         head = "1 more task is" if total == 1 else f"{total:,} more tasks are"
-        return f"{head} not shown: {parts}. All: burnish list"
+        return f"{head} not shown: {parts}. All: burnish status --all"
 
 
-def status_excerpt(store: Store, project: str, now: datetime, *, alive: Alive = None) -> StatusExcerpt:
-    """All tasks of a project up to `MOST_LINES`; of more, those that need somebody, the next and the newest."""
+def status_excerpt(
+    store: Store, project: str, now: datetime, *, alive: Alive = None, everything: bool = False
+) -> StatusExcerpt:
+    """All tasks of a project up to `MOST_LINES`; of more, those that need somebody, the next and the newest.
+
+    `everything`: all of them, however many.
+    """
     totals = store.task_totals(project)
     counts = _counts(totals)
-    if sum(counts.values()) <= MOST_LINES:
+    if everything or sum(counts.values()) <= MOST_LINES:
         return StatusExcerpt(status_view(store.tasks(project, brief=True), now, alive=alive), {})
     tasks = _first_tasks(store, project, counts)
     unmet = store.unmet_needs(project)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -59,6 +59,8 @@ class House:
     changed: Callable[[], None] = lambda: None
     # project → the state of its refs and of the store when its branches were looked at
     _branches: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # project → where its branches pointed then
+    _tips: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.runs = Runs(self.home / "serve" / "runs.json", self.open, lambda: self.changed())
@@ -87,7 +89,7 @@ class House:
         state = (version, *_ref_times(row.common_dir))
         if self._branches.get(row.key) != state:
             self._branches[row.key] = state
-            void_lost_approvals(self.home, self.store, [row])
+            void_lost_approvals(self.home, self.store, [row], self._tips)
 
     def open(self, key: str) -> App:
         """The project with its settings as they are now."""

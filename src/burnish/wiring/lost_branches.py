@@ -12,26 +12,41 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError
 from burnish.store import Store
-from burnish.store.rows import ProjectRow
+from burnish.store.rows import ProjectRow, TaskBranch
 
 if TYPE_CHECKING:
+    from burnish.git.project import Project
     from burnish.wiring.app import App
 
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
 
 
-def void_lost_approvals(home: Path, store: Store, rows: Sequence[ProjectRow]) -> None:
-    """Before tasks are shown: no approval of a commit that is gone. A home that cannot be written is shown anyway."""
+def void_lost_approvals(
+    home: Path, store: Store, rows: Sequence[ProjectRow], seen: dict[str, Mapping[str, str]] | None = None
+) -> None:
+    """Before tasks are shown: no approval of a commit that is gone. A home that cannot be written is shown anyway.
+
+    `seen`: for a process that looks often, where the branches of each project pointed when they could be read. A branch
+    that did not move since is not read again.
+    """
     for row in rows:
         with suppress(BurnishError, OSError):
-            approved = store.tasks(row.key, statuses=APPROVED, brief=True)
+            approved = store.task_branches(row.key, APPROVED)
             if approved:
-                _void(home, store, row, approved)
+                known = seen.get(row.key, {}) if seen is not None else {}
+                sound = _void(home, store, row, approved, known)
+                if seen is not None:
+                    seen[row.key] = sound
 
 
-def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> None:
+def _void(
+    home: Path, store: Store, row: ProjectRow, tasks: Sequence[TaskBranch], known: Mapping[str, str]
+) -> dict[str, str]:
+    """Take back the approvals of branches that are lost; where the others point."""
     # reading commands start fast: loaded only where there is something to look at
-    from burnish.git.project import Project, discover
+    from burnish.git.project import Project as OpenedProject
+    from burnish.git.project import discover
+    from burnish.git.refs import read_refs
     from burnish.git.repository_id import read_id
     from burnish.git.soundness import find_damage
 
@@ -41,21 +56,25 @@ def _void(home: Path, store: Store, row: ProjectRow, tasks: Sequence[Task]) -> N
     if row.repository_id:
         is_same = is_same and read_id(found.common_dir) == row.repository_id
     if not is_same or not own.is_dir():
-        return  # moved, or another repository lies there now: nothing is known of the branches
-    refs = {task.id: f"refs/heads/{task.branch}" for task in tasks if task.branch and task.commit}
-    width = max((len(task.commit or "") for task in tasks), default=40)
-    project = Project(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
-    lost = find_damage(project, list(refs.values()))
-    if not lost:
-        return
+        return {}  # moved, or another repository lies there now: nothing is known of the branches
+    width = max(len(task.commit) for task in tasks)
+    project = OpenedProject(found.root, found.common_dir, found.git_dir, own, "sha256" if width == 64 else "sha1")
+    tips = read_refs(project, list(dict.fromkeys(f"refs/heads/{task.branch}" for task in tasks)))
+    new = {ref: sha for ref, sha in tips.items() if sha is None or known.get(ref) != sha}
+    lost = find_damage(project, list(new), new) if new else {}
+    for task in tasks:
+        if f"refs/heads/{task.branch}" in lost:
+            _void_one(home, store, row, project, task.id)
+    return {ref: sha for ref, sha in tips.items() if sha and ref not in lost}
+
+
+def _void_one(home: Path, store: Store, row: ProjectRow, project: Project, number: int) -> None:
     from burnish.engine.lost_branch import void_lost
     from burnish.wiring.book import StoreBook
     from burnish.wiring.code import GitCode
 
     book = StoreBook(store, row.key, tasks_folder=home / "projects" / row.key / "tasks")
-    for task in tasks:
-        if refs.get(task.id) in lost:
-            void_lost(book, GitCode(project, home, row.key), store.task(row.key, task.id))
+    void_lost(book, GitCode(project, home, row.key), store.task(row.key, number))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ SELECT * FROM tasks WHERE project = :project AND removed = 0 AND id IN (:ids) AN
 SELECT 1 FROM tasks WHERE project = :project AND removed = 0 AND branch IS NOT NULL LIMIT 1;
 
 -- name: task_branches
-SELECT id, branch, reason FROM tasks
+SELECT id, branch, commit_sha, reason FROM tasks
 WHERE project = :project AND removed = 0 AND status IN (:statuses) AND branch <> '' AND base <> '' AND commit_sha <> ''
 ORDER BY id;
 

@@ -1,0 +1,51 @@
+"""The CPU of a server for one run, among 1 and among 1,000 verified tasks: it should not grow."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import time
+
+from bench.ground import Ground, ground
+from bench.loop import _as_if_there
+from bench.verified_tasks import copy_verified
+
+RUNS = 8
+
+
+def cpu_per_run(place: Ground) -> float:
+    from burnish.core.status import Status
+    from burnish.core.task import Spec
+    from burnish.wiring.house import House
+    from burnish.wiring.requests import RunRequest
+
+    house = House.here()
+    key, taken = house.projects()[0].key, []
+    for number in range(RUNS + 1):
+        task = house.store.add_task(key, Spec(f"Run {number}"), max_cycles=3, auto_review=True)
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        house.begin(house.open(key), RunRequest(ids=(task.id,)))
+        while house.runs.running(key):
+            time.sleep(0.5)
+            house.project(key)  # as a page does that somebody watches
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        assert house.store.task(key, task.id).status is Status.VERIFIED
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    house.close()
+    return statistics.median(taken[1:])
+
+
+def main(counts: tuple[int, ...] = (1, 1000)) -> None:
+    first = None
+    for count in counts:
+        with ground() as place, _as_if_there(place):
+            place.burnish("add", "First")
+            place.burnish("run", "1")
+            copy_verified(place, count - 1)
+            taken = cpu_per_run(place)
+            first = first or taken
+            print(f"server among {count:>5,} verified: {taken:.2f} s of its CPU per run = {taken / first:.2f} x")
+
+
+if __name__ == "__main__":
+    main()
