@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.core.task import Task
-from burnish.git.files import disk_usage, remove_tree
+from burnish.git.files import remove_tree
 from burnish.proc.folders import private_folder
 from burnish.proc.slots import try_lock
 from burnish.wiring import cleaning
 from burnish.wiring.cleaning_record import CleaningRecord, read_record, write_record
-from burnish.wiring.stored_environments import StoredEnvironment, delete_unused, list_environments
+from burnish.wiring.folder_sizes import total_size
+from burnish.wiring.stored_environments import StoredEnvironment, delete_unused, list_environments, size_of
 
 if TYPE_CHECKING:
     from burnish.wiring.app import App
@@ -31,6 +32,8 @@ INTERVAL = timedelta(days=1)
 LEAST_AGE = timedelta(days=1)
 # the rest is removed on another day
 LONGEST_SECONDS = 10.0
+# the size of the rest is remembered from another day
+LONGEST_MEASURING = 4.0
 TRANSCRIPTS = ("calls", "outputs", "sessions")
 
 
@@ -97,7 +100,7 @@ def _remove_old(app: App, now: datetime) -> list[RemovedFiles]:
     old = [one for one in found if settings.after_days and now - one.unused_since >= limit]
     removed = _remove(old, deadline)
     if settings.max_gb:
-        excess = _bytes_in_use(app) - int(settings.max_gb * 1e9)
+        excess = _bytes_in_use(app, time.monotonic() + LONGEST_MEASURING) - int(settings.max_gb * 1e9)
         gone = [one.files for one in removed]
         rest = [one for one in found if one not in gone and now - one.unused_since >= LEAST_AGE]
         removed += _remove(rest, deadline, excess)
@@ -126,7 +129,7 @@ def _find_removable(app: App) -> Iterator[OldFiles]:
             yield _files_of(app, task.name, task, datetime.fromisoformat(task.updated_at))
     for name in sorted(names - {task.name for task in tasks}):
         yield _files_of(app, name, None, _last_change(app, name))
-    for environment in list_environments(app.home / "environments" / app.key):
+    for environment in list_environments(app.home / "environments" / app.key, measured=False):
         if not environment.in_use:
             yield _files_of_environment(environment)
 
@@ -164,7 +167,8 @@ def _files_of(app: App, name: str, task: Task | None, unused_since: datetime) ->
 
 def _files_of_environment(environment: StoredEnvironment) -> OldFiles:
     def remove() -> int | None:
-        return environment.bytes if delete_unused(environment.path) else None
+        size = size_of(environment.path)
+        return size if delete_unused(environment.path) else None
 
     return OldFiles(environment.used_at, remove, is_environment=True)
 
@@ -174,9 +178,10 @@ def _last_change(app: App, name: str) -> datetime:
     return datetime.fromtimestamp(max((place.lstat().st_mtime for place in places if place.exists()), default=0), UTC)
 
 
-def _bytes_in_use(app: App) -> int:
+def _bytes_in_use(app: App, deadline: float) -> int:
+    project = app.home / "projects" / app.key
     kinds = [app.home / kind / app.key for kind in ("workspaces", "snapshots", "environments")]
-    return sum(disk_usage(place) for place in (*kinds, app.home / "projects" / app.key / "tasks"))
+    return total_size((*kinds, project / "tasks"), project / "folder-sizes.json", deadline)
 
 
 def _task_folder(app: App, name: str) -> Path:

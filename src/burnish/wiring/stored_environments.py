@@ -59,26 +59,30 @@ def delete_unused(layer: Path) -> bool:
     return True
 
 
-def list_environments(cache: Path) -> list[StoredEnvironment]:
-    """The most recently used first."""
+def list_environments(cache: Path, *, measured: bool = True) -> list[StoredEnvironment]:
+    """The most recently used first. Not `measured`: with 0 bytes each, for that takes time."""
     try:
         layers = [Path(entry.path) for entry in os.scandir(cache) if entry.is_dir() and entry.name[0] != "."]
     except FileNotFoundError:
         return []
-    found = [one for layer in layers if (one := _describe(layer))]
+    found = [one for layer in layers if (one := _describe(layer, measured=measured))]
     return sorted(found, key=lambda one: one.used_at, reverse=True)
 
 
-def _describe(layer: Path) -> StoredEnvironment | None:
+def size_of(layer: Path) -> int:
+    """What the environment takes on the disk."""
+    home = home_of(layer)
+    return disk_usage(layer) + (disk_usage(home) if home.is_dir() else 0)
+
+
+def _describe(layer: Path, *, measured: bool) -> StoredEnvironment | None:
     try:
         used_at = datetime.fromtimestamp(layer.stat().st_mtime, UTC)
     except FileNotFoundError:
         return None  # deleted by another process
     with _open_lock(layer) as fd:
         in_use = not _lock_alone(fd)
-    home = home_of(layer)
-    size = disk_usage(layer) + (disk_usage(home) if home.is_dir() else 0)
-    return StoredEnvironment(layer, size, used_at, in_use)
+    return StoredEnvironment(layer, size_of(layer) if measured else 0, used_at, in_use)
 
 
 @contextmanager
