@@ -193,6 +193,19 @@ def test_a_dispute_without_evidence_is_none() -> None:
     assert dispute(ledger(), [("F1", "  ")], 2).disputed == ()
 
 
+def test_what_a_person_waived_does_not_cover_a_graver_problem_in_code_that_changed_since() -> None:
+    waived = waive(ledger(), "F1", WAIVER).findings
+    graver = replace(WARN, severity=Severity.ERROR, quote="line_10 = eval(x)")
+    text = TEXT.replace("line_10 = 10", "line_10 = eval(x)")
+    delta = change(FILES, {"a.py": text}, {})
+    update = absorb_review(waived, remarks=(graver,), cycle=2, delta=delta, files={"a.py": text}.get)
+    assert update.opened == ("F2",) and update.finding("F2").remark.severity is Severity.ERROR
+    assert update.finding("F1").state is State.WAIVED
+    # where nothing changed, severity may not rise
+    again = absorb_review(waived, remarks=(replace(WARN, severity=Severity.ERROR),), cycle=2, files=FILES.get)
+    assert [finding.state for finding in again.findings] == [State.WAIVED]
+
+
 def test_a_waived_finding_stays_waived_when_it_is_raised_again() -> None:
     waived = waive(ledger(), "f1", WAIVER)
     assert waived.waived == ("F1",)

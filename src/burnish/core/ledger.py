@@ -130,14 +130,20 @@ def _match(book: _Book, places: dict[str, Place], groups: list[Group], ruled: di
     unexplained = [j for j in range(len(new)) if j not in pairs.values()]
     left = pair_left_over([old[i] for i in silent], [new[j] for j in unexplained])
     pairs |= {silent[i]: unexplained[j] for i, j in left.items()}
-    return {order[j]: known[i].id for i, j in pairs.items() if _covers(known[i], groups[order[j]].remark)}
+    return {order[j]: known[i].id for i, j in pairs.items() if _covers(book, known[i], groups[order[j]].remark)}
 
 
-def _covers(finding: Finding, remark: Remark) -> bool:
+def _covers(book: _Book, finding: Finding, remark: Remark) -> bool:
     """Is the remark heard if it is put to that finding? What was waived, or is a check's, does not change by it."""
     if finding.state is State.WAIVED:
-        return say_the_same(finding.remark, remark)
+        return say_the_same(finding.remark, remark) and not _outgrows(book, finding, remark)
     return not is_check(finding) or remark.severity.rank >= finding.remark.severity.rank
+
+
+def _outgrows(book: _Book, finding: Finding, remark: Remark) -> bool:
+    """Is it graver than what the person waived, where severity may rise at all: in code that changed since?"""
+    graver = remark.severity.rank < finding.remark.severity.rank
+    return graver and (is_person(remark.source) or rewrites(book.delta, remark.file, remark.line, remark.end_line))
 
 
 def _bar(finding: Finding, ruled: dict[str, Ruling]) -> float:
