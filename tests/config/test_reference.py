@@ -74,7 +74,7 @@ DOCUMENTED = {
     "checks.guard": "thinning judge tooling",
     "isolation": "strategy env",
     "sandbox": "mode network read write",
-    "workspace": "setup copy artifacts base",
+    "workspace": "setup setup_credentials copy artifacts base",
     "commit": "message max_file_mb",
     "merge": "on_moved",
     "budget": "task_usd session_usd task_tokens session_tokens uncounted reserve",

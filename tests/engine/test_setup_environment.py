@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import APPROVE, Lab
 
@@ -61,3 +63,64 @@ def test_in_the_sandbox_the_named_files_can_be_read_and_indexes_by_the_setup_alo
     setup, check = looked(tmp_path, confined=True)
     check_what_was_seen(setup, check)
     assert "registry-line" in setup and "registry-line" not in check
+
+
+CREDENTIALS = {
+    "PIP_INDEX_URL": "https://me:hunter22@packages.example/simple",
+    "PIP_EXTRA_INDEX_URL": "https://a:hunter22@one.example https://b:hunter22@two.example",
+    "UV_INDEX_COMPANY_PASSWORD": "hunter22",
+    "CARGO_REGISTRIES_COMPANY_TOKEN": "hunter22",
+    "HTTPS_PROXY": "http://me:hunter22@proxy:1",
+}
+# the author changes what set-up runs; `.seen` is part of the environment that the check finds
+CHANGE = 'p = pathlib.Path("setup.sh"); p.write_text(p.read_text() + "# changed\\n")'
+
+
+def change_of_setup(tmp_path: Path, script: str, *, confined: bool = False, **env: str) -> Lab:
+    extra = (
+        "workspace: {setup: 'sh setup.sh'}\n"
+        "checks: {test: null, lint: null, extra: {look: 'cat .seen'}}\nreview: {agents: [judge], max_cycles: 1}\n"
+    )
+    lab = Lab.make(tmp_path, author=CHANGE, judge=APPROVE, extra=extra, confined=confined)
+    (Path(lab.env["HOME"]) / ".npmrc").write_text("//registry.example/:_authToken=hunter22\n")
+    lab.env |= {**CREDENTIALS, **env}
+    lab.repo.commit({".gitignore": ".seen\n", "setup.sh": script})
+    lab.add()
+    return lab
+
+
+@pytest.mark.parametrize("confined", [False, True])
+def test_set_up_of_a_change_does_not_see_the_credentials_of_package_indexes(tmp_path: Path, confined: bool) -> None:
+    if confined:
+        needs_bubblewrap()
+    home_file = 'cat "$HOME/.npmrc" >> .seen; ' if confined else ""
+    # masked in logs: count instead of printing
+    count = "grep -c hunter22 .seen > .count; mv .count .seen"
+    script = f"env > .seen; {home_file}{count}; echo $PIP_EXTRA_INDEX_URL >> .seen\n"
+    lab = change_of_setup(tmp_path, script, confined=confined)
+    lab.burnish("run", code=None)
+    (cycle,) = lab.show()["cycles"]
+    seen = lab.burnish("log", "1", "--phase", "check").out
+    assert "0\nhttps://one.example https://two.example" in seen, (seen, cycle)
+
+
+def test_a_set_up_that_fails_without_them_waits_for_a_person_who_can_give_them(tmp_path: Path) -> None:
+    lab = change_of_setup(
+        tmp_path, 'touch .seen; test "$UV_INDEX_COMPANY_PASSWORD" || { echo "401: login"; exit 1; }\n'
+    )
+    lab.burnish("run", code=None)
+    task = lab.show()
+    assert (task["status"], task["error"]) == ("failed", "SETUP_FAILED"), task
+    assert "without the credentials of your package indexes" in task["note"]
+    lab.env["BURNISH__WORKSPACE__SETUP_CREDENTIALS"] = "always"
+    lab.burnish("retry", "1")
+    lab.burnish("run", "1", code=None)
+    assert lab.show()["status"] != "failed"
+
+
+def test_set_up_that_fails_by_itself_is_the_changes_fault_where_there_are_no_credentials(tmp_path: Path) -> None:
+    lab = change_of_setup(tmp_path, "touch .seen; ! grep -q '^# changed' setup.sh\n", **dict.fromkeys(CREDENTIALS, ""))
+    (Path(lab.env["HOME"]) / ".npmrc").unlink()
+    lab.burnish("run", code=None)
+    task = lab.show()
+    assert task["status"] == "blocked" and "credentials" not in str(task), task

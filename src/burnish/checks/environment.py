@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from burnish.proc.environment import PROXIES, certificate_files, listed_environment
+from burnish.regular_files import read_regular
 
 # Where packages come from. Their values may hold credentials: for the set-up alone.
 INDEX_FILES = ("PIP_CONFIG_FILE", "UV_CONFIG_FILE", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig")
@@ -46,6 +47,10 @@ _OF_ONE_INDEX = re.compile(
     r"UV_INDEX_[A-Z0-9_]+_(?:USERNAME|PASSWORD)|CARGO_REGISTRIES_[A-Z0-9_]+_(?:INDEX|TOKEN)"
     r"|POETRY_HTTP_BASIC_[A-Z0-9_]+_(?:USERNAME|PASSWORD)"
 )
+_LOGIN_NAME = re.compile(r"_(?:USERNAME|PASSWORD|TOKEN)$|^UV_KEYRING_PROVIDER$")
+# `https://user:secret@index.example`, several addresses in one value too
+_USER_IN_ADDRESS = re.compile(r"://[^/\s,|]*@")
+_LOGIN_IN_FILE = re.compile(rb"auth|passw|token|user|secret|credential|keyring|://[^/\s,|]*@|<server\b", re.IGNORECASE)
 # Files in the home that say where packages come from; what else lies there stays hidden.
 _INDEX_SETTINGS = (
     ".config/pip/pip.conf",
@@ -76,12 +81,39 @@ def check_environment(
 
 
 def setup_environment(
-    source: Mapping[str, str], *, places: Iterable[Path] = (), extra: Mapping[str, str] | None = None
+    source: Mapping[str, str],
+    *,
+    places: Iterable[Path] = (),
+    extra: Mapping[str, str] | None = None,
+    credentials: bool = True,
 ) -> dict[str, str]:
-    """The environment of `workspace.setup`: as of checks, with proxies as they are and package indexes."""
+    """The environment of `workspace.setup`: as of checks, with proxies as they are and package indexes.
+
+    Without `credentials` the addresses of indexes and proxies stay.
+    """
     indexes = [name for name in source if name in INDEXES or _OF_ONE_INDEX.fullmatch(name)]
     env = listed_environment(source, places=places, extra=indexes)
+    if not credentials:
+        proxies = {name for proxy in PROXIES for name in (proxy, proxy.upper())}
+        env = {
+            name: _USER_IN_ADDRESS.sub("://", value) if name in {*indexes, *proxies} else value
+            for name, value in env.items()
+            if not _LOGIN_NAME.search(name) and not (name in INDEX_FILES and has_credentials(Path(value)))
+        }
     return {**env, **(extra or {})}
+
+
+def has_credentials(file: Path) -> bool:
+    """Does a file with settings of package indexes hold anything that looks like a login? In doubt it does."""
+    data = read_regular(file)
+    return data is None or _LOGIN_IN_FILE.search(data) is not None
+
+
+def withheld_credentials(source: Mapping[str, str], home: Path) -> bool:
+    """Is anything left out where set-up runs without credentials?"""
+    files = index_settings(home) != index_settings(home, credentials=False)
+    given = {name: value for name, value in source.items() if value}
+    return files or setup_environment(given) != setup_environment(given, credentials=False)
 
 
 def without_credentials(url: str) -> str:
@@ -102,6 +134,7 @@ def named_files(env: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys((*certificate_files(env), *(path for path in found if path.exists()))))
 
 
-def index_settings(home: Path) -> tuple[Path, ...]:
+def index_settings(home: Path, *, credentials: bool = True) -> tuple[Path, ...]:
     """The user's own settings for package indexes, for the set-up alone: they may hold credentials."""
-    return tuple(home / name for name in _INDEX_SETTINGS if (home / name).is_file())
+    files = (home / name for name in _INDEX_SETTINGS if (home / name).is_file())
+    return tuple(file for file in files if credentials or not has_credentials(file))

@@ -36,8 +36,9 @@ Settings are read from the project's checkout, never from a task's workspace. `B
 a loss of power may damage the home and the repository.
 
 Never taken from a repository, trusted or not: `sandbox`, `agents.<name>.login`, `clean`, `notify`, `database`,
-`merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept` and `projects`. Write them in
-your own `config.yaml`, for one project under `projects`. `burnish config show` lists what was ignored, and why.
+`merge.auto`, `review.unseen`, `checks.where: workspace`, `checks.uncountable: accept`,
+`workspace.setup_credentials: always` and `projects`. Write them in your own `config.yaml`, for one project under
+`projects`. `burnish config show` lists what was ignored, and why.
 """
 
 # Types that stand in several places, or under names of the user's own.

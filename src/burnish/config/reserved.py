@@ -31,6 +31,7 @@ RESERVED = (
     ReservedKey(("review", "unseen"), "a repository must not exempt its own files from review"),
     ReservedKey(("checks", "where"), "files that git ignores could decide the checks", value="workspace"),
     ReservedKey(("checks", "uncountable"), "a repository must not lower what its checks must show", value="accept"),
+    ReservedKey(("workspace", "setup_credentials"), "a change could read your credentials", value="always"),
     ReservedKey(("projects",), "only your own config.yaml has settings for one project"),
 )
 

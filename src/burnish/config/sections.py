@@ -221,6 +221,10 @@ class Workspace(v.Section):
     setup: v.Command | None = Field(
         default=None, description="runs once in a new workspace, again when lock files change"
     )
+    setup_credentials: Literal["base", "always"] = Field(
+        default="base",
+        description="which set-up has the credentials of package indexes: that of the `base` alone, or `always`",
+    )
     copies: tuple[v.Text, ...] = Field(
         default=(), alias="copy", description="ignored files of yours that tests need, e.g. `[.env.test]`"
     )

@@ -174,9 +174,9 @@ class Checks(Protocol):
         """A command of the user's own (`checks.lint_fix`): exit code and the end of what it printed."""
 
     def set_up(
-        self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float, env: Mapping[str, str]
-    ) -> tuple[int, str]:
-        """`workspace.setup`: exit code and the end of what it printed."""
+        self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+    ) -> None:
+        """`workspace.setup` in a folder that holds `tree`. Raises `PhaseFailed` with what it printed."""
 
 
 class CallDir(Protocol):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from burnish.core.check import CheckReport
 from burnish.core.commit import Base, Commit
-from burnish.core.error_lines import first_error, last_lines
 from burnish.core.event import Event
 from burnish.core.policy import CheckSpec, Policy, fill_isolation_env
 from burnish.core.status import ErrorCode, Status
@@ -236,7 +235,7 @@ def set_up(deps: Deps, task: Task, site: Site) -> None:
         return
     deps.progress.note(f"Task {task.id}: setting up the workspace…")
     if not _furnish(deps, task, site):
-        run_setup_in(deps, task, site, site.workspace.path, "setup")
+        run_setup_in(deps, task, site, site.workspace.path, "setup", site.head_tree(f"{task.name}-setup"))
     site.workspace.tidy()
     if deps.desk.stamp(task, LAID_BY_SETUP) is None:
         deps.desk.stamp(task, LAID_BY_SETUP, "\0".join(deps.code.left_out(site.workspace)))
@@ -252,19 +251,12 @@ def _furnish(deps: Deps, task: Task, site: Site) -> bool:
     return deps.checks(task.id).furnish(site.workspace.path, checks, tree, out_dir=out_dir)
 
 
-def run_setup_in(deps: Deps, task: Task, site: Site, files: Path, label: str) -> None:
+def run_setup_in(deps: Deps, task: Task, site: Site, files: Path, label: str, tree: CheckedCommit) -> None:
     if not site.policy.setup:
         return
     out_dir = deps.desk.out_dir(task, 0, label)
     env = isolation_env(site.policy, task, "setup")
-    code, tail = deps.checks(task.id).set_up(site.policy.setup, cwd=files, out_dir=out_dir, timeout=1200, env=env)
-    if code:
-        raise PhaseFailed(
-            ErrorCode.SETUP_FAILED,
-            f"workspace.setup failed with exit code {code}: {first_error(tail) or 'it printed nothing'}",
-            hint="Correct workspace.setup in burnish.yaml, then `burnish retry`.",
-            output=last_lines(tail),
-        )
+    deps.checks(task.id).set_up(site.policy.setup, tree, cwd=files, out_dir=out_dir, env=env)
 
 
 def _setup_mark(site: Site) -> str:
@@ -349,7 +341,7 @@ def _base_place(
             yield place
         return
     with deps.code.throwaway(tree.commit, tree.label) as files:
-        run_setup_in(deps, task, site, files, "baseline-setup")
+        run_setup_in(deps, task, site, files, "baseline-setup", site.base_tree(f"{task.name}-setup"))
         with checks.inside(specs, tree, folder=files, env=env) as place:
             yield place
 

@@ -190,6 +190,7 @@ def _trees(ground: Ground) -> TreeChecks:
         note=ground.say,
         copies=tuple(ground.config.workspace.copies),
         isolation_env=ground.config.isolation.env,
+        setup_credentials=ground.config.workspace.setup_credentials,
     )
 
 

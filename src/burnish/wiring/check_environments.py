@@ -97,8 +97,9 @@ class CheckEnvironments:
     found_setup: Callable[[str], Command | None]
     # is there a sandbox that mounts the tree at the checkout's path?
     confined: bool
-    # runs the set-up command on a commit and returns what it wrote, before it is thrown away
-    run_setup: Callable[[Command, str], AbstractContextManager[SetUpFiles]]
+    # runs the set-up command on a commit, with the credentials of package indexes or without, and returns what it
+    # wrote, before it is thrown away
+    run_setup: Callable[[Command, str, bool], AbstractContextManager[SetUpFiles]]
     # does `checks.build` make what is built from the sources again, on each tree?
     builds: bool
     lock: Callable[[str], AbstractContextManager[None]]
@@ -170,7 +171,7 @@ class CheckEnvironments:
         key = fingerprint(contents, *facts)
         if key == fingerprint(self._inputs(base, list_files(self.project, base), base), *facts):
             # the same dependencies: made from the base, so that no author has a hand in what others share
-            layer = self._layer(key, command, base)
+            layer = self._layer(key, command, base, credentials=True)
             copied = has_copied_packages(layer, contents)
             # `checks.build` makes again what lies in the tree, but nothing in the home directory
             built = has_built_programs(home_of(layer)) or (not self.builds and has_build_output(layer, contents))
@@ -179,7 +180,7 @@ class CheckEnvironments:
             stale = True
         if stale:
             key = fingerprint(contents, *facts, commit)
-            layer = self._layer(key, command, commit)
+            layer = self._layer(key, command, commit, credentials=commit == base)
         self._prune(layer)
         folders = environment_folders(layer, contents)
         home = home_of(layer)
@@ -188,7 +189,7 @@ class CheckEnvironments:
     def _sources_differ(self, base: str, commit: str) -> bool:
         return commit != base and may_change_output(touched(self.project, base, commit))
 
-    def _layer(self, key: str, command: Command, commit: str) -> Path:
+    def _layer(self, key: str, command: Command, commit: str, *, credentials: bool) -> Path:
         """The files that set-up makes on this commit; it runs only if they are not kept."""
         layer = self.cache / key[:32]
         private_folder(self.cache)
@@ -196,14 +197,14 @@ class CheckEnvironments:
             # before it is looked for: `burnish clean` may be about to delete it
             self.in_use.enter_context(environment_in_use(layer))
             if not layer.is_dir():
-                self._make(command, commit, layer)
+                self._make(command, commit, layer, credentials=credentials)
             os.utime(layer)
         return layer
 
-    def _make(self, command: Command, commit: str, layer: Path) -> None:
+    def _make(self, command: Command, commit: str, layer: Path, *, credentials: bool) -> None:
         tracked = list_files(self.project, commit)
         partial = layer.with_name(f".{layer.name}.partial")
-        with self.run_setup(command, commit) as made, disk_errors(f"keeping the environment in {layer}"):
+        with self.run_setup(command, commit, credentials) as made, disk_errors(f"keeping the environment in {layer}"):
             remove_tree(partial)
             partial.mkdir(mode=0o700)
             collect_untracked(made.tree, tracked, partial)

@@ -37,7 +37,8 @@ from burnish.wiring.check_environments import CheckEnvironment, workspace_enviro
 from burnish.wiring.check_trees import copy_below
 from burnish.wiring.checkout_paths import refuse_absolute_paths
 from burnish.wiring.confining import OPEN, Confinement
-from burnish.wiring.tree_checks import CheckGround, TreeChecks, as_interrupted
+from burnish.wiring.setup_failure import setup_failure
+from burnish.wiring.tree_checks import SETUP_SECONDS, CheckGround, TreeChecks, as_interrupted
 from burnish.wiring.workspace_checks import WorkspaceTree, other_tree_imported, workspace_tree
 
 
@@ -279,21 +280,24 @@ class TaskChecks:
         return _ended(report)
 
     def set_up(
-        self, command: str | tuple[str, ...], *, cwd: Path, out_dir: Path, timeout: float, env: Mapping[str, str]
-    ) -> tuple[int, str]:
+        self, command: str | tuple[str, ...], tree: CheckedCommit, *, cwd: Path, out_dir: Path, env: Mapping[str, str]
+    ) -> None:
         """`workspace.setup` in a folder, with the user's package indexes.
 
         A `.venv` of the folder itself is not on its PATH: the set-up writes there when it is run again. In a sandbox
         that is also what lies at the path of the checkout's own.
         """
-        spec = CheckSpec("command", command, timeout_seconds=timeout)
+        spec = CheckSpec("command", command, timeout_seconds=SETUP_SECONDS)
+        credentials = self.trees.gives_credentials(tree)
         with self._workspace(cwd) as laid:
             places = () if laid.sandbox else (self.checkout,)
-            given = setup_environment(os.environ, places=places, extra=env)
-            place = laid.placement(given, index_settings(Path.home()))
+            given = setup_environment(os.environ, places=places, extra=env, credentials=credentials)
+            place = laid.placement(given, index_settings(Path.home(), credentials=credentials))
             ground = CheckGround(cwd, lambda _: given, lambda _: place)
             (report,) = self.run([spec], place=ground, out_dir=out_dir, env={})
-        return _ended(report)
+        code, tail = _ended(report)
+        if code:
+            raise setup_failure(code, tail, credentials=credentials)
 
 
 def _ended(report: CheckReport) -> tuple[int, str]:

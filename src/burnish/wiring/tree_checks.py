@@ -28,7 +28,6 @@ from burnish.checks.placement import Placement
 from burnish.checks.run import run_checks
 from burnish.config.settings import Config
 from burnish.core.check import CheckReport, CheckStatus
-from burnish.core.error_lines import first_error, last_lines
 from burnish.core.policy import CheckSpec, fill_isolation_env
 from burnish.core.status import ErrorCode
 from burnish.engine.ports import CheckedCommit
@@ -45,6 +44,7 @@ from burnish.wiring.checkout_paths import refuse_absolute_paths
 from burnish.wiring.copied_files import copied_files_digest, copy_ignored_files
 from burnish.wiring.discretion import from_here
 from burnish.wiring.last_results import SETUP, record_result
+from burnish.wiring.setup_failure import CredentialsWithheld, setup_failure
 from burnish.wiring.stored_environments import environment_in_use
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.tree_reset import remember_tree
@@ -91,6 +91,8 @@ class TreeChecks:
     note: Callable[[str], None] = lambda text: None
     # with its `{task}`, `{agent}` and `{cycle}`
     isolation_env: Mapping[str, str] = field(default_factory=dict)
+    # `workspace.setup_credentials`
+    setup_credentials: str = "base"
     known: dict[tuple[str, str], tuple[CheckEnvironment, Origins]] = field(default_factory=dict)
 
     @property
@@ -203,7 +205,9 @@ class TreeChecks:
             try:
                 environment, origins = self._chosen(tree.commit, tree.base, specs, stop, place, in_use)
             except PhaseFailed as failed:
-                if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base:
+                # one that lacked credentials is not the author's fault: a person must look
+                lacked = isinstance(failed, CredentialsWithheld)
+                if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base or lacked:
                     raise
                 # on the base it works, or the task would have stopped there: the change is at fault
                 unusable = f"{failed.what}\n{failed.output}"
@@ -228,7 +232,7 @@ class TreeChecks:
             setup=self.setup,
             found_setup=self.found_setup,
             confined=self.sandbox is not None,
-            run_setup=lambda command, commit: self._run_setup(command, commit, stop, out_dir),
+            run_setup=lambda command, commit, credentials: self._run_setup(command, commit, credentials, stop, out_dir),
             builds=self.build is not None,
             lock=self.lock,
             automatic=self.automatic,
@@ -264,20 +268,27 @@ class TreeChecks:
         env = check_environment(os.environ, extra=extra)
         return env | {"PATH": tree.path_variable(env["PATH"])}
 
+    def gives_credentials(self, tree: CheckedCommit) -> bool:
+        """May set-up of this tree see the credentials of package indexes?"""
+        return self.setup_credentials == "always" or tree.commit == tree.base
+
     @contextmanager
-    def _run_setup(self, command: Command, commit: str, stop: Stop | None, out_dir: Path) -> Iterator[SetUpFiles]:
+    def _run_setup(
+        self, command: Command, commit: str, credentials: bool, stop: Stop | None, out_dir: Path
+    ) -> Iterator[SetUpFiles]:
+        credentials = credentials or self.setup_credentials == "always"
         self.note("Setting up the environment of the checks…")
         empty = CheckEnvironment("")
         with self._tree(commit, f"setup-{commit[:16]}", empty, direct=True) as tree:
             spec = CheckSpec("setup", command, timeout_seconds=SETUP_SECONDS)
-            given = setup_environment(os.environ, extra=self._shared_variables())
+            given = setup_environment(os.environ, extra=self._shared_variables(), credentials=credentials)
             env = given | {"PATH": tree.path_variable(given["PATH"])}
-            place = tree.placement(env, index_settings(Path.home()))
+            place = tree.placement(env, index_settings(Path.home(), credentials=credentials))
             (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop)
             if stop and stop.requested:
                 raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
             if report.status is not CheckStatus.PASSED:
-                raise setup_failed(report)
+                raise setup_failure(report.exit_code, report.tail or report.error, credentials=credentials)
             yield SetUpFiles(tree.files, tree.home_parts)
 
     def _build(self, tree: CheckTree, env: Mapping[str, str], stop: Stop | None, out_dir: Path) -> str:
@@ -378,6 +389,7 @@ def tree_checks(
         cap_bytes=int(app.config.output_cap_mb * 1024 * 1024),
         note=note,
         isolation_env=app.config.isolation.env,
+        setup_credentials=app.config.workspace.setup_credentials,
     )
 
 
@@ -401,16 +413,6 @@ def decode_text(data: bytes | None) -> str | None:
 def _stored(text: str) -> Origins:
     packages, problem = json.loads(text)
     return Origins(tuple((str(name), str(place)) for name, place in packages), str(problem))
-
-
-def setup_failed(report: CheckReport) -> PhaseFailed:
-    printed = report.tail or report.error
-    return PhaseFailed(
-        ErrorCode.SETUP_FAILED,
-        f"workspace.setup failed with exit code {report.exit_code}: {first_error(printed) or 'it printed nothing'}",
-        hint="Correct workspace.setup in burnish.yaml, then `burnish retry`.",
-        output=last_lines(printed),
-    )
 
 
 def as_interrupted(stop: Stop) -> None:
