@@ -84,10 +84,19 @@ class Lab:
     env: dict[str, str]
     extra: str = ""
     names: list[str] = field(default_factory=list)
+    # every command in a process of its own: this process then never has the database open
+    own_processes: bool = False
 
     @classmethod
     def make(
-        cls, root: Path, *, author: str = AUTHOR, judge: str = CRITIC, extra: str = "", confined: bool = False
+        cls,
+        root: Path,
+        *,
+        author: str = AUTHOR,
+        judge: str = CRITIC,
+        extra: str = "",
+        confined: bool = False,
+        own_processes: bool = False,
     ) -> Lab:
         """`extra` is more of burnish.yaml; without a `checks:` of its own nothing is checked.
 
@@ -104,7 +113,7 @@ class Lab:
             (folder / "config.yaml").write_text(f"sandbox: {{write: ['{root}']}}\n")
         else:
             env["BURNISH__SANDBOX__MODE"] = "off"
-        lab = cls(root, UserRepo.make(root / "repo"), env, extra)
+        lab = cls(root, UserRepo.make(root / "repo"), env, extra, own_processes=own_processes)
         lab.agent("robot", author)
         lab.agent("judge", judge)
         lab.settle(extra)
@@ -149,6 +158,8 @@ class Lab:
 
     def burnish(self, *argv: str, code: int | None = 0) -> Said:
         """In this process, which is fast; it must end with `code`, unless that is None."""
+        if self.own_processes:
+            return self.apart(*argv, code=code)
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors="replace") for _ in range(2))
         streams = (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err))
         with mock.patch.dict(os.environ, self.env), streams[0], streams[1]:
