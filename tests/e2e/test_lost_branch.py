@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from burnish.wiring.house import House
-from testing.lab import Lab
+from testing.lab import REJECT, Lab
 from testing.userrepo import UserRepo
 
 BRANCH = "burnish/1-add-division"
@@ -196,6 +196,23 @@ def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, l
     assert verified.refs("refs/heads/burnish/") == {f"refs/heads/{BRANCH}": commit}
     assert verified.paid() == paid
     assert user_git_problems(verified) == []
+
+
+@pytest.mark.parametrize("reason", ["max_cycles", "unreadable_review", "failed"])
+def test_retry_of_a_task_that_stopped_for_another_reason_tells_that_the_branch_was_brought_back(
+    tmp_path: Path, reason: str
+) -> None:
+    judges = {"max_cycles": REJECT, "unreadable_review": "print('hm')", "failed": "sys.exit(3)"}
+    lab = Lab.make(tmp_path, judge=judges[reason], extra="review: {agents: [judge], max_cycles: 1}\n")
+    lab.add()
+    lab.burnish("run", code=None)
+    task = lab.task()
+    assert reason in (task["reason"], task["status"])
+    delete(lab)
+    said = lab.burnish("retry", "1", "--later")
+    line = f"Task 1: the branch {BRANCH} was brought back at {task['commit'][:12]}."
+    assert said.err.splitlines().count(line) == 1, said
+    assert lab.repo.git("rev-parse", BRANCH) == task["commit"]
 
 
 @pytest.mark.parametrize(

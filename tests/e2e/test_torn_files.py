@@ -81,6 +81,57 @@ def test_a_torn_file_is_healed_at_the_start_of_a_run(lab: Lab, name: str, way: s
     assert "review-cycle-2.md" in lab.repo.git("ls-tree", "-r", "--name-only", ARTIFACTS)
 
 
+@pytest.fixture
+def rescue(lab: Lab) -> str:
+    """A rescue of two new files, one in a folder, and of a change to app.py; its objects are files of their own."""
+    lab.burnish("run")
+    git = lab.repo.git
+    git("switch", "-q", "-c", "scratch")
+    lab.repo.commit({name: f"{name}, rescued\n" for name in ("app.py", "one.txt", "sub/two.txt")}, "Rescued")
+    git("update-ref", "refs/burnish/rescue/1-1-implement", "scratch")
+    git("switch", "-q", "main")
+    git("branch", "-q", "-D", "scratch")
+    git("reflog", "expire", "--expire=now", "--all")
+    return "refs/burnish/rescue/1-1-implement"
+
+
+@pytest.mark.parametrize(
+    ("torn", "missing", "left"),
+    [
+        ("one.txt", "one.txt", ["app.py", "sub/two.txt"]),
+        ("sub/two.txt", "sub/two.txt", ["app.py", "one.txt"]),
+        ("sub", "sub/", ["app.py", "one.txt"]),
+        ("app.py", "app.py", ["one.txt", "sub/two.txt"]),
+    ],
+)
+def test_what_can_be_read_of_a_damaged_rescue_is_saved(
+    lab: Lab, rescue: str, torn: str, missing: str, left: list[str]
+) -> None:
+    old = lab.repo.git("rev-parse", rescue)
+    tear(object_of(lab, f"{rescue}:{torn}"), "empty")
+    start_machine_again(lab)
+    lab.add("Another one")
+    said = lab.burnish("run")
+    assert f"{rescue} has what can be read, without {missing}" in said.err
+    assert user_git_problems(lab) == []
+    changed = lab.repo.git("diff", "--name-only", "main", rescue).splitlines()
+    assert changed == left, "a file that cannot be read is as it was in the base"
+    assert lab.repo.git("show", f"{rescue}:{left[0]}") == f"{left[0]}, rescued"
+    assert lab.repo.git("log", "-1", "--format=%B", rescue).split() == [
+        "Rescued",
+        *f"Not readable any more: {missing}".split(),
+    ]
+    assert own(lab, "kept/broken-refs/*").read_text() == old
+
+
+def test_a_rescue_of_which_nothing_can_be_read_is_removed(lab: Lab, rescue: str) -> None:
+    tear(object_of(lab, f"{rescue}^{{tree}}"), "zeros")
+    start_machine_again(lab)
+    lab.add("Another one")
+    assert f"{rescue} leads to" in lab.burnish("run").err
+    assert (lab.refs("refs/burnish/rescue/"), user_git_problems(lab)) == ({}, [])
+
+
 @pytest.mark.parametrize("name", ["index of the workspace", "state of the workspace", "HEAD"])
 def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> None:
     lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-replied:2")

@@ -79,8 +79,9 @@ def retry(
     app = open_app()
     if not later:
         app.trust.require()
-    moved = app.retry(task_id(task), restart=restart)
-    if moved.status in (Status.CODE_REVIEW, Status.BACKLOG) and moved.note:
+    before = app.store.task(app.key, task_id(task))
+    moved = app.retry(before.id, restart=restart)
+    if moved.note and (moved.status in (Status.CODE_REVIEW, Status.BACKLOG) or moved.status is not before.status):
         tell(f"Task {moved.id}: {clean(moved.note)}.")
     if moved.status is Status.BACKLOG:
         _tell_kept(app, moved)

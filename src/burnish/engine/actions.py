@@ -30,10 +30,11 @@ def retry(book: Book, code: Code, task_id: int, *, by: str) -> Task:
     """Let a stopped task go on where it was cut; one whose branch is gone from the last commit that can be read."""
     void_lost(book, code, book.task(task_id))
     history = book.history(task_id)
-    task = history.task
+    task, note = history.task, ""
     if task.status in (*RUNNING, Status.BLOCKED, Status.FAILED) and is_concerned(task) and code.lost_branch(task):
         book.refuse_if_held(task_id)
-        if continue_lost(book, code, task) is None:
+        note = continue_lost(book, code, task) or ""
+        if not note:
             # nothing of the work can be read
             block_lost(book, code, task)
             return restart(book, code, task_id)
@@ -46,9 +47,9 @@ def retry(book: Book, code: Code, task_id: int, *, by: str) -> Task:
         return book.task(task_id)
     if task.status is Status.FAILED:
         to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
-        book.record(task_id, resumed(history, to))
+        book.record(task_id, resumed(history, to, note=note))
     elif task.status is Status.BLOCKED:
-        book.record(task_id, *_unblock(history, by))
+        book.record(task_id, *_with_note(_unblock(history, by), note))
     elif task.status is Status.CANCELLED:
         book.record(task_id, moved(task, Status.BACKLOG))
     else:
@@ -107,6 +108,12 @@ def _unblock(history: History, by: str) -> list[Event]:
         return [resumed(history, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
     data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": history.open_finding_ids()}
     return [Event("decision.made", data, run=task.run, cycle=cycle), moved(task, Status.IN_PROGRESS)]
+
+
+def _with_note(events: list[Event], note: str) -> list[Event]:
+    """With a reason for the change of status, which comes last."""
+    *others, move = events
+    return [*others, replace(move, data={**move.data, "note": note})] if note else events
 
 
 def _stuck_work(history: History) -> bool:

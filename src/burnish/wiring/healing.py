@@ -10,7 +10,9 @@ from burnish.engine.lost_branch import OPEN, is_concerned
 from burnish.git.broken_refs import BrokenRef, find_broken_refs, lock_files, remove_broken_ref
 from burnish.git.files import write_whole
 from burnish.git.project import Project
-from burnish.git.rescue import ARTIFACTS
+from burnish.git.rescue import ARTIFACTS, keep
+from burnish.git.rescue import PREFIX as RESCUES
+from burnish.git.rescue_repair import ReadableRescue, write_readable
 from burnish.git.soundness import find_unsound
 from burnish.git.stale_locks import remove_stale_locks
 from burnish.git.torn_objects import find_torn_objects, find_torn_packs, put_torn_aside
@@ -80,10 +82,22 @@ def describe_damage(project: Project) -> list[str]:
 
 
 def _remove(app: App, broken: BrokenRef) -> str:
+    if broken.commit and broken.name.startswith(RESCUES) and (left := write_readable(app.repo, broken.commit)):
+        return _replace_rescue(app.repo, broken, left)
     remove_broken_ref(app.repo, broken)
     if not broken.name.startswith(ARTIFACTS):
         return f"{broken.name} {broken.words}: it was removed, a note of it is in {_kept(app.repo, 'broken-refs')}."
     return f"{broken.name} {broken.words}: it is written again from the files in the burnish home."
+
+
+def _replace_rescue(project: Project, broken: BrokenRef, left: ReadableRescue) -> str:
+    remove_broken_ref(project, broken)
+    # a rescue without its base is never given to an agent as unfinished work
+    label = broken.name.removeprefix(RESCUES) + ("" if left.has_base else "-partial")
+    ref = keep(project, label, left.commit)
+    names = ", ".join(left.unreadable[:5]) + (" and others" if len(left.unreadable) > 5 else "")
+    saved = f"{ref} has what can be read, without {names}"
+    return f"{broken.name} {broken.words}: {saved}. A note of it is in {_kept(project, 'broken-refs')}."
 
 
 def _owners(app: App, broken: BrokenRef) -> list[int]:

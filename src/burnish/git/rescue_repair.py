@@ -1,0 +1,94 @@
+"""A rescue of which not everything can be read: what is left of it, as a commit that can."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from burnish.errors import PhaseFailed
+from burnish.git.objects import NOBODY, parse_tree, read_commit, read_loose, write_commit, write_tree
+from burnish.git.project import Project
+from burnish.git.run import READ_FAILED
+from burnish.git.soundness import is_whole
+
+_FOLDER, _SUBMODULE = "40000", "160000"
+_Entries = dict[bytes, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableRescue:
+    """A new commit, in burnish's own store, and the paths that are not in it as they were; a folder ends in a slash.
+
+    `has_base`: it stands on the commit that the work began with, as other rescues do.
+    """
+
+    commit: str
+    has_base: bool
+    unreadable: tuple[str, ...]
+
+
+def write_readable(project: Project, commit: str) -> ReadableRescue | None:
+    """What can be read of a rescued commit; None where that is nothing.
+
+    In place of an unreadable file there is the version that the work began with, if it had one: else the difference
+    between the two commits would delete it.
+    """
+    try:
+        old = read_commit(project, commit)
+        parents = tuple(parent for parent in old.parents if is_whole(project, parent, None))
+        base = read_commit(project, parents[0]).tree if parents else None
+    except PhaseFailed:
+        return None
+    reader = _Reader(project)
+    tree = reader.readable_tree(old.tree, base, b"")
+    if tree is None or tree == base:
+        return None
+    names = tuple(name.decode("utf-8", "backslashreplace") for name in reader.unreadable)
+    message = f"{old.message.rstrip()}\n\nNot readable any more: {', '.join(names)}\n"
+    return ReadableRescue(write_commit(project, tree, parents, message, NOBODY), bool(parents), names)
+
+
+class _Reader:
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self.unreadable: list[bytes] = []
+
+    def readable_tree(self, tree: str, base: str | None, folder: bytes) -> str | None:
+        """The tree without what cannot be read; None where it cannot be read itself."""
+        entries, known = self._entries(tree), self._entries(base) or {}
+        if entries is None:
+            self.unreadable.append(folder or b"/")
+            return None
+        found: _Entries = {}
+        for name, (mode, sha) in entries.items():
+            before = known.get(name)
+            sound: str | None = sha
+            if before == (mode, sha) or mode == _SUBMODULE:
+                pass  # nothing to read: it is in the commit that the work began with
+            elif mode == _FOLDER:
+                below = before[1] if before and before[0] == _FOLDER else None
+                sound = self.readable_tree(sha, below, folder + name + b"/")
+            elif self._read("blob", sha) is None:
+                self.unreadable.append(folder + name)
+                sound = None
+            if sound:
+                found[name] = (mode, sound)
+            elif before:
+                found[name] = before
+        return write_tree(self._project, found)
+
+    def _entries(self, tree: str | None) -> _Entries | None:
+        data = self._read("tree", tree) if tree else None
+        return None if data is None else parse_tree(self._project, data)
+
+    def _read(self, kind: str, sha: str) -> bytes | None:
+        """The content, if it is what its name says."""
+        loose = read_loose(self._project, sha)
+        if loose and loose[0] == kind and self._is(sha, kind, loose[1]):
+            return loose[1]
+        done = self._project.git("cat-file", kind, sha, ok=(0, 1, *READ_FAILED))
+        return done.stdout if not done.exit_code and self._is(sha, kind, done.stdout) else None
+
+    def _is(self, sha: str, kind: str, data: bytes) -> bool:
+        raw = f"{kind} {len(data)}".encode() + b"\0" + data
+        return hashlib.new(self._project.object_format, raw, usedforsecurity=False).hexdigest() == sha
