@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from burnish.proc import identity
-from burnish.proc.identity import describe, hold, is_dead, process_start
+from burnish.proc.identity import Runner, describe, hold, is_dead, process_start
 from burnish.proc.slots import slot
 from burnish.proc.stop import Stop, Stopped
 
@@ -24,6 +24,19 @@ import sys, time
 from pathlib import Path
 from burnish.proc.identity import hold
 print(hold(Path(sys.argv[1])).runner.uuid, flush=True)
+time.sleep(99)
+"""
+
+# a server in which one run ends with an error, on a disk that is full by then
+GIVE_UP = """
+import dataclasses, json, os, sys, time
+from pathlib import Path
+from burnish.proc.identity import hold
+try:
+    with hold(Path(sys.argv[1])) as lock:
+        raise OSError(28, "No space left on device")
+except OSError:
+    print(json.dumps(dataclasses.asdict(lock.runner)), flush=True)
 time.sleep(99)
 """
 
@@ -48,6 +61,17 @@ def test_a_living_runner_is_never_dead_and_a_killed_one_is_at_once(tmp_path: Pat
     runner.stdout.close()
 
     assert is_dead(tmp_path, uuid)
+
+
+def test_a_runner_that_could_not_remove_its_record_is_dead_for_other_processes_while_its_server_lives(
+    tmp_path: Path,
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", GIVE_UP, str(tmp_path)], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        recorded = Runner(**json.loads(server.stdout.readline()))
+        assert (recorded.pid, process_start(server.pid)) == (server.pid, recorded.start_time)
+        assert is_dead(tmp_path, recorded.uuid, lambda: recorded)
+        server.kill()
 
 
 def test_a_pid_that_was_given_out_again_saves_nobody(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback,
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
 from burnish.proc.environment import variables_for_mounts
+from burnish.proc.full_disk import full_disk_failure
 from burnish.proc.mounts import Mount
 from burnish.proc.overlay import TreeView, with_overlays
 from burnish.proc.run import (
@@ -174,6 +175,9 @@ class Runner:
                 answer = self._counted(question, watch, failed)
             if isinstance(answer, AgentReply):
                 return answer
+            # neither another attempt nor another agent would help
+            if full := full_disk_failure(entry.name, (request.cwd, self._lock_dir), f"{answer.what}\n{answer.output}"):
+                raise full
             if not answer.retryable or attempt >= self._retry.attempts:
                 raise PhaseFailed(
                     ErrorCode.AGENT_FAILED,

@@ -14,6 +14,7 @@ from burnish.core.status import ErrorCode
 from burnish.durability import sync_wanted
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.proc.capture import Captured, capture
+from burnish.proc.full_disk import FULL_WORDS, is_full
 from burnish.proc.own_programs import find_own_program, own_path
 
 # Said on every call, in case a git dir's own config says otherwise.
@@ -39,7 +40,7 @@ _READING = frozenset(
 )
 
 
-_FULL_WORDS = ("No space left on device", "Disk quota exceeded", "File too large")
+_FULL_WORDS = (*FULL_WORDS, "File too large")
 _PLACES = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 # how git ends where it cannot read an object
 READ_FAILED = (128,)
@@ -149,16 +150,6 @@ def failure(command: str, done: Captured, *, folders: Sequence[Path] = ()) -> Ph
             hint="Free some space, then `burnish retry`.",
         )
     return PhaseFailed(ErrorCode.GIT_ERROR, f"git {command} failed: {last}", hint=_hint(said))
-
-
-def is_full(folder: Path) -> bool:
-    """Not a block or not an inode left on its file system, for a user without privileges."""
-    try:
-        found = os.statvfs(folder if folder.is_dir() else folder.parent)
-    except OSError:
-        return False
-    no_block = found.f_blocks > 0 and found.f_bavail == 0
-    return no_block or (found.f_files > 0 and found.f_favail == 0)
 
 
 def _hint(said: list[str]) -> str:

@@ -55,9 +55,15 @@ class RunnerLock:
     path: Path
     fd: int
 
-    def release(self) -> None:
+    def release(self, *, is_recorded: bool = False) -> None:
+        """`is_recorded`: the record of this runner elsewhere may still be there, e.g. because the disk is full.
+
+        Then the file stays, empty and with a free lock, as the proof for other processes that the runner has ended
+        although its process, a server, lives. To empty a file takes no room.
+        """
         _held_here.discard(self.runner.uuid)
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.ftruncate(self.fd, 0) if is_recorded else self.path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             os.close(self.fd)
 
@@ -67,7 +73,7 @@ class RunnerLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.release()
+        self.release(is_recorded=kind is not None)
 
 
 def hold(lock_dir: Path) -> RunnerLock:

@@ -24,13 +24,15 @@ from burnish.checks.outcome import trouble
 from burnish.checks.run import run_checks
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.core.change import Change
-from burnish.core.check import CheckReport, Comparison, TestFailure
+from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
+from burnish.core.error_lines import last_lines
 from burnish.core.finding import Remark
 from burnish.core.policy import CheckSpec
 from burnish.core.secrets import Secrets
 from burnish.engine.ports import Beyond, CheckedCommit, CheckPlace, Reads
 from burnish.errors import PhaseFailed
 from burnish.git.reading import list_links
+from burnish.proc.full_disk import full_disk_failure
 from burnish.proc.run import Stop
 from burnish.wiring import discretion
 from burnish.wiring.check_environments import CheckEnvironment, workspace_environment
@@ -181,6 +183,7 @@ class TaskChecks:
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
             )
+            refuse_on_full_disk(reports, (place.files, out_dir))
         return tuple(discretion.clean_report(self.secrets, report) for report in reports)
 
     @contextmanager
@@ -297,7 +300,19 @@ class TaskChecks:
             (report,) = self.run([spec], place=ground, out_dir=out_dir, env={})
         code, tail = _ended(report)
         if code:
-            raise setup_failure(code, tail, credentials=credentials)
+            raise setup_failure(code, tail, credentials=credentials, folders=(cwd, out_dir))
+
+
+def refuse_on_full_disk(reports: Sequence[CheckReport], folders: Sequence[Path]) -> None:
+    """A check that fails on a full disk says nothing about the change.
+
+    What a check printed counts only where it could not be run: tests may print anything.
+    """
+    for report in reports:
+        if report.status is not CheckStatus.PASSED:
+            printed = last_lines(report.tail or report.error) if report.status is CheckStatus.ERROR else ""
+            if full := full_disk_failure(f"`{report.command}`", folders, printed):
+                raise full
 
 
 def _ended(report: CheckReport) -> tuple[int, str]:

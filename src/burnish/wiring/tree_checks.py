@@ -288,7 +288,8 @@ class TreeChecks:
             if stop and stop.requested:
                 raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
             if report.status is not CheckStatus.PASSED:
-                raise setup_failure(report.exit_code, report.tail or report.error, credentials=credentials)
+                printed = report.tail or report.error
+                raise setup_failure(report.exit_code, printed, credentials=credentials, folders=(self.home,))
             yield SetUpFiles(tree.files, tree.home_parts)
 
     def _build(self, tree: CheckTree, env: Mapping[str, str], stop: Stop | None, out_dir: Path) -> str:
