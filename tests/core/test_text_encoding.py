@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from burnish.core.declared_encodings import HEAD, declares_other_encoding, may_declare_later
+from burnish.core.declared_encodings import HEAD, declarations, declares_other_encoding, may_declare_later
 from burnish.core.text_encoding import escape_invisible, has_invisible, read_text
 
 ASCII_TEXT = frozenset(range(0x20, 0x7F))
@@ -201,3 +201,41 @@ def test_the_first_bytes_are_enough_unless_a_comment_goes_on() -> None:
     assert not declares_other_encoding(b"#\n#\n" + b"#" * HEAD)
     assert declares_other_encoding((b"#" + b" " * HEAD)[:HEAD])
     assert declares_other_encoding((b"#\n" + b" " * HEAD)[:HEAD])
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        (b"use encoding 'utf-7';\n", "utf-7"),
+        (b'use strict; use encoding "shiftjis", STDIN => "utf8";\n', "shift_jis"),
+        (b"use strict;\nuse encoding qw(euc-jp);\n", "euc_jp"),
+        (b"use encoding::source(q{:cp932});\n", "cp932"),
+        (b"use encoding;\n", "unknown"),
+        (b"#!/usr/bin/ruby\n# CODING : Windows-31J\n", "cp932"),
+        (b"# -*- Encoding: shift_jis -*-\n", "shift_jis"),
+    ],
+)
+def test_what_perl_and_ruby_declare_is_found(text: bytes, codec: str) -> None:
+    assert codec in declarations(text)
+    assert declares_other_encoding(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"You may use encoding declarations.\n",
+        b"use encoding::warnings;\n",
+        b"# Encoding : see below\n",
+        b"use utf8;\n",
+    ],
+)
+def test_words_about_encodings_declare_nothing(text: bytes) -> None:
+    assert list(declarations(text)) == []
+    assert not declares_other_encoding(text)
+
+
+def test_perl_may_declare_anywhere() -> None:
+    late = b"#" * 2 * HEAD
+    assert may_declare_later("tool.pl", late[:HEAD], []) and may_declare_later(
+        "tool", late[:HEAD], ["+use encoding 'x';"]
+    )

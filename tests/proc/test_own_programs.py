@@ -10,7 +10,13 @@ import pytest
 
 from burnish.agents.program import located
 from burnish.git.project import discover
-from burnish.proc.own_programs import find_agent_program, find_own_program, own_path, record_checkout
+from burnish.proc.own_programs import (
+    find_agent_program,
+    find_own_program,
+    own_path,
+    record_checkout,
+    untrusted_argument,
+)
 from burnish.proc.run import ProgramMissing
 from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
@@ -148,3 +154,26 @@ def test_the_cost_of_the_path_does_not_grow_with_the_checkouts_that_were_looked_
     monkeypatch.setattr(os.path, "realpath", lambda path, **options: looked_at.append(path) or real(path, **options))
     assert own_path() == os.pathsep.join([str(tmp_path / "bin"), "/usr/bin"])
     assert len(looked_at) <= len(entries)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["vim", "-u", "./vimrc"], ["vim", "-u./vimrc"], ["vim", "-u", "vimrc"], ["less", "--lesskey-src=vimrc"]),
+        *(["sh", "-c", 'exec ./vimrc "$@"'], ["sh", "-c", "cat|vimrc"], ["env", "A=./vimrc", "less"]),
+    ],
+)
+def test_an_argument_that_names_a_file_of_an_untrusted_checkout_is_found(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    (checkout / "vimrc").write_text("")
+    monkeypatch.chdir(checkout)
+    discover(checkout)
+    assert untrusted_argument(words) == next(word for word in words if "vimrc" in word)
+    assert untrusted_argument(["less", str(checkout / "vimrc")])
+    (checkout / "R").write_text("")
+    assert (
+        untrusted_argument(["less", "-R", "--quit-if-one-screen"]) == untrusted_argument(["code", "--wait", "."]) == ""
+    )
+    record_checkout(checkout, trusted=True)
+    assert untrusted_argument(words) == ""

@@ -130,7 +130,7 @@ def _touched(
 
 def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
     """Does a command start it (of a check, set-up or build), or does it decide in a form without sections?"""
-    named = scripts_run_by(trees.all_commands, paths)
+    named = scripts_run_by(trees.all_commands, paths) | trees.scripts.intersection(paths)
     if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in named):
         return True
     return not has_text(file) and any(map(is_shared, paths))

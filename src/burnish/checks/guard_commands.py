@@ -178,5 +178,5 @@ def scripts_run_by(commands: Iterable[str], paths: Collection[str]) -> frozenset
     for command in commands:
         words = {word.removeprefix("./") for word in _STARTED.findall(command)}
         folders = [f"{word.strip('/')}/" for word in re.findall(r"\bcd\s+([^\s;&|]+)", command)]
-        found |= {path for path in paths if path in words or any(path == f + w for f in folders for w in words)}
+        found |= {path for path in (*words, *(f + w for f in folders for w in words)) if path in paths}
     return frozenset(found)

@@ -66,6 +66,8 @@ class GuardedTrees:
     commands: tuple[str, ...] = ()
     # set-up and build, which run before them
     preparing: tuple[str, ...] = ()
+    # what all of them run and source, see `scripts_behind`
+    scripts: frozenset[str] = frozenset()
 
     @property
     def all_commands(self) -> tuple[str, ...]:
@@ -79,8 +81,9 @@ def guarded_trees(
     installed: Collection[str] = (),
     commands: Iterable[str] = (),
     preparing: Iterable[str] = (),
+    scripts: frozenset[str] = frozenset(),
 ) -> GuardedTrees:
-    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands), tuple(preparing))
+    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands), tuple(preparing), scripts)
 
 
 def shadows(files: Iterable[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text) -> tuple[Shadow, ...]:

@@ -14,7 +14,7 @@ from burnish.cli.interrupts import Terminated
 from burnish.cli.paint import advise, is_plain
 from burnish.cli.session import start_dir
 from burnish.errors import BurnishError
-from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout
+from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout, untrusted_argument
 
 # Ends by itself if it fits on one screen, keeps colours, leaves the text on the screen.
 LESS = "FRX"
@@ -62,14 +62,20 @@ def program() -> list[str] | None:
         return None
     if not words or words == ["cat"]:
         return None
-    if os.sep in words[0] and lies_in_untrusted_checkout(words[0]):
+    if _untrusted_word(words):
         _examine_trust()
-        if lies_in_untrusted_checkout(words[0]):
-            what = f"The pager {words[0]} was not started: it lies in a checkout that is not trusted."
+        if word := _untrusted_word(words):
+            what = f"The pager {words[0]} was not started: {word} is in a checkout that is not trusted."
             advise("note: ", "yellow", f"{what} Accept the checkout with `burnish trust`, or name another pager.")
             return None
     found = find_own_program(words[0])
     return [found, *words[1:]] if found else None
+
+
+def _untrusted_word(words: list[str]) -> str:
+    if os.sep in words[0] and lies_in_untrusted_checkout(words[0]):
+        return words[0]
+    return untrusted_argument(words)
 
 
 def _examine_trust() -> None:

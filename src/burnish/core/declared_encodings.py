@@ -1,4 +1,4 @@
-"""Encodings that a file declares for itself: PEP 263, XML, HTML, CSS, PHP, Emacs. Each reader follows its own rule."""
+"""Encodings that a file declares for itself: Python, Ruby, Perl, PHP, XML, HTML, CSS, Emacs, each by its own rule."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ _META = re.compile(rb"<meta\b", re.IGNORECASE)
 # Every one behind the first `<meta`: which of them counts depends on comments and quotes before it.
 _CHARSET = re.compile(rb"\bcharset\s*=\s*[\"']?\s*([-\w.]+)", re.IGNORECASE)
 _PHP = re.compile(rb"\bdeclare\s*\(\s*encoding\s*=\s*[\"']([-\w.]+)", re.IGNORECASE)
+# Ruby finds it in any case, and with blanks before the sign
+_RUBY = re.compile(rb"\A(?:#!.*\n)?[ \t]*#.*?coding[ \t]*[:=][ \t]*([-\w.]+)", re.IGNORECASE)
+# Perl decodes what follows, strings and code; without a name as the locale says
+_PERL = re.compile(
+    rb"(?:^|[;{}])[ \t]*use\s+encoding(?:::source)?\s*(?:;|\(?\s*(?:q[qw]?\s*)?[^\w\s;:]\s*:?([-\w.]+))", re.MULTILINE
+)
 _EMACS = re.compile(rb"-\*-[^\n]*?\bcoding:[ \t]*([-\w.]+)")
 # Emacs looks for this list in the last 3000 characters.
 _EMACS_LIST = re.compile(rb"Local Variables:.*?\bcoding:[ \t]*([-\w.]+)", re.DOTALL | re.IGNORECASE)
@@ -36,8 +42,8 @@ _BROWSER_CODECS = {
     **dict.fromkeys(("windows-949", "euc-kr", "korean", "ks_c_5601-1987"), "cp949"),
     **dict.fromkeys(("x-euc-jp", "cseucpkdfmtjapanese"), "euc_jp"),
 }
-_MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".el"})
-_LATE_SIGNS = ("<meta", "<?xml", "declare", "local variables:")
+_MARKUP = frozenset({".html", ".htm", ".xhtml", ".xht", ".shtml", ".php", ".el", ".pl", ".pm", ".t"})
+_LATE_SIGNS = ("<meta", "<?xml", "declare", "use encoding", "local variables:")
 
 
 def declarations(data: bytes) -> Iterator[str]:
@@ -48,7 +54,9 @@ def declarations(data: bytes) -> Iterator[str]:
     # parsers of XML know more names than Python, UTF-7-IMAP among them
     yield from (_codec(match[1]) or UNKNOWN for match in _XML.finditer(plain))
     yield from filter(None, map(_browser_codec, (*_CSS.findall(plain), *_charsets(data))))
-    yield from (_codec(name) or UNKNOWN for name in _PHP.findall(data))
+    yield from (_codec(name) or UNKNOWN for name in (*_PHP.findall(data), *_PERL.findall(data)))
+    # Ruby does not run a file with a name that it does not know
+    yield from filter(None, map(_browser_codec, _RUBY.findall(plain)))
     yield from (_emacs_codec(name.decode("ascii", "replace")) for name in _emacs_names(data))
 
 

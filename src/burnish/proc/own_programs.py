@@ -8,9 +8,11 @@ the whole process: bubblewrap is looked for in places that know of no project.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from burnish.proc.environment import is_below, path_outside_of
@@ -52,6 +54,25 @@ def lies_in_untrusted_checkout(program: str) -> bool:
     forms = (os.path.realpath(program), os.path.abspath(program))  # noqa: PTH100 (no link is followed)
     untrusted = _recorded(untrusted_only=True)
     return any(is_below(form, untrusted) for form in forms)
+
+
+def untrusted_argument(words: Sequence[str]) -> str:
+    """The first word behind a program's name that names a file in a checkout that is not trusted; else empty.
+
+    `vim -u ./vimrc`, `less --lesskey-src=key`, `sh -c "./show"`: a file that an argument names may be run.
+    """
+    return next((word for word in words[1:] if any(map(_is_untrusted_file, _paths_in(word)))), "")
+
+
+def _paths_in(word: str) -> set[str]:
+    parts = {word, *re.split(r"[\s=,:;|&()<>'\"`]+", word)}
+    # a path may be attached to an option: `-u./vimrc`. `-R` is not a file that is named R, and `.` is a folder to open.
+    attached = {re.sub(r"^-\w", "", part) for part in parts if part.startswith("-") and os.sep in part}
+    return {os.path.expanduser(part) for part in (parts | attached) - {"", ".", ".."}}  # noqa: PTH111 (text alone)
+
+
+def _is_untrusted_file(path: str) -> bool:
+    return "\0" not in path and os.path.lexists(path) and lies_in_untrusted_checkout(path)
 
 
 def _or_ours(path: str | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from burnish.errors import BadInput, BurnishError
-from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout
+from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout, untrusted_argument
 
 
 def editor(env: Mapping[str, str] | None = None) -> list[str]:
@@ -26,6 +26,11 @@ def editor(env: Mapping[str, str] | None = None) -> list[str]:
     if not found and words and os.sep in words[0] and lies_in_untrusted_checkout(words[0]):
         raise BadInput(
             f"${name} is {env[name]!r}, a program in a checkout that is not trusted. It was not started.",
+            hint=f"Accept the checkout with `burnish trust`, or correct ${name}.",
+        )
+    if argument := untrusted_argument(words):
+        raise BadInput(
+            f"${name} is {env[name]!r}, with a file in a checkout that is not trusted: {argument}. It was not started.",
             hint=f"Accept the checkout with `burnish trust`, or correct ${name}.",
         )
     if not found:

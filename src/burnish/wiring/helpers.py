@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from burnish.agents.registry import PROJECT_FILES
@@ -19,6 +20,7 @@ from burnish.checks.flakes import confirmed, passing_again
 from burnish.checks.guard import guard, reads
 from burnish.checks.guard_precedence import MAKEFILES, settings_beside
 from burnish.checks.guard_shadowing import guarded_trees
+from burnish.checks.guard_sourced import scripts_behind
 from burnish.checks.import_origins import PYTEST_SETTINGS
 from burnish.checks.outcome import trouble
 from burnish.checks.run import run_checks
@@ -246,6 +248,11 @@ class TaskChecks:
         # one call of git for all old files, one for all new
         before = texts(old, [*(f.old_path or f.path for f in files if f.status != "A"), *related])
         after = texts(new, [*(f.path for f in files if f.status != "D"), *related])
+        preparing = self._preparing_commands()
+        scripts = (
+            scripts_behind((*commands, *preparing), tree, partial(texts, reader))
+            for tree, reader in ((old_files, old), (new_files, new))
+        )
         return guard(
             change,
             comparisons=comparisons,
@@ -258,7 +265,8 @@ class TaskChecks:
                 new_files,
                 installed=self._installed_modules(commands),
                 commands=commands,
-                preparing=self._preparing_commands(),
+                preparing=preparing,
+                scripts=frozenset().union(*scripts),
             ),
         )
 
