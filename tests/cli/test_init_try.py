@@ -61,6 +61,14 @@ def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, ca
     )
 
 
+def test_a_linter_that_fails_before_any_task_is_not_marked_as_good(user_repo: UserRepo, capsys: Capture) -> None:
+    user_repo.commit({"burnish.yaml": "checks: {test: 'true', lint: 'echo wrong; exit 1'}\n"})
+    user_repo.trust()
+    assert types(user_repo, "init", "--try") == 0
+    printed = capsys.readouterr().out
+    assert "! lint  fails with exit code 1 before any task: wrong" in printed and "✓ test  passes" in printed
+
+
 def test_a_test_command_that_fails_and_reports_no_test_does_not_work(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({"Makefile": "test:\n\t@echo 'error: cannot resolve the plugin'; exit 1\n"})
     assert types(user_repo, "init", "--try") == 3

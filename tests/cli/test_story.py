@@ -34,7 +34,7 @@ def test_a_task_goes_from_words_to_a_verified_branch(person: Person) -> None:
     before = person.repo.fingerprint()
     assert "Added task 1: Add division" in person.types("add", "Add division")
 
-    assert person.types("run") == "✓ Task 1 verified (APPROVED after 2 cycles)\n"
+    assert person.types("run") == "✓ Task 1 verified (APPROVED after 2 cycles; no tests were run)\n"
     assert "  [1/3] Review: CHANGES_REQUESTED - one error\n  [2/3] Improving…\n" in person.err
     assert "✓ 1 Add division   verified   APPROVED (2 cycles)  review: passed" in person.types("status")
 
@@ -141,7 +141,7 @@ def test_a_failing_agent_is_3_and_retry_goes_on(person: Person) -> None:
     good = "import pathlib, sys\nsys.stdin.read()\nopen('app.py', 'a').write('# more\\n')\nprint('ok')\n"
     person.agent("robot", good)
     person.agent("judge", (person.folder / "judge.py").read_text().replace('== "1"', '== "0"'))
-    assert person.types("retry", "1") == "✓ Task 1 verified (APPROVED after 1 cycle)\n"
+    assert person.types("retry", "1") == "✓ Task 1 verified (APPROVED after 1 cycle; no tests were run)\n"
 
 
 def test_out_of_cycles_is_1_and_a_person_may_override(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_dry_run_runs_nothing(person: Person) -> None:
 
 def test_quiet_prints_the_result_alone(person: Person) -> None:
     person.types("add", "Task")
-    assert person.types("run", "-q") == "✓ Task 1 verified (APPROVED after 2 cycles)\n"
+    assert person.types("run", "-q") == "✓ Task 1 verified (APPROVED after 2 cycles; no tests were run)\n"
     assert person.err == ""
 
 

@@ -25,7 +25,20 @@ CASES = {
         "    at Module._resolve\n\nNode.js v20.20.2\n",
         "Error: Cannot find module 'x'",
     ),
-    "npm": ("npm ERR! code ERESOLVE\nnpm ERR! see the log\nFor help, run: npm help", "npm ERR! code ERESOLVE"),
+    "npm": (
+        "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree\nnpm error\nnpm error While resolving: a@1\n",
+        "npm error ERESOLVE unable to resolve dependency tree",
+    ),
+    "PDM": (
+        "STATUS: Resolving packages from lockfile...\n[AttributeError]: module 'hishel' has no attribute 'X'\n"
+        "WARNING: Add '-v' to see the detailed traceback\n",
+        "[AttributeError]: module 'hishel' has no attribute 'X'",
+    ),
+    "Poetry": (
+        "Installing dependencies from lock file\n\n    | Unable to find installation candidates for cfgv (3.4.0)\n    |\n"
+        "    | This is likely not a Poetry issue.\nCreating virtualenv cleo in /p/.venv\n",
+        "Unable to find installation candidates for cfgv (3.4.0)",
+    ),
     "npm ci without a lock file": (
         "npm error code EUSAGE\nnpm error\nnpm error The `npm ci` command can only install with an existing package-lock.json\n",
         "npm error The `npm ci` command can only install with an existing package-lock.json",
@@ -156,3 +169,16 @@ def test_the_end_is_a_few_lines_of_bearable_length() -> None:
     text = "\n".join(f"line {n}" for n in range(100)) + "\n" + "x" * 5000
     kept = last_lines(text, most=3).split("\n")
     assert kept[:2] == ["line 98", "line 99"] and len(kept[2]) == 300
+
+
+def test_the_options_of_npm_do_not_push_its_reason_out_of_the_end() -> None:
+    reason = "npm error Invalid: lock file's ms@2.1.2 does not satisfy ms@2.1.3\nnpm error\n"
+    options = (
+        "npm error Usage:\nnpm error npm ci\nnpm error\n" + "npm error   --omit\nnpm error     Dependency types\n" * 100
+    )
+    text = f'npm error code EUSAGE\n{reason}{options}npm error Run "npm help ci" for more info\n'
+    assert last_lines(text).split("\n") == [
+        "npm error code EUSAGE",
+        "npm error Invalid: lock file's ms@2.1.2 does not satisfy ms@2.1.3",
+        'npm error Run "npm help ci" for more info',
+    ]

@@ -43,6 +43,15 @@ def test_a_lock_file_that_git_ignores_is_not_what_the_set_up_installs_from(user_
     assert _setup_command(init(user_repo, dry_run=True)) == "npm ci"
 
 
+def test_a_lock_file_that_is_not_committed_does_not_choose_the_set_up(user_repo: UserRepo) -> None:
+    package = '{"scripts": {"test": "mocha"}, "devDependencies": {"mocha": "10"}}'
+    user_repo.commit({"package.json": package, ".gitignore": "node_modules\n"})
+    (user_repo.path / "package-lock.json").write_text("{}")
+    assert _setup_command(init(user_repo, dry_run=True)) == "npm install"
+    user_repo.git("add", "package-lock.json")
+    assert _setup_command(init(user_repo, dry_run=True)) == "npm ci"
+
+
 def _setup_command(outcome: Outcome) -> str:
     return next(str(one.value) for one in outcome.decided if one.key == ("workspace", "setup"))
 

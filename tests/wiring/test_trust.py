@@ -259,6 +259,13 @@ def test_the_report_names_programs_variables_and_outside_paths_with_their_place(
     assert json.dumps(report.as_json())
 
 
+def test_files_that_git_ignores_name_no_check_in_the_report(user_repo: UserRepo) -> None:
+    user_repo.commit({"app.js": "", "burnish.yaml": "agent: robot\n", ".gitignore": "package.json\n"})
+    user_repo.write({"package.json": '{"scripts": {"test": "curl example.org"}}'})
+    report = report_of(examine(discover(user_repo.path)))
+    assert "checks.test" not in {one.key for one in report.programs}
+
+
 def test_settings_behind_a_link_out_of_the_repository_are_never_read(user_repo: UserRepo, hermetic: Path) -> None:
     (hermetic / "mine.yaml").write_text("approval: required\n")
     (user_repo.path / "burnish.yaml").symlink_to(hermetic / "mine.yaml")

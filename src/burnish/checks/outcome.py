@@ -16,6 +16,7 @@ from burnish.checks.reading import Reading, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileMarks, read_new_reports, read_printed
 from burnish.checks.toolchain_errors import not_started
 from burnish.core.check import CheckReport, CheckStatus, Counts
+from burnish.core.error_lines import without_usage
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, setting_of
 from burnish.proc.run import Done
@@ -214,5 +215,5 @@ def _from_lines(spec: CheckSpec, done: Done, place: Placement) -> Reading:
 
 def tail_of(stdout: Path, stderr: Path) -> str:
     """The end of both streams; what went to stderr stands last."""
-    parts = (shortened(read_text(path, limit=4 * TAIL), longest=TAIL) for path in (stdout, stderr))
+    parts = (shortened(without_usage(read_text(path, limit=4 * TAIL)), longest=TAIL) for path in (stdout, stderr))
     return "\n".join(part for part in parts if part)

@@ -96,7 +96,9 @@ def trial_lines(trial: Trial, *, room: int, colour: bool) -> list[str]:
     lines = [""]
     names = max((width(step.name) for step in trial.steps), default=0)
     for step in trial.steps:
-        sign = paint(mark("✓" if step.usable and not step.hint else "✗"), "green" if step.usable else "red", on=colour)
+        sign, tone = ("✓", "green") if step.usable and not step.hint else ("✗", "green" if step.usable else "red")
+        sign, tone = ("!", "yellow") if step.red else (sign, tone)
+        sign = paint(mark(sign), tone, on=colour)
         first, *rest = wrap(one_line(f"{step.words} ({duration(step.seconds)})"), room - names - 6)
         lines += [f"  {sign} {pad(step.name, names)}  {first}", *(" " * (names + 6) + line for line in rest)]
         lines += [cut(f"      │ {clean(line)}", room) for line in step.output.splitlines()]

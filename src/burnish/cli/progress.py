@@ -14,6 +14,7 @@ from burnish.cli.text import clean
 from burnish.core.event import Recorded
 from burnish.core.flow import RUNNING
 from burnish.core.status import Status
+from burnish.core.stored import tests_ran
 from burnish.core.task import Task
 
 
@@ -26,6 +27,7 @@ class Plain:
         self.lock = threading.Lock()
         self.met: set[int] = set()
         self.rested: set[int] = set()
+        self.untested: set[int] = set()
         self.colour = coloured(sys.stderr)
 
     def event(self, task: Task, event: Recorded) -> None:
@@ -33,6 +35,9 @@ class Plain:
             if task.id not in self.met:
                 self.met.add(task.id)
                 self.write(story.opening(task))
+            if event.type == "phase.finished" and event.data.get("phase") == "check":
+                ran = tests_ran(event.data.get("checks") or ())
+                (self.untested.discard if ran else self.untested.add)(task.id)
             words = story.line(task, event)
             if words:
                 self.write(f"{self._whose(task.id)}{words}")
@@ -69,7 +74,9 @@ class Plain:
             self.rested.discard(task.id)
         elif self.several and task.id not in self.rested:
             self.rested.add(task.id)
-            self.write(paint(story.result(task), BY_STATUS[task.status], on=self.colour))
+            self.write(
+                paint(story.result(task, tested=task.id not in self.untested), BY_STATUS[task.status], on=self.colour)
+            )
 
 
 class Quiet(Plain):

@@ -184,7 +184,11 @@ def say_report(report: RunReport, request: RunRequest, *, told: bool = False) ->
     if told and report.tasks:
         say(_counted(report.tasks))
     for task in report.tasks if not told else ():
-        say(paint(fitted(result(task), sys.stdout), BY_STATUS[task.status], on=on))
+        say(
+            paint(
+                fitted(result(task, tested=task.id not in report.untested), sys.stdout), BY_STATUS[task.status], on=on
+            )
+        )
         words = advice(task)
         if words and len(report.tasks) == 1 and not SESSION.quiet:
             tell(fitted(f"  {words}", sys.stderr))

@@ -136,11 +136,13 @@ def printed(event: Recorded) -> list[str]:
     return [clean(line) for line in str(output).splitlines()] if output else []
 
 
-def result(task: Task) -> str:
-    """`✓ Task 29 verified (APPROVED after 2 cycles)`"""
+def result(task: Task, *, tested: bool = True) -> str:
+    """`✓ Task 29 verified (APPROVED after 2 cycles)`; an approval without tests tells that."""
     outcome = task.final_verdict or task.reason or task.error
     after = f" after {count(task.cycle, 'cycle')}" if task.cycle else ""
     inside = f"{outcome}{after}" if outcome else after.strip()
+    if not tested and task.status is Status.VERIFIED:
+        inside = f"{inside}; no tests were run"
     words = f"{mark(MARKS[task.status])} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
     note = one_line(task.note)
     return words if task.status in (Status.VERIFIED, Status.COMPLETED) or not note else f"{words}: {note}"

@@ -12,6 +12,8 @@ TAIL_LINES = 12
 _NAMED = re.compile(
     # `ModuleNotFoundError: No module named 'x'`, `Error: Cannot find module 'x'`
     r"^(?:E\s+)?(?:Uncaught )?(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?:\s*\[[\w-]+\])?: \S"
+    # PDM: `[AttributeError]: …`; Poetry, in a frame
+    r"|^\[\w*(?:Error|Exception)\]: \S|^\| Unable to find installation candidates"
     # `npm error …`, `error[E0432]: …`, `fatal: …`
     r"|^(?:npm (?:ERR!|error)|error(?:\[\w+\])?:|ERROR:?|\[(?:ERROR|FATAL)\]|fatal(?: error)?:|panic:|❌"
     r"|make(?:\[\d+\])?: \*\*\*|(?:/bin/)?(?:ba)?sh: )"
@@ -40,22 +42,31 @@ _EMPTY = re.compile(
     r"^\[(?:ERROR|FATAL)\](?:\s*$| COMPILATION ERROR| Tests run:| Failures:| Errors:| To see the full| Re-run Maven"
     r"| For more| \[Help| -> | Some problems were| The build could not read| The project \S+ \(.* has \d+ errors?)"
     r"|^npm (?:ERR!|error)$|^npm (?:ERR!|error) (?:Lifecycle script|path |command (?!not)|Test failed)"
-    r"|^npm (?:ERR!|error) code (?:ELIFECYCLE|EUSAGE|1)$"
+    r"|^npm (?:ERR!|error) code (?:ELIFECYCLE|EUSAGE|ERESOLVE|1)$"
     r"|^make(?:\[\d+\])?: \*\*\*|^(?:✖|✗|✘|×) (?:failing tests:?|\d+ problems?)|^\[ERROR\] \S+ -- Time elapsed"
 )
+# What `npm ci` prints behind the reason: all of its options, longer than what is shown of an output. And empty lines.
+_NPM_USAGE = re.compile(
+    r"^npm (?:ERR!|error) Usage:\s*\n(?:npm (?:ERR!|error)(?! Run \").*\n)*|^npm (?:ERR!|error)[ \t]*\n", re.M
+)
+
+
+def without_usage(text: str) -> str:
+    """The same without the list of options that npm prints after an error."""
+    return _NPM_USAGE.sub("", text)
 
 
 def first_error(text: str) -> str:
     """The first line that names an error, else the first with a word for one, else the last; "" for no text."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    named = [line for line in lines if _NAMED.search(line) and not _HARMLESS.search(line)]
+    named = [line for line in lines if _NAMED.search(line) and not _HARMLESS.search(line.removeprefix("| "))]
     full = [line for line in named if not _EMPTY.search(line)]
     worded = [line for line in lines if _WORDS.search(line) and not _HARMLESS.search(line) and line not in named]
     found = next(iter((*full, *worded, *named, *lines[-1:])), "")
-    return found.removeprefix("E ").strip()[:LONGEST]
+    return found.removeprefix("E ").removeprefix("| ").strip()[:LONGEST]
 
 
 def last_lines(text: str, *, most: int = TAIL_LINES) -> str:
     """The end of what was printed."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in without_usage(text).splitlines() if line.strip()]
     return "\n".join(line[:LONGEST] for line in lines[-most:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -180,6 +180,23 @@ def untested_note(history: History, cycle: int) -> str:
     tests = [check for check in _newest_checks(history, cycle) if is_test(str(check.get("name")))]
     left_out = [str(check["name"]) for check in tests if check.get("status") == "not_run"]
     return no_test_was_run(left_out) if left_out and len(left_out) == len(tests) else ""
+
+
+def tests_ran(checks: Iterable[Mapping[str, Any]]) -> bool:
+    """Did one of these checks, as an event records them, run a test?"""
+    for check in checks:
+        counts = check.get("counts")
+        if counts:
+            if counts.get("passed") or counts.get("failed"):
+                return True
+        elif is_test(str(check.get("name"))) and check.get("status") in ("passed", "failed"):
+            return True  # its exit code is all that is known
+    return False
+
+
+def is_tested(history: History, cycle: int) -> bool:
+    """Was a test run for the newest state up to this cycle?"""
+    return tests_ran(_newest_checks(history, cycle))
 
 
 def no_test_was_run(names: Iterable[str]) -> str:

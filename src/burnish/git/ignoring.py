@@ -28,6 +28,14 @@ def find_uncommittable(found: Found, paths: Sequence[str]) -> set[str]:
         return ignored - _split(project.user_git("ls-files", "-z", here=True).stdout) if ignored else set()
 
 
+def find_untracked(found: Found, paths: Sequence[str]) -> set[str]:
+    """Those of `paths` that git does not track; none where it tracks nothing yet, so that all is about to be added."""
+    with tempfile.TemporaryDirectory(prefix="burnish-tracked-") as place:
+        project = open_project(found, home=Path(place).resolve(), key="tracked")
+        tracked = _split(project.user_git("ls-files", "-z", here=True).stdout)
+        return set(paths) - tracked if tracked else set()
+
+
 def _join(paths: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from burnish.config.repository import read_inside
 from burnish.errors import BurnishError
-from burnish.git.ignoring import find_uncommittable
+from burnish.git.ignoring import find_uncommittable, find_untracked
 from burnish.git.project import Found
 
 # Not the project's own, and often huge.
 PASSED_OVER = frozenset(
     "node_modules bower_components site-packages __pycache__ venv env target build dist out coverage vendor "
     "third_party Pods DerivedData".split()
+)
+LOCK_FILE = re.compile(
+    r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|uv\.lock|poetry\.lock"
+    r"|pdm\.lock|Pipfile\.lock|Gemfile\.lock|Cargo\.lock|go\.sum)$"
 )
 MOST_FILES, DEEPEST, LARGEST = 20_000, 8, 400_000
 
@@ -36,10 +41,16 @@ def files_of(root: Path) -> list[str]:
 
 
 def committable_files(found: Found) -> list[str]:
-    """The same without files that git ignores: set-up and checks run on a commit, which does not have them."""
+    """The same without files that git ignores: set-up and checks run on a commit, which does not have them.
+
+    Lock files that are not tracked are left out, too: installing by them fails on the commit. Other new files count,
+    since the user is about to commit them.
+    """
     paths = files_of(found.root)
     try:
         missing = find_uncommittable(found, paths)
+        locks = [path for path in paths if LOCK_FILE.search(path)]
+        missing |= find_untracked(found, locks) if locks else set()
     except BurnishError:  # without git `doctor` still looks at the files
         return paths
     return [path for path in paths if path not in missing]

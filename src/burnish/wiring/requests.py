@@ -52,5 +52,7 @@ class RunReport:
     waiting: tuple[tuple[Task, str], ...] = ()
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    # the verified tasks for which no test was run
+    untested: frozenset[int] = frozenset()
     # for --dry-run: what would be run, in order
     planned: tuple[Task, ...] = ()

@@ -22,6 +22,7 @@ from burnish.core.flow import RUNNING
 from burnish.core.gate import Person
 from burnish.core.policy import Policy
 from burnish.core.status import Status
+from burnish.core.stored import is_tested
 from burnish.core.task import Task
 from burnish.engine import actions
 from burnish.engine.archive import archive
@@ -119,7 +120,9 @@ def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
     if request.everything:
         unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.book.later().keys()
         waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
-    return RunReport((*done, *settled), tuple(waiting), tuple(notes), interrupted=stops.asked)
+    ended = (*done, *settled)
+    untested = [t.id for t in ended if t.status is Status.VERIFIED and not is_tested(app.book.history(t.id), t.cycle)]
+    return RunReport(ended, tuple(waiting), tuple(notes), interrupted=stops.asked, untested=frozenset(untested))
 
 
 def _remove_old_files(app: App, deps: Deps) -> None:

@@ -41,6 +41,8 @@ class TrialStep:
     hint: str = ""
     # the end of what it printed, where it did not work
     output: str = ""
+    # it can be used, though it fails before any task
+    red: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Trial:
                 {
                     "name": step.name,
                     "usable": step.usable,
+                    "red": step.red,
                     "result": step.words,
                     "seconds": round(step.seconds, 1),
                     "hint": step.hint,
@@ -154,7 +157,7 @@ def _checked(report: CheckReport) -> TrialStep:
     if why := _proves_nothing(report):
         hint = f"Correct {setting_of(report.name)} or workspace.setup in burnish.yaml, then: burnish init --try"
         return TrialStep(report.name, not report.blocking, why, report.seconds, hint, last_lines(report.tail))
-    return TrialStep(report.name, True, _result(report), report.seconds)
+    return TrialStep(report.name, True, _result(report), report.seconds, red=report.status is not CheckStatus.PASSED)
 
 
 def _proves_nothing(report: CheckReport) -> str:

@@ -18,8 +18,9 @@ from burnish.config.sources import Layer
 from burnish.core.masking import mask, mask_all
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError
+from burnish.git.project import Found
 from burnish.wiring.discretion import from_here
-from burnish.wiring.files import files_of, reader_of
+from burnish.wiring.files import committable_files, reader_of
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.trust import CheckoutTrust, check_settings
 
@@ -86,7 +87,7 @@ class TrustReport:
 
 def report_of(trust: CheckoutTrust) -> TrustReport:
     layer = trust.content.layer or Layer("", {})
-    named = [*_chosen(layer, PROGRAMS), *_found_checks(trust.found.root, layer.data)]
+    named = [*_chosen(layer, PROGRAMS), *_found_checks(trust.found, layer.data)]
     links = [NamedThing(path, f"link to {target}", path) for path, target in trust.content.links.items()]
     secrets = from_here()
 
@@ -111,11 +112,12 @@ def _settings_problem(trust: CheckoutTrust) -> BurnishError | None:
     return None
 
 
-def _found_checks(root: Path, data: Mapping[str, Any]) -> Iterator[NamedThing]:
-    """Checks that the settings leave to burnish to find."""
+def _found_checks(found: Found, data: Mapping[str, Any]) -> Iterator[NamedThing]:
+    """Checks that the settings leave to burnish to find; what git ignores is in no commit."""
+    root = found.root
     checks = data.get("checks")
     written = checks if isinstance(checks, Mapping) else {}
-    for spec in detect(files_of(root), reader_of(root), surroundings_of(root)):
+    for spec in detect(committable_files(found), reader_of(root), surroundings_of(root)):
         if written.get(spec.name, "auto") == "auto":
             yield NamedThing(f"checks.{spec.name}", spec.words, "found in the files")
 
