@@ -29,6 +29,13 @@ def test_a_reviewer_has_no_tool_to_write_with() -> None:
     assert call.argv[call.argv.index("--json-schema") + 1] == "@/calls/1/schema.json" and call.files["schema.json"]
 
 
+def test_a_reviewer_is_not_told_the_names_of_files_before_the_prompt() -> None:
+    """Qwen's own list of the folder has no fence, and the author of a change chooses the names."""
+    told = json.loads(QwenAgent().call(request(read_only=True), SETTINGS).files["qwen.json"])
+
+    assert told["model"] == {"generationConfig": {"maxRetries": 0}, "skipStartupContext": True}
+
+
 def test_the_repository_starts_nothing() -> None:
     call = QwenAgent().call(request(), SETTINGS)
     told = json.loads(call.files["qwen.json"])

@@ -18,6 +18,8 @@ _LOGIN = "Run `gemini` once and log in, or set GEMINI_API_KEY."
 _TOOLS = {"discoveryCommand": "", "callCommand": ""}
 # whatever the user allows without being asked
 _LOOK = {"allowed": [], "exclude": ["write_file", "replace", "run_shell_command", "invoke_agent", "activate_skill"]}
+# The names of all files would stand before the prompt, without a fence, and the author of a change chooses them.
+_NO_TREE = {"includeDirectoryTree": False}
 # Without trust it does not start at all, and with trust the repository's settings count. These count more.
 _SETTINGS = {
     "general": {"maxAttempts": 2, "retryFetchErrors": False, "enableAutoUpdate": False},
@@ -79,7 +81,7 @@ class GeminiAgent:
             # one process instead of two
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
-        told = {**_SETTINGS, "tools": _TOOLS | _LOOK} if request.read_only else _SETTINGS
+        told = {**_SETTINGS, "tools": _TOOLS | _LOOK, "context": _NO_TREE} if request.read_only else _SETTINGS
         return Call(tuple(argv), stdin=request.prompt, env=env, files={"gemini.json": json.dumps(told)})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:

@@ -14,13 +14,16 @@ from burnish.agents.prices import cost
 from burnish.agents.usage import TokenCount, billed, highest
 from burnish.core.agent import AgentReply, AgentRequest
 
+_MODEL = {"generationConfig": {"maxRetries": 0}}
+# The names of files would stand before the prompt, without a fence, and the author of a change chooses them.
+_NO_TREE = {"skipStartupContext": True}
 _LOGIN = "Run `qwen` once and choose a login, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL)."
 # They count more than the repository's own settings. Its waits of a minute after 429 end with the retries.
 _SETTINGS = {
     "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
-    "model": {"generationConfig": {"maxRetries": 0}},
+    "model": _MODEL,
     "memory": {"enableManagedAutoMemory": False},
     "disableAllHooks": True,
     "mcp": {"allowed": ["none"], "serverCommand": ""},
@@ -64,7 +67,8 @@ class QwenAgent:
             argv += ["--exclude-tools", "write_file,edit,run_shell_command,monitor,agent,skill"]
         if request.model:
             argv += ["-m", request.model]
-        files = {"qwen.json": json.dumps(_SETTINGS)}
+        own = {**_SETTINGS, "model": _MODEL | _NO_TREE} if request.read_only else _SETTINGS
+        files = {"qwen.json": json.dumps(own)}
         if request.schema:
             argv += ["--json-schema", f"@{request.call_dir / 'schema.json'}"]
             files["schema.json"] = request.schema
