@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
 from burnish.git.project import Project
+from burnish.regular_files import read_regular
 
 MOST_STORES = 16
+# What lies in a folder of objects: loose ones, packs, what git and file managers leave.
+_OF_STORE = re.compile(r"[0-9a-f]{2}|pack|info|tmp_.*|incoming-.*|tmp-objdir-.*|.*\.lock|\.DS_Store|\.nfs.*")
 
 
 def lend(project: Project, objects: Path) -> Path:
@@ -32,16 +36,23 @@ def lent_objects(project: Project) -> tuple[tuple[Path, Path], ...]:
     waiting = [project.objects, project.user_objects]
     while waiting and len(stores) < MOST_STORES:
         store = waiting.pop(0)
-        if store not in stores and store.is_dir():
+        own = store == project.objects or (store == project.user_objects and not store.is_symlink())
+        if store not in stores and (store.is_dir() if own else _is_store(store)):
             stores[store] = None
             waiting += _alternates(store)
     return tuple((lend(project, store), store) for store in stores)
 
 
-def _alternates(objects: Path) -> list[Path]:
+def _is_store(folder: Path) -> bool:
+    """Does it hold objects of git and nothing else? Sandboxes show it, and `alternates` could name any folder."""
     try:
-        lines = os.fsdecode((objects / "info" / "alternates").read_bytes()).split("\n")
+        with os.scandir(folder) as entries:
+            return all(_OF_STORE.fullmatch(entry.name) for entry in entries)
     except OSError:
-        return []
+        return False
+
+
+def _alternates(objects: Path) -> list[Path]:
+    lines = os.fsdecode(read_regular(objects / "info" / "alternates") or b"").split("\n")
     named = (line for line in lines if line and not line.startswith(("#", '"')))
     return [Path(os.path.realpath(objects / line)) for line in named]

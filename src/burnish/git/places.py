@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from burnish.regular_files import read_regular
+
 
 def checkouts(common_dir: Path) -> list[Path]:
     """The main checkout, if there is one, and every linked work tree that is still there."""
@@ -33,7 +35,4 @@ def _main(common_dir: Path) -> Path | None:
 
 
 def _read(path: Path) -> str:
-    try:
-        return os.fsdecode(path.read_bytes())
-    except OSError:
-        return ""
+    return os.fsdecode(read_regular(path) or b"")

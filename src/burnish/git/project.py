@@ -10,7 +10,7 @@ import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from burnish.errors import BadInput, PhaseFailed
 from burnish.git import lfs
@@ -19,9 +19,17 @@ from burnish.git.run import bare_env, git
 from burnish.proc.capture import Captured
 from burnish.proc.folders import private_folder
 from burnish.proc.own_programs import record_checkout
+from burnish.regular_files import read_below, read_regular
 
 # Our own git dir has no branch: what is in its HEAD only says that it is one.
 _HEADS = ("attributes/HEAD", "HEAD")
+# What git reads of its own folder, whatever it is asked.
+_GIT_FILES = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
+)
+# of git's settings: what the user wrote for every repository
+_USER_SCOPES = ("system", "global")
 _NO_BRANCH = b"ref: refs/heads/none\n"
 # seconds after which it is asked what git waits for
 SLOW_GIT = 5.0
@@ -128,16 +136,18 @@ class Project:
         return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok)
 
 
-def _refuse_special_files(work_tree: Path) -> None:
-    """git opens these itself, and would wait for the writer of a pipe."""
-    for name in (".gitignore", ".gitattributes"):
+def _refuse_special_files(
+    folder: Path, names: Sequence[str] = (".gitignore", ".gitattributes"), *, follow: bool = False
+) -> None:
+    """git opens these itself, and would wait for the writer of a pipe. `follow`: also where links lead to."""
+    for name in names:
         try:
-            mode = (work_tree / name).lstat().st_mode
+            mode = (folder / name).stat(follow_symlinks=follow).st_mode
         except OSError:
             continue
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise BadInput(
-                f"{work_tree / name} is a pipe or a device, and git would wait for it.",
+                f"{folder / name} is a pipe or a device, and git would wait for it.",
                 hint="Remove it, and try again.",
             )
 
@@ -180,8 +190,11 @@ def discover(start: Path) -> Found:
 
 
 def _found(root: Path, git_dir: Path) -> Found:
+    _refuse_special_files(git_dir, _GIT_FILES, follow=True)
     pointer = git_dir / "commondir"
     common = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir
+    if common != git_dir:
+        _refuse_special_files(common, _GIT_FILES, follow=True)
     if common.name == ".git":
         record_checkout(common.parent)  # the main checkout of a linked one
     return Found(root, git_dir, common)
@@ -213,7 +226,7 @@ def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] =
 
     `reading`: a git dir that cannot be refreshed is good enough to look at commits.
     """
-    settings = _read(found.common_dir / "config").decode(errors="replace")
+    settings = (read_regular(found.common_dir / "config") or b"").decode(errors="replace")
     sha256 = re.search(r"^\s*objectformat\s*=\s*sha256\b", settings, re.I | re.M)
     own = home.absolute() / "projects" / key / "git"
     project = Project(found.root, found.common_dir, found.git_dir, own, "sha256" if sha256 else "sha1")
@@ -233,7 +246,7 @@ def _refresh(project: Project, found: Found, exclude: Sequence[str]) -> None:
         write_if_changed(own / "attributes" / "config", _config(project))
         write_if_changed(own / "info" / "attributes", lfs.attributes())
         write_if_changed(own / "info" / "exclude", _excludes(project, exclude))
-        shallow = _read(found.common_dir / "shallow")
+        shallow = read_below(found.common_dir, PurePath("shallow"))
         if shallow:
             write_if_changed(own / "shallow", shallow)
         elif (own / "shallow").exists():
@@ -302,10 +315,12 @@ def _config(project: Project) -> bytes:
 
 def _excludes(project: Project, more: Sequence[str]) -> bytes:
     """The user's own ignore lists, which a fresh git dir would not know, and what is secret."""
-    parts = [_read(project.common_dir / "info" / "exclude")]
+    # agents get this list as well: what `.git` links to or names elsewhere could be any file of the user's
+    parts = [read_below(project.common_dir, PurePath("info/exclude")) or b""]
     named = user_settings(project).get("core.excludesfile")
     config_home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    parts.append(_read(Path(named).expanduser() if named else Path(config_home) / "git" / "ignore"))
+    own = _named_path(project, named) if named else Path(config_home) / "git" / "ignore"
+    parts.append(read_regular(own) or b"")
     parts += [b"/" + os.fsencode(name.strip("/")) for name in more]
     return b"\n".join([*(part.rstrip(b"\n") for part in parts if part), SECRETS.encode()])
 
@@ -318,13 +333,21 @@ def user_settings(project: Project) -> dict[str, str]:
         if name in os.environ:
             env[name] = os.environ[name]
     wanted = r"^(user\.(name|email)|core\.(excludesfile|filemode|autocrlf))$"
-    done = git("config", "-z", "--get-regexp", wanted, cwd=project.own, env=env, ok=(0, 1))
-    pairs = (record.partition("\n")[::2] for record in os.fsdecode(done.stdout).split("\0") if record)
-    return {name.lower(): value for name, value in pairs}
+    done = git("config", "-z", "--show-scope", "--get-regexp", wanted, cwd=project.own, env=env, ok=(0, 1))
+    words = os.fsdecode(done.stdout).split("\0")
+    found = {}
+    for scope, record in zip(words[::2], words[1::2], strict=False):
+        name, _, value = record.partition("\n")
+        if name.lower() != "core.excludesfile" or scope in _USER_SCOPES or _is_inside(project, value):
+            found[name.lower()] = value
+    return found
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+def _named_path(project: Project, text: str) -> Path:
+    # not Path.expanduser(): it raises for a user that does not exist
+    return project.root / os.path.expanduser(text)  # noqa: PTH111
+
+
+def _is_inside(project: Project, text: str) -> bool:
+    place = _named_path(project, text).resolve()
+    return any(place.is_relative_to(folder.resolve()) for folder in (project.root, project.common_dir))

@@ -48,7 +48,8 @@ def list_files(project: Project, commit: str) -> list[str]:
 
 def read_files(project: Project, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
     """What each path holds in the commit; None where there is no file. One process."""
-    names = {path: f"{commit}:{path}" for path in dict.fromkeys(paths) if path}
+    # git takes a leading ./ or ../ as relative to a working tree, and ends where there is none; no tree has such a path
+    names = {path: f"{commit}:{path}" for path in dict.fromkeys(paths) if path and not path.startswith(("./", "../"))}
     if any("\n" in path for path in names):
         # A question may not span two lines: such a path is asked for by its blob.
         blobs = dict(_tree(project, commit))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ def read_ref(project: Project, ref: str) -> str | None:
     """Where a ref points, read from the files; git is asked only where the files do not say."""
     if _by_files(project):
         try:
-            text = (project.common_dir / ref).read_bytes().strip().decode("ascii", "replace")
+            text = _read_small_file(f"{project.common_dir}/{ref}").strip().decode("ascii", "replace")
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return _packed(project, ref)
         if _SHA.fullmatch(text):
@@ -68,11 +69,18 @@ def _read_small_file(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _all_packed(project: Project) -> dict[str, str]:
+def _packed_refs(project: Project) -> bytes:
+    """The file of packed refs; empty where there is none, or a pipe or device, which could be read without end."""
     try:
-        data = (project.common_dir / "packed-refs").read_bytes()
+        descriptor = os.open(project.common_dir / "packed-refs", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        return {}
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+
+
+def _all_packed(project: Project) -> dict[str, str]:
+    data = _packed_refs(project)
     pairs = re.findall(rb"^([0-9a-f]{40,64}) (\S+)$", data, re.M)
     return {name.decode("utf-8", "surrogateescape"): sha.decode() for sha, name in pairs}
 
@@ -87,10 +95,7 @@ def _by_files(project: Project) -> bool:
 
 
 def _packed(project: Project, ref: str) -> str | None:
-    try:
-        data = (project.common_dir / "packed-refs").read_bytes()
-    except FileNotFoundError:
-        return None
+    data = _packed_refs(project)
     found = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(ref.encode()) + rb"$", data, re.M)
     return found[1].decode() if found else None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from burnish.errors import BurnishError
 from burnish.git.project import Project
 from burnish.git.run import bare_env, git
+from burnish.regular_files import read_regular
 
 ID_REF = "refs/burnish/local/id"
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -85,7 +86,4 @@ def _ask_git(common_dir: Path) -> str | None:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+    return read_regular(path) or b""

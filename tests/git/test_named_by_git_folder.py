@@ -1,0 +1,111 @@
+"""What a `.git` folder names or links to elsewhere is not given to agents, and does not stop a command.
+
+`git clone` does not copy these files, but an archive or a shared folder may hold a `.git` that somebody else wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from burnish.errors import BadInput
+from burnish.git.lent_objects import lent_objects
+from burnish.git.project import discover, open_project
+from burnish.git.reading import read_files
+from testing.gitworld import GitWorld
+from testing.userrepo import UserRepo
+
+SECRET = "a line of a private file"
+
+
+@pytest.fixture
+def secret(hermetic: Path) -> Path:
+    folder = hermetic / "private"
+    folder.mkdir()
+    (folder / "key").write_text(f"{SECRET}\n")
+    return folder / "key"
+
+
+def given_to_agents(repo: UserRepo, home: Path) -> str:
+    """Everything in the `.git` of a workspace, and in the git dir that it was made from."""
+    world = GitWorld.make(repo, home)
+    workspace = world.workspace()
+    files = [*(workspace.path / ".git").rglob("*"), *(world.project.own / "info").iterdir()]
+    return "".join(file.read_text(errors="replace") for file in files if file.is_file())
+
+
+@pytest.mark.parametrize("how", ["absolute", "~", "relative", "included", "info/exclude", "info", "shallow"])
+def test_a_file_that_the_git_folder_names_is_not_given_to_agents(
+    user_repo: UserRepo, hermetic: Path, secret: Path, how: str
+) -> None:
+    git_dir = user_repo.path / ".git"
+    if how in ("absolute", "~", "relative"):
+        relative = os.path.relpath(secret, user_repo.path)
+        named = {"absolute": str(secret), "~": f"~/{os.path.relpath(secret, Path.home())}", "relative": relative}
+        user_repo.git("config", "core.excludesFile", named[how])
+    elif how == "included":
+        (hermetic / "settings").write_text(f"[core]\n\texcludesFile = {secret}\n")
+        user_repo.git("config", "include.path", str(hermetic / "settings"))
+    elif how == "info":
+        shutil.rmtree(git_dir / "info", ignore_errors=True)
+        shutil.copyfile(secret, secret.parent / "exclude")
+        (git_dir / "info").symlink_to(secret.parent)
+    else:
+        (git_dir / how).parent.mkdir(exist_ok=True)
+        (git_dir / how).unlink(missing_ok=True)
+        (git_dir / how).symlink_to(secret)
+    if how == "shallow":  # git itself refuses such a repository
+        open_project(discover(user_repo.path), home=hermetic / "burnish", key="repo")
+        assert not (hermetic / "burnish/projects/repo/git/shallow").exists()
+        return
+    assert SECRET not in given_to_agents(user_repo, hermetic / "burnish")
+
+
+def test_lists_of_the_user_and_of_the_repository_count(
+    user_repo: UserRepo, hermetic: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = hermetic / "gitconfig"
+    settings.write_text(f"[core]\n\texcludesFile = {secret}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    assert SECRET in given_to_agents(user_repo, hermetic / "one")
+    settings.unlink()
+    user_repo.write({"lists/ignored": "*.generated\n"})
+    user_repo.git("config", "core.excludesFile", "lists/ignored")
+    assert "*.generated" in given_to_agents(user_repo, hermetic / "two")
+
+
+def test_only_folders_of_objects_are_lent(user_repo: UserRepo, hermetic: Path, secret: Path) -> None:
+    other = UserRepo.make(hermetic / "other").path / ".git" / "objects"
+    alternates = user_repo.path / ".git/objects/info/alternates"
+    alternates.write_text(f"{secret.parent}\n{other}\n")
+    world = GitWorld.make(user_repo, hermetic / "burnish")
+    stores = [store for _, store in lent_objects(world.project)]
+    assert other in stores and secret.parent not in stores
+
+    objects = user_repo.path / ".git/objects"
+    shutil.rmtree(objects)
+    objects.symlink_to(secret.parent)
+    assert objects not in [store for _, store in lent_objects(world.project)]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("name", ["config", "HEAD", "index", "packed-refs", "info/exclude", "objects/info/alternates"])
+def test_a_pipe_or_a_device_in_the_git_folder_is_named(user_repo: UserRepo, name: str, kind: str) -> None:
+    target = user_repo.path / ".git" / name
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(target)
+    else:
+        target.symlink_to("/dev/zero")
+    with pytest.raises(BadInput, match="is a pipe or a device"):
+        discover(user_repo.path)
+
+
+def test_a_path_that_leads_out_of_the_tree_has_no_content(world: GitWorld) -> None:
+    """A reviewer may cite it; git would end with an error, and with it the task."""
+    paths = ["../secret", "./app.py", "/etc/passwd", "a/../../b", "."]
+    assert read_files(world.project, world.base.commit, paths) == dict.fromkeys(paths)
