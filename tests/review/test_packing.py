@@ -183,6 +183,28 @@ def test_coverage_takes_exact_paths_and_gits_quoting_only() -> None:
     assert coverage(made, prompt, list(made.paths), reads_files=False) == ("a.py", "fü.py", "b c.py")
 
 
+@pytest.mark.parametrize(
+    ("name", "covered"),
+    [
+        ('"a.py"', '"a.py"'),
+        ("a.py", "a.py"),
+        ('"\\"a.py\\""', '"a.py"'),
+        ('"b\\tc.py"', "b\tc.py"),
+        ('"a\\342\\200\\213.py"', "a\u200b.py"),
+    ],
+)
+def test_a_name_in_inspected_stands_for_one_path(name: str, covered: str) -> None:
+    made = change(*(added(path) for path in ("a.py", '"a.py"', "b\tc.py", '"b\\tc.py"', "a\u200b.py")))
+    prompt = ReviewPrompt("", (), made.paths, ())
+    assert coverage(made, prompt, [name]) == tuple(path for path in made.paths if path != covered)
+
+
+def test_a_path_with_characters_that_cannot_be_seen_is_written_with_escapes() -> None:
+    for path in ("a\u200b.py", "\u202etxt.py", "conf\u00adtest.py"):
+        assert quoted(path).isascii() and unquoted(quoted(path)) == path
+    assert quoted("größe.py") == "größe.py"
+
+
 def test_passes_taken_together_cover_what_each_showed_whole() -> None:
     one = ReviewPrompt("", ("a.py", "b.py"), ("c.py",), ("x.lock",))
     two = ReviewPrompt("", ("c.py", "d.py"), ("b.py",), ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from burnish.core.change import Change
@@ -15,7 +15,7 @@ from burnish.review import sections
 from burnish.review.contract import Expect, ask, preface
 from burnish.review.fence import cut_text
 from burnish.review.finding_list import FindingList, list_earlier
-from burnish.review.names import unquoted
+from burnish.review.names import quoted, unquoted
 from burnish.review.packing import Packed, pack, redacted_paths
 from burnish.review.slash import through
 from burnish.review.templates import render
@@ -243,5 +243,12 @@ def coverage(
     """
     seen = {*prompt.shown, *prompt.covered_by_summary}
     if reads_files:
-        seen |= {*inspected, *(unquoted(name) for name in inspected)}
+        seen |= set(_paths_meant(change.paths, inspected))
     return tuple(path for path in change.paths if path not in seen)
+
+
+def _paths_meant(paths: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """One path for each name: a file whose own name has quotes must not stand for the one that is named inside them."""
+    # the spelling of the prompt wins over a file that is really called so
+    known = {path: path for path in paths} | {quoted(path): path for path in paths}
+    return (known.get(name, unquoted(name)) for name in names)

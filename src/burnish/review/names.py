@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from burnish.core.text_encoding import has_invisible
+
 _ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}
 _BACK = {letter: char for char, letter in _ESCAPES.items()}
 _ODD = re.compile(r'[\x00-\x1f\x7f"\\\x80-\x9f\u2028\u2029\ud800-\udfff]|^\s|\s$')
@@ -11,8 +13,8 @@ _ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
 
 
 def quoted(path: str) -> str:
-    """The path on one line: as it is, or C-quoted if it has control characters, quotes or broken bytes."""
-    if not _ODD.search(path):
+    """The path on one line: as it is, or C-quoted if it has quotes, broken bytes or characters that cannot be seen."""
+    if not _ODD.search(path) and not has_invisible(path):
         return path
     return '"' + "".join(_quoted_char(char) for char in path) + '"'
 
@@ -20,7 +22,7 @@ def quoted(path: str) -> str:
 def _quoted_char(char: str) -> str:
     if char in _ESCAPES:
         return "\\" + _ESCAPES[char]
-    if _ODD.match(char) and char != " ":
+    if (_ODD.match(char) and char != " ") or has_invisible(char):
         return "".join(f"\\{byte:03o}" for byte in _raw(char))
     return char
 
