@@ -201,3 +201,19 @@ def test_a_rejection_in_pieces_counts_where_the_next_message_follows_on_the_same
     events = [{"type": "message", "role": "assistant", "content": piece} for piece in (*pieces, approval)]
     done = spoken(*map(json.dumps, events))
     assert isinstance(conflicting_verdict("gemini", done, approval), AgentFailure)
+
+
+@pytest.mark.parametrize("cut", ["rejected", "rej", "changes_requested", "needs", "blocked"])
+def test_a_rejection_in_a_line_that_ends_within_its_word_counts(cut: str) -> None:
+    line = item(message("VERDICT"))
+    damaged = line[: line.index("VERDICT")] + cut
+    assert isinstance(CodexAgent().read(spoken(damaged, item(message("approved")), DONE)), AgentReply)
+    assert conflicting_verdict("codex", spoken(damaged, item(message("approved")), DONE), message("approved"))
+    assert conflicting_verdict("codex", spoken(damaged + "\\", item(message("approved")), DONE), message("approved"))
+
+
+@pytest.mark.parametrize("cut", ["", "a", "appr", "approved", "approved | changes_requested | rej"])
+def test_an_approval_or_the_prompt_in_a_line_that_ends_there_does_not_stop_one(cut: str) -> None:
+    line = item(message("VERDICT"))
+    damaged = line[: line.index("VERDICT")] + cut
+    assert not conflicting_verdict("codex", spoken(damaged, item(message("approved")), DONE), message("approved"))

@@ -23,6 +23,12 @@ _NUMBER = re.compile(rf"{_BLOCK_NAME}[ \t]+([0-9a-f]{{12,64}})\b")
 # inside of JSON a quote has one backslash or more before it
 _QUOTE = r"\\*[\"']"
 _OTHER_WORD = rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*approved?\s*{_QUOTE})[^\"'|\\]{{1,60}}{_QUOTE}"
+# the same in a line that ends within the word; a beginning of "approved" may become one
+_CUT_APPROVAL = r"a(?:p(?:p(?:r(?:o(?:v(?:ed?)?)?)?)?)?)?\\*(?:\n|\Z)"
+_CUT_WORD = (
+    rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*(?:approved?\s*{_QUOTE}|{_CUT_APPROVAL}))"
+    r"[^\"'|\\\n]{1,60}\\*(?=\n|\Z)"
+)
 _APPROVING = frozenset({"approved", "approve"})
 # Objects in objects that may hold a text, and in texts.
 _DEEPEST = 8
@@ -245,12 +251,12 @@ def _damaged_block(number: str) -> re.Pattern[str]:
     # up to the end of that block: the prompt, which some programs print, has the number and no verdict after it
     end = r"(?:\n|(?<!\\)\\n)[ \t]*(?:```|~~~)"
     return re.compile(
-        rf"{_BLOCK_NAME}[ \t]+{number}(?:\\+[nrt]|\s){{1,8}}\{{(?:(?!{end}).){{0,20000}}?{_OTHER_WORD}",
+        rf"{_BLOCK_NAME}[ \t]+{number}(?:\\+[nrt]|\s){{1,8}}\{{(?:(?!{end}).){{0,20000}}?(?:{_OTHER_WORD}|{_CUT_WORD})",
         re.DOTALL | re.IGNORECASE,
     )
 
 
 def _damaged_object(number: str) -> re.Pattern[str]:
     numbered = rf"{_QUOTE}number{_QUOTE}\s*:\s*{_QUOTE}{number}{_QUOTE}"
-    other = rf"[^\n]{{0,20000}}?{_OTHER_WORD}"
+    other = rf"[^\n]{{0,20000}}?(?:{_OTHER_WORD}|{_CUT_WORD})"
     return re.compile(rf"{numbered}{other}|{_OTHER_WORD}[^\n]{{0,20000}}?{numbered}", re.IGNORECASE)
