@@ -15,6 +15,7 @@ from burnish.errors import BadInput
 from burnish.git.lent_objects import lent_objects
 from burnish.git.project import discover, open_project
 from burnish.git.reading import read_files
+from burnish.git.refs import read_ref
 from testing.gitworld import GitWorld
 from testing.userrepo import UserRepo
 
@@ -37,7 +38,7 @@ def given_to_agents(repo: UserRepo, home: Path) -> str:
     return "".join(file.read_text(errors="replace") for file in files if file.is_file())
 
 
-@pytest.mark.parametrize("how", ["absolute", "~", "relative", "included", "info/exclude", "info", "shallow"])
+@pytest.mark.parametrize("how", ["absolute", "~", "relative", "included", "info/exclude", "info"])
 def test_a_file_that_the_git_folder_names_is_not_given_to_agents(
     user_repo: UserRepo, hermetic: Path, secret: Path, how: str
 ) -> None:
@@ -57,10 +58,6 @@ def test_a_file_that_the_git_folder_names_is_not_given_to_agents(
         (git_dir / how).parent.mkdir(exist_ok=True)
         (git_dir / how).unlink(missing_ok=True)
         (git_dir / how).symlink_to(secret)
-    if how == "shallow":  # git itself refuses such a repository
-        open_project(discover(user_repo.path), home=hermetic / "burnish", key="repo")
-        assert not (hermetic / "burnish/projects/repo/git/shallow").exists()
-        return
     assert SECRET not in given_to_agents(user_repo, hermetic / "burnish")
 
 
@@ -103,6 +100,36 @@ def test_a_pipe_or_a_device_in_the_git_folder_is_named(user_repo: UserRepo, name
         target.symlink_to("/dev/zero")
     with pytest.raises(BadInput, match="is a pipe or a device"):
         discover(user_repo.path)
+
+
+@pytest.mark.parametrize("name", ["packed-refs", "shallow", "info/grafts", "objects/info/alternates"])
+def test_a_link_to_a_file_that_git_would_quote_is_refused(user_repo: UserRepo, secret: Path, name: str) -> None:
+    """`fatal: bad shallow line: …` would have a line of it, on the screen and in the log."""
+    target = user_repo.path / ".git" / name
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    target.symlink_to(secret)
+    with pytest.raises(BadInput, match="is not a file of git"):
+        discover(user_repo.path)
+
+
+def test_links_to_the_files_of_another_git_folder_are_accepted(user_repo: UserRepo, hermetic: Path) -> None:
+    """As `git new-workdir` makes them."""
+    user_repo.git("pack-refs", "--all")
+    other = hermetic / "other"
+    (other / ".git").mkdir(parents=True)
+    for name in ("config", "refs", "objects", "info", "packed-refs"):
+        (other / ".git" / name).symlink_to(user_repo.path / ".git" / name)
+    (other / ".git/HEAD").write_text((user_repo.path / ".git/HEAD").read_text())
+    project = open_project(discover(other), home=hermetic / "burnish", key="repo")
+    assert read_ref(project, "refs/heads/main") == user_repo.git("rev-parse", "HEAD")
+
+
+def test_a_pipe_in_the_place_of_a_ref_ends_in_bounded_time(user_repo: UserRepo, hermetic: Path) -> None:
+    project = open_project(discover(user_repo.path), home=hermetic / "burnish", key="repo")
+    os.mkfifo(user_repo.path / ".git/refs/heads/pipe")
+    with pytest.raises(BadInput, match="pipe is a pipe or a device"):
+        project.user_git("for-each-ref")
 
 
 def test_a_path_that_leads_out_of_the_tree_has_no_content(world: GitWorld) -> None:

@@ -28,6 +28,8 @@ _GIT_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
+# Of these: where an error of git repeats a line of the file.
+_QUOTED_FILES = ("packed-refs", "shallow", "info/grafts", "objects/info/alternates")
 # of git's settings: what the user wrote for every repository
 _USER_SCOPES = ("system", "global")
 _NO_BRANCH = b"ref: refs/heads/none\n"
@@ -133,7 +135,8 @@ class Project:
     def user_git(self, *args: str, here: bool = False, stdin: bytes = b"", ok: tuple[int, ...] = (0,)) -> Captured:
         """git on the user's refs: reading names and `update-ref`, nothing that looks at files."""
         env = bare_env(self.own) | {"GIT_DIR": str(self.git_dir if here else self.common_dir)}
-        return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok)
+        slow = (SLOW_GIT, functools.partial(_refuse_special_refs, self.common_dir))
+        return git(*args, cwd=self.own, env=env, stdin=stdin, ok=ok, slow=slow)
 
 
 def _refuse_special_files(
@@ -158,6 +161,22 @@ def _refuse_special_files_below(work_tree: Path) -> None:
         if ".git" in names:
             names.remove(".git")
         _refuse_special_files(Path(folder))
+
+
+def _refuse_special_refs(common_dir: Path) -> None:
+    """A ref is a file as well: looked for once git has been slow."""
+    for folder, _, names in os.walk(common_dir / "refs"):
+        _refuse_special_files(Path(folder), names, follow=True)
+
+
+def _refuse_foreign_files(git_dir: Path) -> None:
+    """git quotes what it cannot read in these. A link to the same file of another git folder is in use, no other."""
+    for name in _QUOTED_FILES:
+        real = (git_dir / name).resolve()
+        if real.name != Path(name).name:
+            raise BadInput(
+                f"{git_dir / name} is a link to {real}, which is not a file of git.", hint="Remove it, and try again."
+            )
 
 
 def quoted(path: Path) -> str:
@@ -191,10 +210,12 @@ def discover(start: Path) -> Found:
 
 def _found(root: Path, git_dir: Path) -> Found:
     _refuse_special_files(git_dir, _GIT_FILES, follow=True)
+    _refuse_foreign_files(git_dir)
     pointer = git_dir / "commondir"
     common = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir
     if common != git_dir:
         _refuse_special_files(common, _GIT_FILES, follow=True)
+        _refuse_foreign_files(common)
     if common.name == ".git":
         record_checkout(common.parent)  # the main checkout of a linked one
     return Found(root, git_dir, common)
