@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from burnish.proc.folders import private_folder
+from burnish.git.files import disk_usage
+from burnish.proc.folders import private_folder, remove_folder
 from burnish.wiring.keeping import keep
 
 
@@ -43,3 +44,22 @@ def test_what_a_server_keeps_is_nobody_elses_to_read(tmp_path: Path) -> None:
     file = tmp_path / "made" / "serve" / "runs.json"
     keep(file, "{}")
     assert [mode(one) for one in (file, file.parent, file.parent.parent)] == [0o600, 0o700, 0o700]
+
+
+def test_folders_nested_deeper_than_python_calls_itself_are_measured_and_removed(tmp_path: Path) -> None:
+    """An agent can make them; `burnish clean` ended with an error."""
+    top = tmp_path / "top"
+    top.mkdir()
+    (top / "removed-0").write_text("a name that is taken")
+    (tmp_path / "outside").mkdir()
+    handle = os.open(top, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=handle)
+        below = os.open("d", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.symlink(tmp_path / "outside", "link", dir_fd=handle)
+    os.close(handle)
+    assert disk_usage(top) > 0
+    remove_folder(top)
+    assert not top.exists() and (tmp_path / "outside").is_dir()

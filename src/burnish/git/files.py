@@ -9,7 +9,6 @@ import os
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,13 +115,18 @@ def open_rights(root: Path) -> None:
 
 def disk_usage(folder: Path, *, deadline: float = math.inf) -> int:
     """What it takes on the disk; links are not followed. After `deadline` (of `time.monotonic`) nothing is counted."""
-    total = 0
-    for here, _folders, names in os.walk(folder):
-        if time.monotonic() > deadline:
-            break
-        for name in (*names, "."):
-            try:
-                total += Path(here, name).lstat().st_blocks * 512
-            except OSError:
-                continue  # gone in the meantime
+    total, waiting = 0, [folder]
+    # not os.walk: an agent may nest folders deeper than Python calls itself
+    while waiting:
+        here = waiting.pop()
+        try:
+            total += here.lstat().st_blocks * 512
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+        except OSError:
+            continue  # gone in the meantime
     return total

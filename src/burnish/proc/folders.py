@@ -50,7 +50,30 @@ def remove_folder(folder: Path) -> None:
             Path(name).unlink(missing_ok=True)
 
     if os.path.lexists(folder):
-        shutil.rmtree(folder, onerror=open_up)
+        try:
+            shutil.rmtree(folder, onerror=open_up)
+        except RecursionError:
+            _remove_deep(folder)
+
+
+def _remove_deep(folder: Path) -> None:
+    """Remove folders that are nested deeper than Python calls itself: each is moved to the top before it is opened."""
+    emptied, waiting, number = [], [folder], 0
+    while waiting:
+        here = waiting.pop()
+        here.chmod(0o700)
+        emptied.append(here)
+        for entry in list(os.scandir(here)):
+            if not entry.is_dir(follow_symlinks=False):
+                Path(entry.path).unlink()
+            elif here == folder:
+                waiting.append(Path(entry.path))
+            else:
+                while os.path.lexists(target := folder / f"removed-{number}"):
+                    number += 1
+                waiting.append(Path(entry.path).rename(target))
+    for one in reversed(emptied):
+        one.rmdir()
 
 
 def _is_folder(path: Path) -> bool:
