@@ -92,8 +92,10 @@ def test_killed_twice_in_the_second_cycle_it_still_ends_the_same_way(tmp_path: P
     assert_ended_well(lab)
 
 
-SLOW_AUTHOR = "time.sleep(0.4)\n" + AUTHOR + "time.sleep(0.4)\n"
-SLOW_CRITIC = "time.sleep(0.4)\n" + CRITIC
+# An agent that is killed after it signed and before its answer is out has not ended: nothing lies between the two.
+LEAVE = "sys.stdout.flush()\nsign('end')\nos._exit(0)\n"
+SLOW_AUTHOR = "time.sleep(0.4)\n" + AUTHOR + "time.sleep(0.4)\n" + LEAVE
+SLOW_CRITIC = "time.sleep(0.4)\n" + CRITIC + LEAVE
 
 
 # Writes, and is then at work until it is killed; the second attempt ends.

@@ -7,6 +7,7 @@ import random
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import pytest
 from testing.attack_counts import CountAttacks
 from testing.lab import Lab
 from testing.power import cut_power, disk, sync_disk, why_no_disk
+from testing.recorded_writes import RecordedDisk, record, why_no_recording
 from tests.e2e.test_kill import CHECKS, TORTURE, assert_ended_well, failpoints
 
 ON_DISK = pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "-")
@@ -181,3 +183,61 @@ def test_after_a_loss_of_power_at_any_time_nothing_is_lost_stuck_or_harmed(
     for kind in ("lost", "stuck", "harmed"):
         count_attacks(f"loss of power at any time: {kind}", 1, sum(one.startswith(kind) for one in found))
     assert found == [], moment
+
+
+def record_run(root: Path) -> tuple[Lab, RecordedDisk, list[str]]:
+    """A task from its start to `verified`, with every call that changed its files."""
+    place = root / "disk"
+    place.mkdir()
+    lab = Lab.make(place / "lab", extra=CHECKS, own_processes=True)
+    lab.add()
+    disk = RecordedDisk(place, Path.cwd())
+    argv = [sys.executable, "-m", "burnish.cli", "-C", str(lab.repo.path), "run"]
+    return lab, disk, record(argv, {**os.environ, **lab.env}, root / "calls")
+
+
+def cut_recorded(root: Path, chance: random.Random, cuts: int) -> Iterator[tuple[str, list[str]]]:
+    """For each cut: when it was, and what is wrong after it. Half of them lose all that was not synced."""
+    lab, disk, lines = record_run(root)
+    before, done = lab.repo.fingerprint(), 0
+    for number, line in enumerate(sorted(chance.sample(range(len(lines)), cuts))):
+        for call in lines[done:line]:
+            disk.repeat(call)
+        done = line
+        disk.lay(root / "disk", keep=(lambda: False) if number % 2 == 0 else lambda: chance.random() < 0.5)
+        found = list(_problems(lab, before, paid_once=False))
+        yield f"call {line} of {len(lines)}, {'dropped' if number % 2 == 0 else 'torn'}", found
+
+
+@pytest.fixture
+def recorder() -> None:
+    if reason := why_no_recording():
+        # CI must try a loss of power one way or the other
+        is_ci = os.environ.get("CI", "").lower() in ("1", "true")
+        pytest.fail(reason) if is_ci and why_no_disk() else pytest.skip(reason)
+
+
+@pytest.mark.usefixtures("recorder")
+def test_a_recording_that_is_repeated_to_its_end_is_what_lies_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    disk = RecordedDisk(tmp_path / "disk", tmp_path)
+    script = "cd $0 && echo 1 > a && mkdir b && mv a b/c && ln -s c b/d && echo 2 >> b/c && sync -f b && echo 3 > e"
+    lines = record(["sh", "-c", script, str(tmp_path / "disk")], os.environ, tmp_path / "calls")
+    for line in lines:
+        disk.repeat(line)
+    disk.lay(tmp_path / "left")
+    assert (tmp_path / "left/b/d").read_text() == "1\n2\n"
+    assert not (tmp_path / "left/e").exists(), "it was not synced"
+
+
+@pytest.mark.usefixtures("recorder")
+@pytest.mark.parametrize("number", range(RANDOM_CUTS // 5 or 1))
+def test_recorded_writes_that_are_cut_and_replayed_lose_harm_and_stop_nothing(
+    tmp_path: Path, number: int, count_attacks: CountAttacks
+) -> None:
+    wrong = []
+    for moment, found in cut_recorded(tmp_path, random.Random(number), 5 if TORTURE else 2):
+        for kind in ("lost", "stuck", "harmed"):
+            count_attacks(f"recorded writes cut: {kind}", 1, sum(one.startswith(kind) for one in found))
+        wrong += [f"{moment}: {one}" for one in found]
+    assert wrong == []
