@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from burnish.wiring.house import House
-from testing.lab import REJECT, Lab
+from testing.lab import CRITIC, REJECT, Lab
 from testing.userrepo import UserRepo
 
 BRANCH = "burnish/1-add-division"
@@ -213,6 +213,17 @@ def test_retry_of_a_task_that_stopped_for_another_reason_tells_that_the_branch_w
     line = f"Task 1: the branch {BRANCH} was brought back at {task['commit'][:12]}."
     assert said.err.splitlines().count(line) == 1, said
     assert lab.repo.git("rev-parse", BRANCH) == task["commit"]
+
+
+def test_run_of_a_failed_task_by_name_tells_that_the_branch_was_brought_back(tmp_path: Path) -> None:
+    lab = Lab.make(tmp_path, judge="sys.exit(3)")
+    lab.add()
+    lab.burnish("run", code=3)
+    commit = lab.task()["commit"]
+    delete(lab)
+    lab.agent("judge", CRITIC)
+    said = lab.burnish("run", "1")
+    assert f"Task 1: the branch {BRANCH} was brought back at {commit[:12]}." in said.err.splitlines(), said
 
 
 @pytest.mark.parametrize(

@@ -62,15 +62,18 @@ if TYPE_CHECKING:
     from burnish.wiring.app import App
 
 
-def check(app: App, request: RunRequest) -> None:
-    """Refuse what cannot be run, before anything changes; what failed and was named is made ready."""
+def check(app: App, request: RunRequest) -> list[str]:
+    """Refuse what cannot be run, before anything changes; what failed and was named is made ready.
+
+    Returns what that changed besides the status.
+    """
     if not request.dry_run:
         # who runs a task brings its own settings by the environment, and with them its judges
         refuse_inside_phase()
         app.trust.require()
         confinement_of(app).insist()
     refuse_uncounted(app.config.budget, _uncounted(app, request))
-    _check_ids(app, request)
+    return _check_ids(app, request)
 
 
 def _uncounted(app: App, request: RunRequest) -> list[str]:
@@ -82,7 +85,7 @@ def run(
     app: App, request: RunRequest, progress: Progress, gate: Gate | None = None, *, stops: Stops | None = None
 ) -> RunReport:
     """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
-    check(app, request)
+    notes = check(app, request)
     if request.dry_run:
         return RunReport(planned=tuple(_planned(app, request)))
     stops = stops or Stops()
@@ -91,7 +94,7 @@ def run(
         try:
             with notifying(app, progress) as watched:
                 deps = deps_for(app, request, watched, stops, lock.runner.uuid)
-                return _run(app, request, replace(deps, gate=gate), stops)
+                return _run(app, request, replace(deps, gate=gate), stops, notes)
         finally:
             app.store.forget_runner(lock.runner.uuid)
 
@@ -101,8 +104,8 @@ def _telling(progress: Progress, gate: Gate | None) -> Callable[[str], None]:
     return lambda text: None if gate and gate.asking else progress.note(text)
 
 
-def _run(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunReport:
-    notes = _before(app, deps, request)
+def _run(app: App, request: RunRequest, deps: Deps, stops: Stops, notes: list[str]) -> RunReport:
+    notes = notes + _before(app, deps, request)
     for note in notes:
         deps.progress.note(note)
     request = _at_gate(app, request, deps, stops)
@@ -151,7 +154,7 @@ def _at_gate(app: App, request: RunRequest, deps: Deps, stops: Stops) -> RunRequ
     return request if request.ids or request.everything or not wanted else replace(request, ids=tuple(wanted))
 
 
-def _check_ids(app: App, request: RunRequest) -> None:
+def _check_ids(app: App, request: RunRequest) -> list[str]:
     """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
     tasks = [app.store.task(app.key, number) for number in request.ids]
     if app.config.commit.message:
@@ -162,9 +165,9 @@ def _check_ids(app: App, request: RunRequest) -> None:
         if task.status is Status.CANCELLED:
             raise Refused(f"Task {task.id} is cancelled.", hint=f"Put it back and run it: burnish retry {task.id}")
     # only now, when nothing is refused any more, does anything change
-    for task in tasks:
-        if task.status is Status.FAILED and not request.dry_run:
-            actions.retry(app.book, app.code, task.id, by=app.person)
+    failed = [task for task in tasks if task.status is Status.FAILED and not request.dry_run]
+    ready = [actions.retry(app.book, app.code, task.id, by=app.person) for task in failed]
+    return [f"Task {task.id}: {task.note}." for task in ready if task.note]
 
 
 def _planned(app: App, request: RunRequest) -> list[Task]:
