@@ -62,12 +62,12 @@ class LoginCopy:
 @contextmanager
 def login_copy(parent: Path, plan: Plan) -> Iterator[LoginCopy]:
     """The copy, in a folder of its own below `parent` (in the burnish home). Gone when the block ends."""
-    private_folder(parent)
+    private_folder(parent, durable=False)
     _remove_leftovers(parent)
     folder, lock = _new_folder(parent)
     try:
         copy = LoginCopy(folder, folder / "home")
-        private_folder(copy.home)
+        private_folder(copy.home, durable=False)
         _Copier(plan, copy).fill()
         yield copy
     finally:
@@ -116,7 +116,7 @@ class _Copier:
         in_home = place.is_relative_to(self.plan.home) and self.plan.home != Path("/")
         if in_home and place != self.plan.home:
             target = self.copy.home / place.relative_to(self.plan.home)
-            private_folder(target.parent)
+            private_folder(target.parent, durable=False)
             self._take(place, target)
         elif not in_home and place.is_dir():
             # moved out of the home by a variable: a folder of copies at the same place

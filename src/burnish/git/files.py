@@ -40,8 +40,10 @@ def disk_errors(doing: str) -> Iterator[None]:
         ) from error
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "", sync_name: bool = True) -> None:
-    """All of it or nothing, also after a loss of power: written beside, synced, then renamed.
+def write_whole(
+    path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "", durable: bool = True, sync_name: bool = True
+) -> None:
+    """All of it or nothing, also after a loss of power if it is `durable`: written beside, synced, then renamed.
 
     Without `sync_name` the caller syncs the folder, once for several files.
     """
@@ -51,12 +53,13 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "",
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            sync_file(file.fileno())
+            if durable:
+                sync_file(file.fileno())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    if sync_name:
+    if durable and sync_name:
         sync_folder(path.parent)
 
 

@@ -14,7 +14,6 @@ from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Project
-from burnish.proc.folders import sync_folder
 
 Author = tuple[str, str]
 NOBODY: Author = ("burnish", "burnish@localhost")
@@ -22,7 +21,10 @@ _TRAILER = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*): (.*)")
 
 
 def write_object(project: Project, kind: str, data: bytes) -> str:
-    """Put a loose object into burnish's own store, as git itself would; `publish` brings it to the user's."""
+    """Put a loose object into burnish's own store, as git itself would; `publish` brings it to the user's.
+
+    It is not synced: the pack in which it is published is, before a ref or an event names it.
+    """
     raw = f"{kind} {len(data)}".encode() + b"\0" + data
     sha = hashlib.new(project.object_format, raw, usedforsecurity=False).hexdigest()
     target = project.objects / sha[:2] / sha[2:]
@@ -30,11 +32,8 @@ def write_object(project: Project, kind: str, data: bytes) -> str:
     if _read_file(target) == (kind, data):
         return sha
     with disk_errors(f"writing to {project.objects}"):
-        is_new_folder = not target.parent.is_dir()
         target.parent.mkdir(exist_ok=True)
-        write_whole(target, zlib.compress(raw, 1), mode=0o444, prefix="tmp_obj_")
-        if is_new_folder:
-            sync_folder(project.objects)
+        write_whole(target, zlib.compress(raw, 1), mode=0o444, prefix="tmp_obj_", durable=False)
     return sha
 
 

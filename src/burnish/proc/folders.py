@@ -12,17 +12,19 @@ from typing import Any
 from burnish.durability import sync_wanted
 
 
-def private_folder(place: Path) -> None:
+def private_folder(place: Path, *, durable: bool = True) -> None:
     """Made, with every folder above it that is missing, for this user alone; what is there keeps its mode.
+
+    `durable`: what is written into it is relied on after a loss of power, and is lost with the folder's name.
 
     `mkdir(parents=True)` gives its mode to the last folder only, and leaves those above it open to everybody.
     """
     if place.is_dir():
         return
-    private_folder(place.parent)
+    private_folder(place.parent, durable=durable)
     place.mkdir(mode=0o700, exist_ok=True)
-    # what is written into it later is lost with its name
-    sync_folder(place.parent)
+    if durable:
+        sync_folder(place.parent)
 
 
 def sync_folder(folder: Path) -> None:
