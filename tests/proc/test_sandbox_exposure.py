@@ -100,6 +100,19 @@ def test_a_tree_over_the_checkout_gets_no_masks_for_sockets_that_it_hides(
     assert [path.name for path in tree.iterdir()] == [".git"]
 
 
+def test_a_socket_that_vanishes_before_the_program_starts_does_not_stop_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    place = sandbox.checkout / "sub" / "dev.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place))
+        argv = sandbox.around(["/bin/echo", "started"], env={"PATH": "/usr/bin:/bin"}, writable=[])
+    assert str(place) in argv
+    place.unlink()
+    call = tmp_path / "call"
+    call.mkdir()
+    done = run(Command(argv, sandbox.checkout, {"PATH": "/usr/bin:/bin"}, call, wrapped=True))
+    assert (done.exit_code, done.stdout.read_text()) == (0, "started\n"), done.stderr.read_text()
+
+
 def test_sockets_below_a_listed_folder_can_be_connected_to(sandbox: Sandbox, tmp_path: Path) -> None:
     listed = tmp_path / "listed"
     listed.mkdir()

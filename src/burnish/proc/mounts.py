@@ -41,6 +41,13 @@ def mount_options(mounts: Iterable[Mount]) -> tuple[str, ...]:
     return (*binds, *seals)
 
 
+def without_lost_masks(argv: Sequence[str]) -> tuple[str, ...]:
+    """A command of bubblewrap without masks for files that are gone, e.g. sockets: it fails if it has to make them."""
+    bind = (_BIND["read"], os.devnull)
+    lost = {i for i in range(len(argv) - 2) if tuple(argv[i : i + 2]) == bind and not os.path.lexists(argv[i + 2])}
+    return tuple(word for i, word in enumerate(argv) if not lost & {i, i - 1, i - 2})
+
+
 def covering(mounts: Sequence[Mount], place: Path) -> Mount | None:
     """The mount that decides how `place` is seen: the deepest one at or above it."""
     above = [mount for mount in mounts if place.is_relative_to(mount.target)]

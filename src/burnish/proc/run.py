@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.durability import sync_wanted
 from burnish.errors import BurnishError
 from burnish.proc import shim
 from burnish.proc.ending import Done, done_of, finished_call, outcome_file, read_outcome
+from burnish.proc.mounts import without_lost_masks
 from burnish.proc.orphans import held, wait_for_orphans
 from burnish.proc.sandbox_support import nesting_bubblewrap
 from burnish.proc.stop import Stop, Stopped
@@ -89,6 +90,24 @@ def run(
 ) -> Done:
     """Run it to its end, ours or its own. `on_output` hears the latest line now and then; `enough` may end it."""
     stop = stop or Stop()
+    done = _run_once(command, stop, on_output, enough)
+    if command.wrapped and _was_not_set_up(done):
+        # a socket that was to be masked may have vanished a moment ago
+        argv = without_lost_masks(command.argv)
+        if argv != command.argv:
+            return _run_once(replace(command, argv=argv), stop, on_output, enough)
+    return done
+
+
+def _was_not_set_up(done: Done) -> bool:
+    """Did bubblewrap end before the program was started?"""
+    if done.ended != "exit" or done.exit_code != 1 or done.stdout_bytes or not done.stderr_bytes:
+        return False
+    with done.stderr.open("rb") as file:
+        return file.read(64).startswith(b"bwrap: Can't ")
+
+
+def _run_once(command: Command, stop: Stop, on_output: Callable[[str], None] | None, enough: Enough | None) -> Done:
     for path in (outcome_file(command.call_dir), command.call_dir / "stdout", command.call_dir / "stderr"):
         path.unlink(missing_ok=True)
     if stop.requested:
