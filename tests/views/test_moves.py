@@ -43,3 +43,9 @@ def test_what_changed_nothing_offers_neither_a_review_nor_an_override() -> None:
     idle = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.NO_CHANGES, base="b", commit="b")
     names = {button.name for button in _buttons(idle, "", ())}
     assert "retry" in names and not names & {"override", "review", "improve"}
+
+
+def test_a_task_without_its_branch_offers_neither_a_review_nor_an_override() -> None:
+    lost = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.BRANCH_GONE, base="b", commit="c")
+    names = {button.name for button in _buttons(lost, "", ())}
+    assert "retry" in names and not names & {"override", "review", "improve"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from burnish.core.status import MOVES, Status, check_move
+from burnish.core.status import MOVES, Reason, Status, check_move
 from burnish.core.task import Task
 from burnish.errors import Refused
 
@@ -84,7 +84,7 @@ RUNNING = ("here", "elsewhere")
 
 def moves(task: Task, *, unmet: Sequence[int], standing: str) -> dict[Status, str]:
     """Where this task can be put by hand, and by which act; `standing` as `Holders` says it."""
-    return {to: act for to, act in BY_HAND[task.status].items() if not _why_not(task, act, unmet, standing)}
+    return {to: act for to, act in BY_HAND[task.status].items() if not why_not(task, act, unmet, standing)}
 
 
 def others(task: Task, *, standing: str) -> tuple[str, ...]:
@@ -116,12 +116,13 @@ def refuse_move(task: Task, to: Status, *, unmet: Sequence[int], standing: str) 
             f"Nobody moves a task from {_words(task.status)} to {_words(to)} by hand: burnish does.",
             hint=_instead(task),
         )
-    why = _why_not(task, act, unmet, standing)
+    why = why_not(task, act, unmet, standing)
     if why:
         raise Refused(why, hint=_hint(task, unmet, standing))
 
 
-def _why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
+def why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
+    """Why a person cannot do this to the task now; "" if nothing is in the way."""
     if act in _NEEDS_REST and standing == "queued":
         return f"Task {task.id} is queued: it starts when it is its turn."
     if act == "run" and unmet:
@@ -130,6 +131,8 @@ def _why_not(task: Task, act: str, unmet: Sequence[int], standing: str) -> str:
         return f"Task {task.id} is being worked on."
     if act in _NEEDS_WORK and not task.base:
         return f"Task {task.id} has not been worked on: there is nothing to judge."
+    if act in _NEEDS_WORK and task.reason is Reason.BRANCH_GONE:
+        return f"The branch of task {task.id} is gone: there is nothing to judge."
     if act in _NEEDS_WORK and task.status is Status.BLOCKED and task.commit in (None, task.base):
         return f"Task {task.id} has no change yet: there is nothing to judge."
     return ""
@@ -140,6 +143,8 @@ def _hint(task: Task, unmet: Sequence[int], standing: str) -> str:
         return "Take it out of the queue first."
     if unmet and task.status is Status.BACKLOG:
         return "It can start when they are verified or completed."
+    if task.reason is Reason.BRANCH_GONE:
+        return "Retry brings back what can be read."
     return "Stop it first, or wait until it comes to rest." if task.base else "Retry it, or put it back."
 
 

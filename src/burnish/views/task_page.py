@@ -11,7 +11,7 @@ from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
 from burnish.views.board import Holders, Need, needs_of
-from burnish.views.moves import ACTS, RUNNING, Act, moves, others
+from burnish.views.moves import ACTS, RUNNING, Act, moves, others, why_not
 from burnish.views.status import doing
 from burnish.views.task import failure_output
 
@@ -133,10 +133,9 @@ def _may_close(task: Task, standing: str) -> bool:
 
 
 def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, ...]:
-    running = standing in RUNNING
     possible = set(moves(task, unmet=unmet, standing=standing).values())
     possible.update(others(task, standing=standing))
-    if not running and task.status is Status.BLOCKED and task.commit not in (None, task.base):
+    if task.status is Status.BLOCKED and not why_not(task, "improve", unmet, standing):
         possible.add("improve")
     names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
     wanted = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
