@@ -300,6 +300,8 @@ NODE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "a strange package.json": ({"package.json": '{"scripts": [], "dependencies": 3}'}, {}),
 }
 
+RUST = {"checks.test": "cargo test", "checks.lint": "cargo clippy --all-targets -- -D warnings"}
+
 OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "go": ({"go.mod": "", "a.go": ""}, {"checks.test": "go test ./...", "checks.lint": "go vet ./..."}),
     "go with golangci": (
@@ -315,6 +317,63 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {
             "checks.test": "cargo test --workspace",
             "checks.lint": "cargo clippy --workspace --all-targets -- -D warnings",
+        },
+    ),
+    "rust with a crate for dependencies alone, without tests": (
+        {
+            "Cargo.toml": '[package]\nname = "calc"\n[dependencies]\nhalf = { path = "deps/half" }\n',
+            "deps/half/Cargo.toml": '[package]\nname = "half"\n',
+            "deps/half/src/lib.rs": "/// ```text\n/// half\n/// ```\npub fn half(n: i32) -> i32 { n / 2 }\n",
+        },
+        RUST,
+    ),
+    "rust with crates that cargo vendor wrote": (
+        {
+            "Cargo.toml": "[package]\n",
+            "deps/half/Cargo.toml": '[package]\nname = "half"\n',
+            "deps/half/.cargo-checksum.json": "{}",
+            "deps/half/src/lib.rs": "#[test]\nfn halves() {}\n",
+        },
+        RUST,
+    ),
+    "rust with a folder in the place of a registry": (
+        {
+            "Cargo.toml": "[package]\n",
+            ".cargo/config.toml": '[source.local]\ndirectory = "crates-io"\n',
+            "crates-io/half/Cargo.toml": '[package]\nname = "half"\n',
+            "crates-io/half/tests/half.rs": "",
+        },
+        RUST,
+    ),
+    "rust with a crate that has tests of its own": (
+        {
+            "Cargo.toml": '[package]\nname = "calc"\n[dependencies]\nhalf = { path = "half" }\n',
+            "half/Cargo.toml": '[package]\nname = "half"\n',
+            "half/src/lib.rs": "/// ```\n/// assert_eq!(half::half(4), 2);\n/// ```\npub fn half(n: i32) -> i32 { n / 2 }\n",
+        },
+        RUST
+        | {
+            "checks.extra.half-test": in_folder("half", "cargo test"),
+            "checks.extra.half-lint": in_folder("half", RUST["checks.lint"]),
+        },
+    ),
+    "rust workspace with a crate that it excludes": (
+        {
+            "Cargo.toml": '[workspace]\nmembers = ["crates/*", "tools/kept"]\nexclude = ["tools"]\n',
+            "crates/a/Cargo.toml": "[package]\n",
+            "crates/a/tests/a.rs": "",
+            "tools/gen/Cargo.toml": "[package]\n",
+            "tools/gen/tests/gen.rs": "",
+            "tools/kept/Cargo.toml": "[package]\n",
+            "tools/kept/tests/kept.rs": "",
+            "fuzz/Cargo.toml": '[package]\n[workspace]\nmembers = ["."]\n',
+            "fuzz/fuzz_targets/a.rs": "fuzz_target!(|data: &[u8]| {});\n",
+        },
+        {
+            "checks.test": "cargo test --workspace",
+            "checks.lint": "cargo clippy --workspace --all-targets -- -D warnings",
+            "checks.extra.tools-gen-test": in_folder("tools/gen", "cargo test"),
+            "checks.extra.tools-gen-lint": in_folder("tools/gen", RUST["checks.lint"]),
         },
     ),
     "maven": ({"pom.xml": "", "core/pom.xml": ""}, {"checks.test": "mvn -q -B test"}),

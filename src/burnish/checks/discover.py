@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from burnish.checks import node_tools, other_tools, python_tools
+from burnish.checks.cargo_workspaces import is_tested_elsewhere
 from burnish.checks.parts import with_paths
 from burnish.checks.tools import Choice, Command, Place, Read, Surroundings, Tools
 
@@ -116,11 +117,10 @@ def _place(
 
 def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> bool:
     """Does a folder above speak for this one?"""
+    if tools.language == "Rust":
+        return is_tested_elsewhere(tools.folder, paths, read)
     above = [t for t in found if t.language == tools.language and _is_above(t.folder, tools.folder)]
-    for other in above:
-        if tools.language == "Java" or (tools.language == "Rust" and "--workspace" in str(_command(other.test))):
-            return True
-    return False
+    return tools.language == "Java" and bool(above)
 
 
 def _without_workspace(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> Tools:
@@ -199,7 +199,3 @@ def _from_root(command: Command, folder: str, *, among: int = 1) -> Command:
         command = shlex.join("python3" if word == "python" and n == 0 else word for n, word in enumerate(command))
     line = f"cd {shlex.quote(folder)} && {command}"
     return f"({line})" if among > 1 else line
-
-
-def _command(choice: Choice | None) -> Command:
-    return choice.command if choice else ""
