@@ -18,6 +18,7 @@ def in_folder(folder: str, command: str | tuple[str, ...]) -> dict[str, Any]:
     return {"run": command, "cwd": folder}
 
 
+UV_PYTEST = "uv run --no-sync python -m pytest -q"
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore && "
 PIP = VENV + ".venv/bin/python -m pip install -q"
 PIP_WITH_GROUPS = PIP + " 'pip>=25.1' && .venv/bin/python -m pip install -q"
@@ -349,7 +350,7 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {
             "Cargo.toml": '[package]\nname = "calc"\n[dependencies]\nhalf = { path = "half" }\n',
             "half/Cargo.toml": '[package]\nname = "half"\n',
-            "half/src/lib.rs": "/// ```\n/// assert_eq!(half::half(4), 2);\n/// ```\npub fn half(n: i32) -> i32 { n / 2 }\n",
+            "half/src/lib.rs": "/// ```\n/// assert_eq!(half::half(4), 2);\n/// ```\npub fn half() {}\n",
         },
         RUST
         | {
@@ -408,6 +409,43 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 }
 
 MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "uv workspace": (
+        {
+            "uv.lock": "",
+            "pyproject.toml": '[project]\nname = "app"\ndependencies = ["shapes"]\n'
+            '[dependency-groups]\ndev = ["pytest"]\n'
+            '[tool.uv.workspace]\nmembers = ["packages/*"]\nexclude = ["packages/old"]\n',
+            "tests/test_app.py": TEST,
+            "packages/shapes/pyproject.toml": '[project]\nname = "shapes"\ndependencies = ["rich"]\n',
+            "packages/shapes/tests/test_shapes.py": TEST,
+            "packages/lines/pyproject.toml": '[project]\nname = "lines"\n[dependency-groups]\ntest = ["pytest"]\n'
+            '[project.optional-dependencies]\nfast = ["numpy"]\n',
+            "packages/lines/tests/test_lines.py": TEST,
+            "packages/old/pyproject.toml": '[project]\nname = "old"\ndependencies = ["rich"]\n',
+            "packages/old/tests/test_old.py": TEST,
+        },
+        {
+            "checks.test": UV_PYTEST,
+            "checks.extra.packages-lines-test": in_folder("packages/lines", UV_PYTEST),
+            "checks.extra.packages-old-test": in_folder("packages/old", (".venv/bin/python", "-m", "pytest", "-q")),
+            "checks.extra.packages-shapes-test": in_folder("packages/shapes", UV_PYTEST),
+            "workspace.setup": "uv sync --all-packages --all-extras --group test"
+            f" && (cd packages/old && {PIP} -e . pytest)",
+        },
+    ),
+    "uv workspace without a project at its root, in a folder": (
+        {
+            "web/package.json": package({"test": "jest"}),
+            "api/pyproject.toml": '[tool.uv.workspace]\nmembers = ["core"]\n',
+            "api/core/pyproject.toml": '[project]\nname = "core"\ndependencies = ["rich"]\n',
+            "api/core/tests/test_core.py": TEST,
+        },
+        {
+            "checks.test": in_folder("api/core", UV_PYTEST),
+            "checks.extra.web-test": in_folder("web", "npm test"),
+            "workspace.setup": "cd api && uv sync --all-packages && uv pip install pytest",
+        },
+    ),
     "front and back": (
         {
             "api/pyproject.toml": "[tool.ruff]\n",

@@ -9,6 +9,7 @@ import pytest
 
 from burnish.checks.dependency_files import dependency_paths, fingerprint, included_paths, named_paths
 from burnish.checks.generated_files import has_build_output, has_copied_packages, leaves_files, native_sources
+from burnish.checks.generated_packages import has_generated_packages
 from burnish.checks.import_origins import read_origins, top_level_packages
 from burnish.checks.installed import difference, environment_folders
 from burnish.core.policy import CheckSpec
@@ -217,3 +218,38 @@ def test_a_package_of_the_repository_is_a_copy_unless_it_is_linked(tmp_path: Pat
 def test_a_prefix_of_conda_is_an_environment(tmp_path: Path, name: str) -> None:
     (tmp_path / name / "conda-meta").mkdir(parents=True)
     assert [folder.path for folder in environment_folders(tmp_path, ["environment.yml"])] == [name]
+
+
+@pytest.mark.parametrize(
+    ("file", "generated"),
+    [
+        ("node_modules/lib/index.js", False),
+        ("node_modules/@scope/lib/index.js", False),
+        ("node_modules/.bin/lib", False),
+        ("node_modules/.cache/babel.json", False),
+        ("node_modules/.package-lock.json", False),
+        ("node_modules/.pnpm/lib@1.0.0/node_modules/lib/index.js", False),
+        ("node_modules/.prisma/client/index.js", True),
+        ("node_modules/.pnpm/lib@1.0.0/node_modules/.prisma/index.js", True),
+        ("node_modules/client/index.js", True),
+        ("node_modules/client.js", True),
+        ("node_modules/not-recorded/package.json", True),
+        ("other/node_modules/.prisma/client/index.js", False),
+    ],
+)
+def test_files_in_node_modules_are_generated_if_no_package_manager_put_them_there(
+    tmp_path: Path, file: str, generated: bool
+) -> None:
+    for name in ("lib", "@scope/lib"):
+        (tmp_path / "node_modules" / name).mkdir(parents=True)
+        (tmp_path / "node_modules" / name / "package.json").write_text("{}")
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).touch()
+    record = {"packages": {"node_modules/lib": {}, "node_modules/@scope/lib": {}}}
+    (tmp_path / "node_modules/.package-lock.json").write_text(json.dumps(record))
+    assert has_generated_packages(tmp_path, {"package.json": b"{}"}) is generated
+
+
+def test_patches_of_packages_decide_what_is_installed() -> None:
+    paths = ["patches/lib+1.0.0.patch", ".yarn/patches/lib.patch", "fixes/a.patch", "patches/README.md"]
+    assert dependency_paths(paths) == (".yarn/patches/lib.patch", "patches/lib+1.0.0.patch")

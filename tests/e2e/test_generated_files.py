@@ -99,6 +99,53 @@ def test_a_package_that_was_copied_into_node_modules_is_that_of_the_change(tmp_p
     assert run(lab) == "blocked"
 
 
+@pytest.mark.parametrize("place", ["node_modules/.prisma/client", "node_modules/@calc/client"])
+def test_what_an_install_script_generates_in_node_modules_is_that_of_the_change(
+    tmp_path: Path, confined: bool, place: str
+) -> None:
+    files = {
+        ".gitignore": f"{IGNORES['.gitignore']}node_modules\n",
+        "package.json": '{"name": "app", "scripts": {"postinstall": "prisma generate"}}',
+        "schema.prisma": "a + b\n",
+        "tests/test_built.py": READS.format(f"{place}/index.js"),
+    }
+    lab = make(
+        tmp_path,
+        confined=confined,
+        files=files,
+        compile_words=f"mkdir -p {place} && cp schema.prisma {place}/index.js",
+    )
+    lab.agent("robot", break_file("schema.prisma"))
+    assert run(lab) == "blocked"
+
+
+def test_a_copy_of_the_project_in_an_environment_of_tox_is_that_of_the_change(tmp_path: Path) -> None:
+    packages = ".tox/py/lib/python3.11/site-packages"
+    test = READS.format(f"{packages}/calc.py")
+    files = {".gitignore": f"{IGNORES['.gitignore']}.tox\n", "calc.in": "a + b\n", "tests/test_built.py": test}
+    # as `tox run --notest` installs it, for `tox run --skip-pkg-install`
+    record = f"{packages}/calc-1.dist-info/direct_url.json"
+    words = f"mkdir -p {packages}/calc-1.dist-info && cp calc.in {packages}/calc.py && cp origin.json {record}"
+    files["origin.json"] = '{"archive_info": {}, "url": "file:///calc/.tox/.pkg/dist/calc-1.tar.gz"}'
+    lab = make(tmp_path, confined=False, files=files, compile_words=words)
+    lab.agent("robot", break_file("calc.in"))
+    assert run(lab) == "blocked"
+
+
+def test_a_patch_of_a_package_is_an_input_of_the_environment(tmp_path: Path) -> None:
+    files = {
+        ".gitignore": f"{IGNORES['.gitignore']}node_modules\n",
+        "package.json": '{"name": "app", "scripts": {"postinstall": "patch-package"}}',
+        "patches/lib+1.0.0.patch": "a + b\n",
+        "tests/test_built.py": READS.format("node_modules/lib/index.js"),
+    }
+    install = "mkdir -p node_modules/lib && touch node_modules/lib/package.json"
+    words = f"{install} && cp patches/lib+1.0.0.patch node_modules/lib/index.js"
+    lab = make(tmp_path, confined=False, files=files, compile_words=words)
+    lab.agent("robot", break_file("patches/lib+1.0.0.patch"))
+    assert run(lab) == "blocked"
+
+
 def test_a_file_that_set_up_names_is_an_input_of_the_environment(tmp_path: Path) -> None:
     test = "from pathlib import Path\n\n\ndef test_installed():\n    assert Path('.venv/some').exists()\n"
     script = "while read name; do touch .venv/$name; done < tools/deps.txt\n"

@@ -26,6 +26,8 @@ _WHOLE = frozenset(
 _REQUIREMENTS = re.compile(
     r"(?:^|/)[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in)$|(?:^|/)requirements/[^/]+\.(?:txt|in)$"
 )
+# Changes to packages that are made when these are installed (patch-package, pnpm, yarn).
+_PATCH = re.compile(r"(?:^|/)(?:patches|\.yarn/patches)/.+\.(?:patch|diff)$")
 # Programs of a set-up command that read a file of this name.
 _READ_BY = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
@@ -85,7 +87,9 @@ def is_whole_input(name: str) -> bool:
 
 def _decides(path: str) -> bool:
     name = path.rpartition("/")[2]
-    return name in _WHOLE or name in ("pyproject.toml", "package.json") or _REQUIREMENTS.search(path) is not None
+    if name in _WHOLE or name in ("pyproject.toml", "package.json"):
+        return True
+    return any(pattern.search(path) for pattern in (_REQUIREMENTS, _PATCH))
 
 
 def fingerprint(contents: Mapping[str, bytes | None], *facts: str) -> str:

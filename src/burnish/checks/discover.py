@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from burnish.checks import node_tools, other_tools, python_tools
 from burnish.checks.cargo_workspaces import is_tested_elsewhere
 from burnish.checks.parts import with_paths
 from burnish.checks.tools import Choice, Command, Place, Read, Surroundings, Tools
+from burnish.checks.uv_workspaces import is_member, is_workspace
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
 _FOREIGN = re.compile(
@@ -22,7 +23,6 @@ _FOREIGN = re.compile(
 )
 _NOT_OURS = re.compile(r"(?:^|/)(?:node_modules|site-packages|vendor|third_party|\.venv|venv)/")
 _DETECTORS: dict[str, Callable[[Place], Tools | None]] = {
-    "Python": python_tools.python_tools,
     "JavaScript": node_tools.node_tools,
     "Go": other_tools.go_tools,
     "Rust": other_tools.rust_tools,
@@ -69,17 +69,38 @@ def discover(files: Iterable[str], read: Read, around: Surroundings = _EVERYTHIN
     found: list[Tools] = []
     for folder, languages in sorted(folders.items(), key=lambda item: (item[0].count("/"), item[0])):
         for language in languages:
-            below = {other for other, theirs in folders.items() if language in theirs and other != folder} | foreign
-            place = _place(folder, paths, read, without=below if language == "Python" else set(), around=around)
-            tools = _DETECTORS[language](place)
+            if language == "Python":
+                tools = _python_tools(folder, folders, foreign, paths, read, around)
+            else:
+                tools = _DETECTORS[language](_place(folder, paths, read, without=set(), around=around))
             if tools and language == "JavaScript":
                 tools = _without_workspace(tools, found, paths, read)
-            # in a folder below, a set-up alone serves no check
-            if tools and (tools.test or tools.lint or (tools.setup and not folder)):
+            # in a folder below, a set-up alone serves no check, unless it installs the members of a workspace
+            if tools and (tools.test or tools.lint or (tools.setup and (not folder or is_workspace(folder, read)))):
                 found += [tools] if not _covered(tools, found, paths, read) else []
     found.sort(key=lambda tools: (tools.folder != "", -tools.weight, tools.folder))
     kept = tuple(with_paths(found, paths, read)[:MOST_FOLDERS])
     return _with_make(kept, _place("", paths, read, without=set()))
+
+
+def _python_tools(
+    folder: str,
+    folders: Mapping[str, Sequence[str]],
+    foreign: set[str],
+    paths: list[str],
+    read: Read,
+    around: Surroundings,
+) -> Tools | None:
+    projects = [other for other, languages in folders.items() if "Python" in languages]
+
+    def place(own: str) -> Place:
+        below = {other for other in projects if other != own} | foreign
+        return _place(own, paths, read, without=below, around=around)
+
+    root = next((other for other in projects if is_member(folder, other, read)), None)
+    members = [place(other) for other in projects if is_member(other, folder, read)]
+    uv_root = None if root is None else place(root)
+    return python_tools.python_tools(place(folder), uv_root=uv_root, uv_members=members)
 
 
 def _folders(paths: list[str]) -> dict[str, list[str]]:

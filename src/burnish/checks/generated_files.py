@@ -1,6 +1,6 @@
 """What set-up makes out of the sources of a tree: compiled extensions, build output, copies of packages.
 
-Pure but for `has_build_output` and `has_copied_packages`.
+Pure but for `has_build_output`, `has_copied_packages` and `has_copied_project`.
 
 An environment is shared by all trees with the same dependencies. What was compiled from the sources of one tree says
 nothing about another whose sources differ: a broken change would pass with the program built before it.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.dependency_files import install_scripts, is_whole_input
+from burnish.regular_files import read_regular
 
 # Sources that a Python project compiles when it is installed.
 _NATIVE = re.compile(
@@ -50,6 +51,8 @@ _INSTALLED = frozenset(
     ".venv venv env node_modules .git __pycache__ .yarn .pnpm-store .husky .tox .nox .eggs .bundle .cache .gradle"
     " .direnv vendor bower_components".split()
 )
+# Where pip and uv write down what a package was installed from.
+_ORIGINS = "site-packages/*.dist-info/direct_url.json"
 # Files that set-up leaves and that hold nothing of the sources.
 _HARMLESS = re.compile(r"^\.|(?:^|_)version[^/]*\.(?:py|pyi|txt)$|\.(?:log|pth|lock)$", re.I)
 # A change to these changes nothing that is built; others may be content or templates.
@@ -103,6 +106,22 @@ def has_copied_packages(root: Path, contents: Mapping[str, bytes | None]) -> boo
             if place.is_dir() and "node_modules" in place.resolve().relative_to(place.anchor).parts:
                 return True
     return False
+
+
+def has_copied_project(root: Path) -> bool:
+    """Did tox or nox install the project, or a folder of it, as a copy in an environment of theirs?
+
+    Commands that install nothing (`tox run --skip-pkg-install`, `nox -R`) would test the copy.
+    """
+    records = (record for tool in (".tox", ".nox") for record in root.glob(f"{tool}/*/lib/python*/{_ORIGINS}"))
+    return any(_is_copy(_json(read_regular(record))) for record in records)
+
+
+def _is_copy(origin: Mapping[str, Any]) -> bool:
+    """Of a direct_url.json: was it installed from files of this machine, and not in editable mode?"""
+    details = origin.get("dir_info")
+    editable = isinstance(details, dict) and details.get("editable") is True
+    return str(origin.get("url", "")).startswith("file:") and not editable
 
 
 def _local_dependencies(package: Mapping[str, Any]) -> set[str]:

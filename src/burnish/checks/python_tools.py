@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 from burnish.checks.doctest_options import doctest_options
@@ -31,11 +32,14 @@ _LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile"
 _PIP_WITH_GROUPS = "pip>=25.1"
 
 
-def python_tools(place: Place) -> Tools | None:
+def python_tools(place: Place, *, uv_root: Place | None = None, uv_members: Sequence[Place] = ()) -> Tools | None:
+    """With the root of its uv workspace if it is a member of one, or with the members if it is such a root."""
     weight = place.count(".py")
-    if not weight:
+    if not weight and not uv_members:
         return None
-    project = _Project(place)
+    root = _Project(uv_root) if uv_root else None
+    project = _Project(place, root if root and root.manager == "uv" else None)
+    project.members = [_Project(member, project) for member in uv_members] if project.manager == "uv" else []
     lint, note = project.lint()
     notes = tuple(filter(None, (note, project.replaced)))
     return Tools(place.folder, "Python", project.test(), lint, project.setup(), weight, notes)
@@ -44,8 +48,11 @@ def python_tools(place: Place) -> Tools | None:
 class _Project:
     """A Python project, as its files tell."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, uv_root: _Project | None = None) -> None:
         self.place = place
+        # the root of the uv workspace that this project is a member of, and the members of its own workspace
+        self.uv_root = uv_root
+        self.members: list[_Project] = []
         self.table = _toml(place.read("pyproject.toml"))
         self.dependencies: PythonDependencies = read_dependencies(place, self.table)
         self.tests = [path for path in place.paths if _TEST_FILE.search(path)]
@@ -57,11 +64,15 @@ class _Project:
             self.manager = ""
 
     def _manager(self) -> tuple[str, str]:
+        if self.uv_root:
+            return "uv", "a member of a uv workspace"
         for name, manager in _LOCKS.items():
             if name in self.place.names:
                 return manager, name
         tool = self.table.get("tool", {})
         named = next((name for name in ("poetry", "uv", "pdm") if name in tool), "")
+        if "workspace" in tool.get("uv", {}):
+            return "uv", "[tool.uv.workspace] in pyproject.toml"
         if named == "uv" and not self._is_package() and not self.dependencies.groups:
             return "", ""  # settings for uv in a folder that uv cannot sync
         return named, f"[tool.{named}] in pyproject.toml" if named else ""
@@ -125,6 +136,8 @@ class _Project:
         return None, ""
 
     def setup(self) -> Choice | None:
+        if self.uv_root:
+            return None  # the root installs its members
         if self.manager:
             return Choice(self._managed_setup(), self.managed_by)
         packages = self._packages()
@@ -137,11 +150,10 @@ class _Project:
         return Choice(f"python3 -m venv .venv && {hide}{newer}{pip} {shlex.join(packages)}", self._why_packages())
 
     def _managed_setup(self) -> str:
-        wants_pytest = bool(self._why_pytest())
         if self.manager == "uv":
-            extras = " --all-extras" if self.dependencies.extras else ""
-            command = f"uv sync{extras}" + "".join(f" --group {name}" for name in self._groups_to_add())
-        elif self.manager == "poetry":
+            return self._uv_setup()
+        wants_pytest = bool(self._why_pytest())
+        if self.manager == "poetry":
             extras = " --all-extras" if self.dependencies.extras else ""
             names = ",".join(self._groups_to_add())
             # in the workspace: what lies in the home is hidden from checks
@@ -153,6 +165,18 @@ class _Project:
             command = "pdm install"
         if wants_pytest and not has_pytest(self._installed_by_manager()):
             command += f" && {MANAGERS[self.manager][1]} pytest"
+        return command
+
+    def _uv_setup(self) -> str:
+        """Options hold for every member that is installed; a member without such a group is no error."""
+        projects = (self, *self.members)
+        everything = " --all-packages" if self.members else ""
+        extras = " --all-extras" if any(project.dependencies.extras for project in projects) else ""
+        groups = dict.fromkeys(name for project in projects for name in project._groups_to_add())
+        command = f"uv sync{everything}{extras}" + "".join(f" --group {name}" for name in groups)
+        installed = frozenset[str]().union(*(project._installed_by_manager() for project in projects))
+        if any(project._why_pytest() for project in projects) and not has_pytest(installed):
+            command += f" && {MANAGERS['uv'][1]} pytest"
         return command
 
     def _installed_by_manager(self) -> frozenset[str]:
@@ -167,7 +191,8 @@ class _Project:
             return names.union(*chosen, *known.groups.values())
         if self.manager == "uv":
             chosen = [known.groups.get(name, frozenset()) for name in (*self._uv_defaults(), *self._groups_to_add())]
-            return names.union(*chosen)
+            root = self.uv_root._installed_by_manager() if self.uv_root else frozenset[str]()
+            return names.union(root, *chosen)
         return names.union(*known.groups.values())
 
     def _groups_to_add(self) -> list[str]:

@@ -18,10 +18,12 @@ from burnish.checks.dependency_files import dependency_paths, fingerprint, inclu
 from burnish.checks.generated_files import (
     has_build_output,
     has_copied_packages,
+    has_copied_project,
     leaves_files,
     may_change_output,
     native_sources,
 )
+from burnish.checks.generated_packages import has_generated_packages
 from burnish.checks.installed import EnvironmentFolder, difference, environment_folders
 from burnish.checks.installed_yarn import CLASSIC_RECORD, RECORD
 from burnish.checks.setup_home import has_built_programs, kept_files
@@ -120,7 +122,7 @@ class CheckEnvironments:
         folders = environment_folders(self.project.root, tracked)
         current = not own and bool(folders) and self._same_as_checkout(contents)
         # what installing leaves beside the sources is not in a clean tree
-        complete = current and not leaves_files(contents) and not has_copied_packages(self.project.root, contents)
+        complete = current and not leaves_files(contents) and not self._holds_sources(self.project.root, contents)
         if self.confined and complete and not any(difference(self.project.root, one, contents) for one in folders):
             return self._of_checkout(folders, contents)
         if command := self.setup or self._unasked_setup(commit, bool(folders), complete):
@@ -138,6 +140,10 @@ class CheckEnvironments:
         while more := included_paths(contents, tracked):
             contents |= read_files(self.project, commit, more)
         return contents | read_files(self.project, commit, native_sources(tracked, contents))
+
+    def _holds_sources(self, root: Path, contents: Mapping[str, bytes | None]) -> bool:
+        """Do the folders of the checkout hold copies of its sources, or what was generated from them?"""
+        return has_copied_packages(root, contents) or (not self.builds and has_generated_packages(root, contents))
 
     def _unasked_setup(self, commit: str, folders: bool, complete: bool) -> Command | None:
         """Without `workspace.setup`: what `init` would write, where the checkout's own folders will not do."""
@@ -172,9 +178,10 @@ class CheckEnvironments:
         if key == fingerprint(self._inputs(base, list_files(self.project, base), base), *facts):
             # the same dependencies: made from the base, so that no author has a hand in what others share
             layer = self._layer(key, command, base, credentials=True)
-            copied = has_copied_packages(layer, contents)
+            copied = has_copied_packages(layer, contents) or has_copied_project(layer)
             # `checks.build` makes again what lies in the tree, but nothing in the home directory
-            built = has_built_programs(home_of(layer)) or (not self.builds and has_build_output(layer, contents))
+            output = has_build_output(layer, contents) or has_generated_packages(layer, contents)
+            built = has_built_programs(home_of(layer)) or (output and not self.builds)
             stale = (copied or built) and self._sources_differ(base, commit)
         else:
             stale = True
