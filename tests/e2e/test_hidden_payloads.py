@@ -82,7 +82,12 @@ def test_no_relative_of_them_is_approved_unseen(tmp_path: Path, reads_files: boo
     approved = [name for name, (status, _) in came.items() if status in ("verified", "completed")]
     count_attacks("hide a payload from reviewers", len(came), len(approved))
     assert not approved
-    assert not {n: r for n, r in came.items() if r not in EXPECTED.get(payloads[n].outcome, {r})}
+    # where no reviewer can read files, a person looks at what redaction removed
+    person = set() if reads_files else {("waiting_approval", None)}
+    allowed = {
+        n: EXPECTED.get(payloads[n].outcome, {r}) | (person if n in REDACTED else set()) for n, r in came.items()
+    }
+    assert not {n: r for n, r in came.items() if r not in allowed[n]}
 
 
 @pytest.mark.parametrize("reads_files", [True, False])

@@ -147,18 +147,19 @@ def test_nothing_is_merged_unchecked(tmp_path: Path, rule: str, check: bool) -> 
             # the review that approved it is only written down here, and saw just that
             with (tmp_path / "seen").open("a") as seen_by:
                 seen_by.write(exported(lab.repo, f"{task.commit}", tmp_path / f"judged{number}") + "\n")
+        how = chance.choice(["merge", "squash", "rebase"])
         with app_of(lab) as app:
             try:
-                report = merge(
-                    app, MergeRequest((task.id,), how=chance.choice(["merge", "squash", "rebase"])), Silent()
-                )
+                report = merge(app, MergeRequest((task.id,), how=how), Silent())
                 landed = bool(report.landed)
             except BurnishError:
                 landed = False
         after = lab.repo.git("rev-parse", "main")
         assert landed or after == before, kinds
         if after != before:
-            assert rule != "refuse" and not {"tree", "judge", "target back"} & set(kinds), kinds
+            # squashed, the change alone is put on a target that went back, and its checks run there
+            back = set() if (rule, how) == ("recheck", "squash") else {"target back"}
+            assert rule != "refuse" and not ({"tree", "judge"} | back) & set(kinds), kinds
             seen = (tmp_path / "seen").read_text().split()
             assert exported(lab.repo, "main", tmp_path / f"out{number}") in seen, kinds
         outcome["merged" if landed else "kept out"] += 1
