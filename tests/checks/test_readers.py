@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from burnish.checks.compare import compare
 from burnish.checks.junit import read_junit
 from burnish.checks.lines import read_lines
 from burnish.checks.reading import Reading, inside, read_report, shortened
 from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import read_tap
-from burnish.core.check import Counts
+from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Category, Severity
 
 XML = (
@@ -313,3 +314,17 @@ def test_no_text_makes_the_tap_reader_fail(text: str) -> None:
 @given(st.text(max_size=200))
 def test_no_text_makes_the_line_reader_fail(text: str) -> None:
     assert read_lines(f"{text}:1:2: {text}", root=Path(__file__).parent, source="x", severity=Severity.ERROR) == ()
+
+
+def test_each_failed_subtest_of_a_case_is_a_failure_of_its_own() -> None:
+    """As pytest 9 writes them: several failures in one case, without the names of the subtests."""
+    one = b'<failure message="0 != 1">trace</failure>'
+    case = b'<testsuite name="pytest"><testcase classname="tests.test_c.T" name="test_all">%s</testcase></testsuite>'
+    base, now = (read_junit(case % (one * count)) for count in (1, 2))
+    assert [failure.name for failure in now.failures] == ["tests.test_c.T.test_all"] * 2
+    assert now.counts == Counts(1, 0, 1, 0)
+    before, after = (
+        CheckReport("test", "pytest", CheckStatus.FAILED, 1, counts=reading.counts, failures=reading.failures)
+        for reading in (base, now)
+    )
+    assert len(compare(after, before).new) == 1 and not compare(before, before).new

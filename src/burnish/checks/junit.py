@@ -11,6 +11,8 @@ from burnish.checks.reading import MOST_CASES, Reading, inside, shortened
 from burnish.core.check import Counts, TestFailure
 
 _OUTCOMES = ("failure", "error", "skipped")
+# More failures of one case say nothing new.
+MOST_FAILURES_OF_A_CASE = 100
 _ROOTS = ("testsuites", "testsuite")
 
 
@@ -19,11 +21,18 @@ class _Unusable(Exception):
 
 
 @dataclass
+class _Failure:
+    # failed or error
+    status: str
+    message: list[str]
+
+
+@dataclass
 class _Case:
     attributes: Mapping[str, str]
-    # failed, error, skipped; the worst one said
-    status: str = "passed"
-    message: list[str] = field(default_factory=list)
+    skipped: bool = False
+    # several: failed subtests of pytest, failed expectations of GoogleTest, a failed test with a failed teardown
+    failures: list[_Failure] = field(default_factory=list)
 
 
 def read_junit(data: bytes, *, root: Path | None = None, seen_at: Path | None = None) -> Reading:
@@ -68,15 +77,15 @@ class _Collector:
         elif tag == "testcase":
             self.case = _Case(attributes)
         elif tag in _OUTCOMES and self.case and self.tags[-2:-1] == ["testcase"]:
-            said = {"failure": "failed"}.get(tag, tag)
-            order = ("passed", "skipped", "failed", "error")
-            self.case.status = max(self.case.status, said, key=order.index)
-            if tag != "skipped" and attributes.get("message"):
-                self.case.message.append(attributes["message"])
+            if tag == "skipped":
+                self.case.skipped = True
+                return
+            message = attributes.get("message")
+            self.case.failures.append(_Failure({"failure": "failed"}.get(tag, tag), [message] if message else []))
 
     def text(self, data: str) -> None:
-        if self.case and self.tags[-1] in ("failure", "error"):
-            self.case.message.append(data)
+        if self.case and self.case.failures and self.tags[-1] in ("failure", "error"):
+            self.case.failures[-1].message.append(data)
 
     def end(self, tag: str) -> None:
         self.tags.pop()
@@ -87,15 +96,16 @@ class _Collector:
     def _count(self, case: _Case) -> None:
         if self.passed + self.skipped + self.failed >= MOST_CASES:
             raise _Unusable(f"it has more than {MOST_CASES} cases")
-        if case.status in ("passed", "skipped"):
-            self.passed += case.status == "passed"
-            self.skipped += case.status == "skipped"
+        if not case.failures:
+            self.passed += not case.skipped
+            self.skipped += case.skipped
             return
         self.failed += 1
         file = inside(case.attributes.get("file", ""), self.root, self.seen_at)
-        name = _name(case.attributes, file)
-        message = shortened("\n".join(case.message))
-        self.failures.append(TestFailure(name, case.status, message, file, self._line(case.attributes)))
+        name, line = _name(case.attributes, file), self._line(case.attributes)
+        # one for each: where one subtest failed at the base, a second one that fails is new
+        for one in case.failures[:MOST_FAILURES_OF_A_CASE]:
+            self.failures.append(TestFailure(name, one.status, shortened("\n".join(one.message)), file, line))
 
     def _line(self, attributes: Mapping[str, str]) -> int | None:
         line = attributes.get("line", "")
