@@ -409,6 +409,13 @@ OTHERS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 }
 
 MONO: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "npm workspace without other dependencies": (
+        {
+            "package.json": '{"private": true, "workspaces": ["packages/*"]}',
+            "packages/a/package.json": package({"test": "node --test"}),
+        },
+        {"checks.test": in_folder("packages/a", "npm test"), "workspace.setup": "npm install"},
+    ),
     "uv workspace": (
         {
             "uv.lock": "",

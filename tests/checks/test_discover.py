@@ -113,6 +113,52 @@ def test_a_part_whose_sources_use_another_one_is_checked_with_it(file: str, text
     assert ("lib/**", "/*") in found.values()
 
 
+GO_WORKSPACE = {
+    "go.work": "use (\n\t./app\n\t./lib\n)\n",
+    "app/go.mod": "module example.org/app\n",
+    "app/app.go": 'import "example.org/lib/rates"\n',
+    "lib/go.mod": "module example.org/lib\n",
+}
+ALIAS = {
+    "tsconfig.base.json": '{"compilerOptions": {"paths": {"@acme/lib/*": ["./lib/src/*"]}}}',
+    "app/package.json": package({"test": "jest"}),
+    "app/src/main.ts": 'import { add } from "@acme/lib/add";\n',
+    "lib/go.mod": "module l\n",
+}
+UNDECLARED = {
+    "app/package.json": package({"test": "jest"}),
+    "app/src/main.js": "const { add } = require('@acme/lib')\n",
+    "lib/package.json": '{"name": "@acme/lib", "scripts": {"test": "jest"}}',
+}
+NAMESPACE = {
+    "app/pyproject.toml": "",
+    "app/src/acme/app/__init__.py": "from acme import lib\n",
+    "app/tests/test_app.py": "def test_it(): pass\n",
+    "lib/pyproject.toml": "",
+    "lib/src/acme/lib/__init__.py": "",
+    "lib/tests/test_lib.py": "def test_it(): pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        GO_WORKSPACE,
+        ALIAS,
+        UNDECLARED,
+        NAMESPACE,
+        {**NAMESPACE, "app/src/acme/app/__init__.py": "lib = importlib.import_module('acme.lib')\n"},
+    ],
+    ids=["Go workspace", "alias at the root", "npm package", "namespace package", "import by name"],
+)
+def test_a_part_is_checked_with_one_that_its_sources_name_without_declaring_it(files: dict[str, str]) -> None:
+    test = {"other/pyproject.toml": "", "other/tests/test_other.py": "def test_it(): pass\n"}
+    found = paths({**files, **test, "other/src/acme/other/__init__.py": ""})
+    of_app = [one for one in found.values() if one[:1] == ("app/**",)]
+    assert of_app and all("lib/**" in one and "other/**" not in one for one in of_app)
+    assert all("app/**" not in one for one in found.values() if one[:1] == ("lib/**",))
+
+
 def test_a_part_with_too_many_sources_to_read_is_checked_for_every_change() -> None:
     many = {f"web/src/m{number}.js": "" for number in range(1001)}
     found = paths({"web/package.json": package({"test": "jest"}), "api/go.mod": "module a\n", **many})

@@ -90,7 +90,8 @@ def _lint(place: Place, package: dict[str, Any], manager: str) -> Choice | None:
 
 def _setup(place: Place, package: dict[str, Any], manager: str, why: str) -> Choice | None:
     if why not in _LOCKS:
-        return Choice(f"{manager} install", why) if _dependencies(package) else None
+        # the packages of a workspace find each other by links that an installation makes
+        return Choice(f"{manager} install", why) if _dependencies(package) or covers_below(place) else None
     if manager == "yarn":
         modern = ".yarnrc.yml" in place.names
         return Choice(f"yarn install {'--immutable' if modern else '--frozen-lockfile'}", why)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from burnish.checks.tools import Read
 
@@ -18,7 +18,10 @@ _SOURCE = re.compile(r".*\.(?:py|pyi|[cm]?[jt]sx?|vue|svelte|rb|sh|mk|go|rs|java
 _RELATIVE = re.compile(r"\.\./[\w./@-]*")
 # `join("..", "lib")` and `parent / "lib"` name the same folder as "../lib"
 _JOINED = re.compile(r"""["']\s*,\s*["']""")
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.M)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import(?:[ \t]+\(?([\w., \t]+))?|import[ \t]+([\w., \t]+))", re.M
+)
+_IMPORTED_BY_NAME = re.compile(r"""\b(?:import_module|importorskip|__import__)\(\s*["']([\w.]+)""")
 _SOURCE_FOLDERS = ("src/", "lib/", "")
 _NO_MODULES = re.compile(
     r"(?:test_.*|.*_test|tests?|testing|conftest|setup|noxfile|tasks|manage|docs?|examples?|__init__)"
@@ -32,18 +35,32 @@ def read_sources(part: str, paths: Sequence[str], read: Read) -> dict[str, str] 
 
 
 def find_modules(part: str, paths: Sequence[str]) -> set[str]:
-    """The top-level Python modules and packages of a part."""
-    inside = (path.removeprefix(f"{part}/") for path in paths if path.startswith(f"{part}/") and path.endswith(".py"))
+    """The top-level Python modules and packages of a part; of a namespace package those in it, as `acme.core`."""
+    start = f"{part}/"
+    inside = {path.removeprefix(start) for path in paths if path.startswith(start) and path.endswith(".py")}
     found = set()
     for path in inside:
         for folder in _SOURCE_FOLDERS:
             if path.startswith(folder):
-                found.add(path.removeprefix(folder).partition("/")[0].removesuffix(".py"))
-    return {name for name in found if not _NO_MODULES.fullmatch(name)}
+                found.add(_module(path.removeprefix(folder), folder, inside))
+    return {name for name in found if not _NO_MODULES.fullmatch(name.partition(".")[0])}
 
 
-def sources_use(part: str, other: str, sources: dict[str, str], paths: Sequence[str]) -> bool:
+def _module(path: str, folder: str, inside: Collection[str]) -> str:
+    top, _, rest = path.partition("/")
+    if not rest or f"{folder}{top}/__init__.py" in inside:
+        return top.removesuffix(".py")
+    return f"{top}.{rest.partition('/')[0].removesuffix('.py')}"
+
+
+def sources_use(
+    part: str, other: str, sources: dict[str, str], paths: Sequence[str], names: Iterable[str] = ()
+) -> bool:
+    """`names`: what the other part is called in imports, such as its Go module, its npm package or an alias for it."""
     modules = find_modules(other, paths) - find_modules(part, paths)
+    quoted = re.compile("|".join(rf"""["'`]{re.escape(name)}["'`/]""" for name in names if name) or "(?!)")
+    if any(quoted.search(text) for text in sources.values()):
+        return True
     return any(_file_uses(path, text, part, other, modules) for path, text in sources.items())
 
 
@@ -64,11 +81,11 @@ def _file_uses(path: str, text: str, part: str, other: str, modules: set[str]) -
 def _imported_names(text: str) -> set[str]:
     found = set()
     for match in _IMPORT.finditer(text):
-        listed = match[1] or match[2]
-        found |= {name.split()[0] for name in listed.split(",") if name.strip()}
-    return found
+        listed = {name.split()[0] for name in (match[3] or match[2] or "").split(",") if name.strip()}
+        found |= {match[1], *(f"{match[1]}.{name}" for name in listed)} if match[1] else listed
+    return found | set(_IMPORTED_BY_NAME.findall(text))
 
 
 def _is_of(name: str, other: str, modules: set[str]) -> bool:
     dotted = other.replace("/", ".")
-    return name.partition(".")[0] in modules or name == dotted or name.startswith(f"{dotted}.")
+    return any(name == module or name.startswith(f"{module}.") for module in (dotted, *modules))

@@ -20,9 +20,12 @@ _MANIFEST = re.compile(
     r"|package\.json|[tj]sconfig[\w.-]*\.json|(?:jest|vitest|vite|webpack)\.config\.\w+|go\.mod|Cargo\.toml|pom\.xml"
     r"|(?:build|settings)\.gradle(?:\.kts)?|Gemfile|Rakefile|Makefile"
 )
+# Files at the root that name folders for imports, and an entry of one.
+_ALIASES = re.compile(r"tsconfig[\w.-]*\.json|babel\.config\.\w+|\.babelrc")
+_ALIAS = re.compile(r"""["']([^"'\s]+)["']\s*:\s*\[?\s*["'](?:\./|<rootDir>/)?([\w@./*-]+)["']""")
 _RELATIVE = re.compile(r"\.\./[\w./@-]*")
 # how a project calls itself: go.mod; package.json; pyproject.toml and Cargo.toml
-_OWN_NAME = re.compile(r'^module\s+(\S+)|^\s*"name"\s*:\s*"([^"]+)"|^name\s*=\s*["\']([^"\']+)["\']', re.M)
+_OWN_NAME = re.compile(r'^module\s+(\S+)|(?:^|[{,])\s*"name"\s*:\s*"([^"]+)"|^name\s*=\s*["\']([^"\']+)["\']', re.M)
 
 
 def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list[Tools]:
@@ -36,7 +39,8 @@ def with_paths(found: Sequence[Tools], paths: Sequence[str], read: Read) -> list
         return list(found)
     shared = _outside(parts, paths)
     texts = {part: _manifests(part, paths, read) for part in parts}
-    uses = {part: _direct_uses(part, texts, paths, read) for part in parts}
+    aliases = _aliases(parts, paths, read)
+    uses = {part: _direct_uses(part, texts, aliases, paths, read) for part in parts}
     result = []
     for tools in found:
         named = _named(tools.folder, uses) if tools.folder else None
@@ -76,13 +80,30 @@ def _manifests(part: str, paths: Iterable[str], read: Read) -> dict[str, str]:
     return {path: read(path) or "" for path in inside if _MANIFEST.fullmatch(path.rpartition("/")[2])}
 
 
-def _direct_uses(part: str, texts: dict[str, dict[str, str]], paths: Sequence[str], read: Read) -> list[str] | None:
+def _aliases(parts: Sequence[str], paths: Iterable[str], read: Read) -> dict[str, set[str]]:
+    """Names that files at the root give to folders of parts: `"@acme/core": ["libs/core/src"]` in a tsconfig.json."""
+    names = [path for path in paths if "/" not in path and (_MANIFEST.fullmatch(path) or _ALIASES.fullmatch(path))]
+    found: dict[str, set[str]] = {part: set() for part in parts}
+    for match in (match for name in names for match in _ALIAS.finditer(read(name) or "")):
+        target = posixpath.normpath(match[2])
+        for part in parts:
+            if target == part or target.startswith(f"{part}/"):
+                found[part].add(match[1].removeprefix("^").removesuffix("$").partition("/*")[0].partition("/(")[0])
+    return found
+
+
+def _direct_uses(
+    part: str, texts: dict[str, dict[str, str]], aliases: dict[str, set[str]], paths: Sequence[str], read: Read
+) -> list[str] | None:
     """Other parts that the project files or sources of this one name; None if it has too many sources to read."""
     sources = read_sources(part, paths, read)
     if sources is None:
         return None
-    others = (other for other in texts if other != part)
-    return [other for other in others if _uses(part, other, texts) or sources_use(part, other, sources, paths)]
+    others = [other for other in texts if other != part]
+    names = {other: aliases[other] | _own_names(texts[other]) for other in others}
+    return [
+        other for other in others if _uses(part, other, texts) or sources_use(part, other, sources, paths, names[other])
+    ]
 
 
 def _named(part: str, uses: Mapping[str, list[str] | None]) -> list[str] | None:
@@ -112,5 +133,9 @@ def _uses(part: str, other: str, texts: dict[str, dict[str, str]]) -> bool:
     targets = {posixpath.normpath(f"{part}/{match[0]}") for match in _RELATIVE.finditer(text)}
     if any(target == other or target.startswith(f"{other}/") for target in targets):
         return True
-    names = {name for path, own in texts[other].items() for name in _names(path, own)}
+    names = _own_names(texts[other])
     return any(re.search(rf"(?<![\w/.-]){re.escape(name)}(?![\w-])", text) for name in names)
+
+
+def _own_names(manifests: Mapping[str, str]) -> set[str]:
+    return {name for path, text in manifests.items() for name in _names(path, text)}
