@@ -15,6 +15,7 @@ from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.login_copy import LoginCopy, Plan, login_copy
 from burnish.agents.login_refresh import LoginCheck, not_copied_warning
 from burnish.core.agent import AgentRequest
+from burnish.folder_walk import walk_folders
 from burnish.proc.environment import listed_environment
 from burnish.proc.mounts import Mount
 from burnish.proc.own_programs import find_own_program
@@ -56,7 +57,7 @@ class ConfinedLogins:
     def can_resume(self, request: AgentRequest, entry: AgentSettings) -> bool:
         """Is there a session of this task to go on in? One from outside the sandbox is not seen inside."""
         folder = _session_folder(request, entry)
-        return folder is not None and any(path.is_file() for path in folder.rglob("*"))
+        return folder is not None and any(files for _, _, files in walk_folders(folder))
 
     @contextmanager
     def mounted(self, request: AgentRequest, entry: AgentSettings, env: Mapping[str, str]) -> Iterator[MountedLogin]:

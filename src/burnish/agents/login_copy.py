@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from burnish.agents.credential_files import file_without_refresh_tokens, json_without_refresh_tokens
+from burnish.folder_walk import walk_folders
 from burnish.proc.folders import private_folder, remove_folder
 from burnish.proc.slots import try_lock
 
@@ -154,7 +155,7 @@ class _Copier:
 
     def _is_large(self, folder: Path) -> bool:
         size = files = 0
-        for here, folders, names in os.walk(folder):
+        for here, folders, names in walk_folders(folder):
             folders[:] = [name for name in folders if not self._is_skipped(Path(here, name))]
             for name in names:
                 files += 1

@@ -23,6 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from burnish.folder_walk import walk_folders
+
 _PACKAGES = ("lib*/python3*/site-packages", "lib*/python3*/dist-packages")
 _ENVIRONMENT = re.compile(r"(?:^|/)(?:\.venv|venv|env|\.conda|node_modules|\.tox|\.nox)(?:/|$)")
 _PYTHON = re.compile(rb"^#!.*\b(?:python|pypy)[\d.]*", re.I)
@@ -222,7 +224,7 @@ def _installed_by_cargo(prefix: Path, root: Path) -> frozenset[str]:
 def go_project(tree: Path) -> GoProject:
     """What the go.mod files of a tree say, and the folders of its sources."""
     modules, names = set[str](), set[str]()
-    for place, folders, files in os.walk(tree):
+    for place, folders, files in walk_folders(tree):
         folders[:] = [name for name in folders if name[0] not in "._" and name not in _NO_SOURCES]
         if "go.mod" in files and (found := _GO_MOD.search(read_start(Path(place, "go.mod")))):
             modules.add(found[1])

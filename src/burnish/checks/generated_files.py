@@ -9,7 +9,6 @@ nothing about another whose sources differ: a broken change would pass with the 
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.dependency_files import install_scripts, is_whole_input
+from burnish.folder_walk import walk_folders
 from burnish.regular_files import read_regular
 
 # Sources that a Python project compiles when it is installed.
@@ -81,7 +81,7 @@ def has_build_output(layer: Path, contents: Mapping[str, bytes | None]) -> bool:
     """
     texts = [(data or b"").decode("utf-8", "replace") for path, data in contents.items() if not _NATIVE.search(path)]
     known = any(map(_NATIVE.search, contents)) and not any(map(_COMPILES_PYTHON.search, texts))
-    for place, folders, files in os.walk(layer):
+    for place, folders, files in walk_folders(layer):
         folders[:] = [name for name in folders if not _is_installed(Path(place, name))]
         for name in files:
             native = name.endswith(_NATIVE_OUTPUT) or _NATIVE.search(name)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from burnish.checks.environment_modules import prefixes_of
+from burnish.folder_walk import walk_folders
 from burnish.regular_files import read_regular
 
 _SCRIPT = re.compile(
@@ -47,7 +48,7 @@ _SHIM_VERSIONS = ("versions/*", "versions/*/envs/*", "installs/python/*")
 def script_texts(tree: Path) -> dict[str, str]:
     """What the scripts and build files of a tree say, by path. It may be long, so it is bounded."""
     found: dict[str, str] = {}
-    for place, folders, files in os.walk(tree):
+    for place, folders, files in walk_folders(tree):
         folders[:] = [name for name in folders if name not in _SKIPPED and not Path(place, name, "pyvenv.cfg").exists()]
         folder = Path(place).relative_to(tree).as_posix().removeprefix(".")
         for name in sorted(files):

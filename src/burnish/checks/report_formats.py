@@ -18,6 +18,7 @@ from burnish.checks.sarif import read_sarif
 from burnish.checks.tap import TapTextReader, read_tap
 from burnish.checks.text_reader import TextReader
 from burnish.checks.unittest_text import UnittestReader
+from burnish.folder_walk import walk_folders
 from burnish.proc.text import clean_text
 
 # What a report file, or stdout as a whole, is read with: (data, where the check ran, source of the remarks).
@@ -106,7 +107,7 @@ def marks_of(root: Path, folder: str, start: str) -> FileMarks:
 
 
 def _report_files(root: Path, folder: str, start: str) -> Iterator[Path]:
-    for place, folders, files in os.walk(root):
+    for place, folders, files in walk_folders(root):
         here = Path(place)
         if len(here.relative_to(root).parts) >= DEEPEST:
             folders.clear()

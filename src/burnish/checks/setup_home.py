@@ -12,6 +12,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from burnish.folder_walk import walk_folders
+
 # Downloads that are needed no more once they are installed, and compiled code.
 _CACHES = (
     ".npm", ".cache/pip", ".cache/uv", ".cache/yarn", ".cache/go-build", ".cache/pypoetry/cache", ".cache/pdm",
@@ -54,7 +56,7 @@ def kept_files(written: Path, home: Path, below: str = "") -> Iterator[str]:
 
 def has_built_programs(home: Path) -> bool:
     """Did set-up leave programs or libraries in the home that may be made of the sources, such as `go install` does?"""
-    for place, folders, files in os.walk(home):
+    for place, folders, files in walk_folders(home):
         here = Path(place)
         folders[:] = [name for name in folders if name not in _INSTALLED and not (here / name / "pyvenv.cfg").is_file()]
         shown = here.relative_to(home).parts[:1]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from burnish.core.secrets import Secrets
 from burnish.errors import BurnishError, SecretFound
+from burnish.folder_walk import walk_folders
 from burnish.git import large
 from burnish.git.files import copy_index, disk_errors, is_real_dir, open_rights, remove_tree
 from burnish.git.lent_objects import lent_objects
@@ -132,7 +133,7 @@ def _loose_refs(git_dir: Path) -> Iterator[tuple[str, Path]]:
     seen = 0
     if not is_real_dir(git_dir / "refs"):
         return
-    for here, _dirs, files in os.walk(git_dir / "refs"):
+    for here, _dirs, files in walk_folders(git_dir / "refs"):
         for name in sorted(files):
             seen += 1
             if seen > MOST_REFS:

@@ -16,6 +16,7 @@ from pathlib import Path
 from burnish.core.status import ErrorCode
 from burnish.durability import sync_wanted
 from burnish.errors import PhaseFailed
+from burnish.folder_walk import walk_folders
 from burnish.proc.folders import remove_folder, sync_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -109,7 +110,7 @@ def remove_tree(path: Path) -> None:
 
 def open_rights(root: Path) -> None:
     """Give the owner back the right to list and change every directory below (never through a link)."""
-    for here, dirs, _files in os.walk(root):
+    for here, dirs, _files in walk_folders(root):
         for name in dirs:
             target = Path(here) / name
             if is_real_dir(target) and target.lstat().st_mode & 0o700 != 0o700:

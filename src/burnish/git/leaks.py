@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,9 +12,11 @@ from pathlib import Path
 from burnish.core.secrets import Leak, Secrets
 from burnish.core.text_encoding import read_text
 from burnish.errors import SecretFound
+from burnish.folder_walk import walk_folders
 from burnish.git.files import disk_errors
 from burnish.git.project import SECRETS, Project
 from burnish.git.reading import read_files
+from burnish.git.sparse_copy import copy_sparse
 from burnish.git.staging import Dirt
 from burnish.git.taking import is_secret
 from burnish.regular_files import read_regular
@@ -131,9 +132,7 @@ def put_beside(paths: Iterable[bytes], root: Path, label: str) -> Path:
         for path in paths:
             source, target = root / os.fsdecode(path), place / os.fsdecode(path)
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            shutil.copyfile(source, target, follow_symlinks=False)
-            if not target.is_symlink():
-                target.chmod(0o600)
+            copy_sparse(source, target)
     return place
 
 
@@ -160,7 +159,7 @@ def _files(root: Path, path: bytes) -> Iterable[bytes]:
     """The path itself, or the files of a repository inside the workspace, which git lists as one folder."""
     if not path.endswith(b"/"):
         return [path]
-    walk = os.walk(root / os.fsdecode(path))
+    walk = walk_folders(root / os.fsdecode(path))
     inside = (
         Path(here, name)
         for here, _, names in walk

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from burnish.errors import BadInput, PhaseFailed
+from burnish.folder_walk import walk_folders
 from burnish.git import lfs
 from burnish.git.files import disk_errors, write_if_changed
 from burnish.git.run import bare_env, git
@@ -157,7 +158,7 @@ def _refuse_special_files(
 
 def _refuse_special_files_below(work_tree: Path) -> None:
     """The same in every folder: looked for once git has been slow, because that takes as long as git itself."""
-    for folder, names, _ in os.walk(work_tree):
+    for folder, names, _ in walk_folders(work_tree):
         if ".git" in names:
             names.remove(".git")
         _refuse_special_files(Path(folder))
@@ -165,7 +166,7 @@ def _refuse_special_files_below(work_tree: Path) -> None:
 
 def _refuse_special_refs(common_dir: Path) -> None:
     """A ref is a file as well: looked for once git has been slow."""
-    for folder, _, names in os.walk(common_dir / "refs"):
+    for folder, _, names in walk_folders(common_dir / "refs"):
         _refuse_special_files(Path(folder), names, follow=True)
 
 

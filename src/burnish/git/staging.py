@@ -109,15 +109,18 @@ def _nested_files(project: Project, root: Path, folders: Iterable[bytes], *, ign
 
 
 def _walk(base: bytes, folder: bytes) -> Iterable[bytes]:
-    with os.scandir(os.path.join(base, folder)) as entries:  # noqa: PTH118
-        for entry in entries:
-            path = folder + b"/" + entry.name
-            if _FORBIDDEN.search(path):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(base, path)
-            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                yield path
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        with os.scandir(os.path.join(base, here)) as entries:  # noqa: PTH118
+            for entry in entries:
+                path = here + b"/" + entry.name
+                if _FORBIDDEN.search(path):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
+                elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                    yield path
 
 
 def stage(project: Project, index: Path, root: Path, dirt: Dirt, *, any_encoding: bool = False) -> None:

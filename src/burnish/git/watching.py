@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from burnish.folder_walk import walk_folders
 from burnish.git.places import checkouts
 from burnish.git.project import Project
 from burnish.git.taking import is_secret
@@ -33,7 +34,7 @@ def look_at(project: Project, tracked: Collection[str]) -> Seen:
         seen[f".git/{name}"] = _content(project.common_dir / name)
     seen[".git/HEAD"] = _content(project.git_dir / "HEAD")
     _folder(project.common_dir, "hooks", seen, prefix=".git/")
-    for here, folders, names in os.walk(project.common_dir / "refs" / "heads"):
+    for here, folders, names in walk_folders(project.common_dir / "refs" / "heads"):
         folders[:] = [name for name in folders if name != "burnish"]
         for name in names:
             place = Path(here, name)

@@ -381,9 +381,12 @@ class Workspace:
             dirt = look(self.project, scratch, self.path)
             if not dirt and aligned:
                 return None, {}
-            found = dict(self._leaks(head.sha, dirt))
-            for path, size in self._too_large(dirt).items():
-                found.setdefault(path, []).append(Leak(0, f"{size:,} bytes, over commit.max_file_mb"))
+            # These stay out of git whatever is in them, so they are not searched: a sparse file has no end.
+            large_files = {
+                path: [Leak(0, f"{size:,} bytes, over commit.max_file_mb")]
+                for path, size in self._too_large(dirt).items()
+            }
+            found = {**self._leaks(head.sha, leaks.without(dirt, large_files)), **large_files}
             stage(self.project, scratch, self.path, leaks.without(dirt, found), any_encoding=True)
             tree = write_tree(self.project, scratch)
         at = self.stands_on()

@@ -22,6 +22,7 @@ from burnish.core.secrets import LineFilter, Secrets
 from burnish.core.task import Item, Spec, Task
 from burnish.engine.ports import Progress
 from burnish.errors import BadInput, PhaseFailed
+from burnish.folder_walk import walk_folders
 
 _LARGEST_HOLE = 1 << 30
 # Our own words; the agent's number must stay as it is.
@@ -136,7 +137,7 @@ def discreet(secrets: Secrets, tell: Callable[[str], None]) -> Callable[[str], N
 
 def redact_folder(folder: Path, secrets: Secrets) -> None:
     """Every file that a phase left in a folder of ours, once the phase is over."""
-    for here, _folders, names in os.walk(folder):
+    for here, _folders, names in walk_folders(folder):
         for name in names:
             if not _OURS.fullmatch(name):
                 # a full disk, or a file that a check took our rights to: it stays as it is, in a folder of 0700

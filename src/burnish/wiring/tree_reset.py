@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from burnish.folder_walk import walk_folders
 from burnish.git.files import remove_tree
 
 # Large, and not where tests leave their data.
@@ -29,7 +30,7 @@ def remember_tree(root: Path) -> Callable[[], None]:
 
 def _paths(root: Path) -> set[str]:
     found = set()
-    for place, folders, files in os.walk(root):
+    for place, folders, files in walk_folders(root):
         folders[:] = [name for name in folders if name not in _SKIPPED]
         found |= {os.path.relpath(Path(place, name), root) for name in (*folders, *files)}
     return found

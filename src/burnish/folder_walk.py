@@ -1,0 +1,37 @@
+"""Walking through folders that an agent or a check made, however deep they are nested."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def walk_folders(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As `os.walk` does, which calls itself for each level before Python 3.12 and fails at about a thousand of them.
+
+    Folders that are removed from the second list are not entered; links are never followed.
+    """
+    waiting = [str(root)]
+    while waiting:
+        here = waiting.pop()
+        folders: list[str] = []
+        files: list[str] = []
+        links: set[str] = set()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    (folders if _is_folder(entry) else files).append(entry.name)
+                    if entry.is_symlink():
+                        links.add(entry.name)
+        except OSError:
+            continue  # gone, not ours to list, or a path that is too long
+        yield here, folders, files
+        waiting += [os.path.join(here, name) for name in reversed(folders) if name not in links]  # noqa: PTH118
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
