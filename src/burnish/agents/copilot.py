@@ -134,7 +134,9 @@ def _reply(text: str, session: str | None, usage: Any, done: Spoken) -> AgentRep
     known = [price for price in prices if price is not None]
     tokens = sum(count.total for count in counts.values())
     reply = AgentReply(text, model, "github", tokens=tokens, session=session, session_usage=whole.as_json())
-    return billed(reply, None, sum(known) if known else None, partial=len(known) < len(prices))
+    # a command that it runs can rewrite the file
+    partial = done.role not in ("review", "parse") or len(known) < len(prices)
+    return billed(reply, None, sum(known) if known else None, partial=partial)
 
 
 def _tokens(told: Any) -> TokenCount:

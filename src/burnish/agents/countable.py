@@ -19,15 +19,22 @@ PARTIAL = {
     "acp opencode": "opencode reports the tokens of its last call only over acp",
     "acp gemini": "gemini reports no thoughts over acp",
 }
+# As authors: what they run can change what they report.
+PARTIAL_AS_AUTHOR = {"copilot": "copilot reports its tokens in a file that the commands it runs can change"}
 # They report the model that they used; without one in the settings its price is known after the first call only.
 NAMES_ITS_MODEL = ("gemini", "qwen", "copilot", "aider")
 
 
 def uncounted_usd(
-    entry: AgentSettings, model: str | None, env: Mapping[str, str], agents: Mapping[str, Agent] = AGENTS
+    entry: AgentSettings,
+    model: str | None,
+    env: Mapping[str, str],
+    agents: Mapping[str, Agent] = AGENTS,
+    *,
+    is_author: bool = False,
 ) -> str:
     """Why USD cannot be counted for this agent, or not all of them; empty if they can."""
-    if why := _partial(entry):
+    if why := _partial(entry) or (PARTIAL_AS_AUTHOR.get(entry.kind, "") if is_author else ""):
         return why
     if entry.kind in OWN_FIGURE:
         return ""

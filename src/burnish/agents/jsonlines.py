@@ -22,6 +22,8 @@ _MESSAGE = re.compile(r"message|(?<!con)text|answer|response|^final|^(?:assistan
 _OTHER = re.compile(r"^(?:user|system|session|tool|reasoning|thinking)", re.I)
 # Parts of an event that may hold text of their own.
 _OTHER_PART = re.compile(r"reason|think|tool|error|command|file|search|todo|plan|step", re.I)
+# What a damaged line holds is looked for this often: a line may be made of nothing but beginnings.
+_MOST_RECOVERIES = 1000
 _WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role")
 
 
@@ -88,6 +90,30 @@ def read_events(text: str) -> EventStream:
             gaps.append(len(events))
         after_cut = False
     return EventStream(tuple(events), tuple(gaps))
+
+
+def recover_events(text: str) -> list[Json]:
+    """Objects inside of lines that cannot be read as a whole: another process may have written into them."""
+    found: list[Json] = []
+    tries = 0
+    for line in text.split("\n"):
+        if isinstance(_loads(line), dict) or not _DAMAGED.search(line):
+            continue
+        at = line.find('{"')
+        while at >= 0 and tries < _MOST_RECOVERIES:
+            tries += 1
+            value, end = _decode(line, at)
+            found += [value] if isinstance(value, dict) else []
+            at = line.find('{"', end)
+    return found
+
+
+def _decode(line: str, at: int) -> tuple[Any, int]:
+    """The value that begins there, and where to look for the next one."""
+    try:
+        return json.JSONDecoder().raw_decode(line, at)
+    except (ValueError, RecursionError):
+        return None, at + 1
 
 
 def json_lines(text: str) -> Iterator[Json]:

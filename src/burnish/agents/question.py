@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, ReportsUsage, Spoken
-from burnish.agents.jsonlines import LEFT_OUT
+from burnish.agents.jsonlines import LEFT_OUT, read_events, recover_events
 from burnish.agents.meter import Meter
 from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.other_verdicts import conflicting_verdict
@@ -98,11 +98,17 @@ class Question:
         if not isinstance(self.agent, ReportsUsage):
             return of_failed_attempt(None, metered)
         spoken = self._spoken(folder, done)
+        spoken = spoken if self.entry.kind in _PLAIN_TEXT else _with_recovered(spoken)
         report = self.agent.bill(spoken)
         if report and not spoken.model and report.session and isinstance(self.agent, KnowsModel):
             spoken = replace(spoken, model=self.agent.session_model(os.environ, report.session))
             report = self.agent.bill(spoken)
         return of_failed_attempt(report, metered)
+
+    def _damaged_report(self, spoken: Spoken) -> Use:
+        """What the program reported in lines that another process wrote into: these must not lower the bill."""
+        report = self.agent.bill(_with_recovered(spoken)) if isinstance(self.agent, ReportsUsage) else None
+        return Use(report.cost_usd, report.tokens, report.cost_source) if report else Use()
 
     def _spoken(self, folder: Path, done: Done) -> Spoken:
         request = self.request
@@ -139,6 +145,8 @@ class Question:
             answer = replace(answer, other_messages=others, text_before=before, text_after=after)
         metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
         answer = at_least(answer, metered, cut=bool(LEFT_OUT.search(stdout)))
+        if self.entry.kind not in _PLAIN_TEXT and read_events(stdout).gaps:
+            answer = at_least(answer, self._damaged_report(spoken), cut=True)
         return replace(
             answer,
             model=answer.model or spoken.model,
@@ -147,6 +155,16 @@ class Question:
             transcript=str(done.stdout),
             agent=self.entry.name,
         )
+
+
+# They print text; all others print one JSON object per line.
+_PLAIN_TEXT = ("aider", "command", "scripted")
+
+
+def _with_recovered(spoken: Spoken) -> Spoken:
+    """For the bill only: what stands in a damaged line is never an answer."""
+    lines = [json.dumps(event) for event in recover_events(spoken.stdout)]
+    return replace(spoken, stdout="\n".join([spoken.stdout, *lines]))
 
 
 # How many attempts of a call are on record with their cost; the answer of a call that was stopped is not one of them.

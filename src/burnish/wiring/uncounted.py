@@ -22,10 +22,10 @@ def uncounted_budgets(
     counts = (("budget.task_tokens", budget.task_tokens), ("budget.session_tokens", budget.session_tokens))
     tokens = [name for name, most in counts if most is not None]
     found: dict[str, None] = {}
-    for name, model in dict.fromkeys(used for policy in policies for used in _agents_of(policy, agents)):
+    for name, model, is_author in dict.fromkeys(used for policy in policies for used in _agents_of(policy, agents)):
         entry = agents[name]
         own = [f"agents.{name}.budget_usd"] if entry.budget_usd is not None else []
-        if (own or usd) and (why := uncounted_usd(entry, model, os.environ)):
+        if (own or usd) and (why := uncounted_usd(entry, model, os.environ, is_author=is_author)):
             found[_line([*usd, *own], name, why)] = None
         if tokens and (why := uncounted_tokens(entry)):
             found[_line(tokens, name, why)] = None
@@ -41,15 +41,19 @@ def _line(budgets: list[str], agent: str, why: str) -> str:
     return f"{', '.join(budgets)} cannot be counted for {agent}: {why}."
 
 
-def _agents_of(policy: Policy, agents: Mapping[str, AgentSettings]) -> Iterator[tuple[str, str | None]]:
-    """Everyone who may be called for a task, and with which model; fallbacks too, with a model of their own."""
-    asked = [(policy.agent, policy.model), (policy.improve_agent or policy.agent, policy.improve_model or policy.model)]
-    asked += [(one.agent, one.model) for one in policy.reviewers]
-    asked += [(one.agent, one.model) for step in policy.pipeline for one in step.reviewers]
-    for name, model in asked:
+def _agents_of(policy: Policy, agents: Mapping[str, AgentSettings]) -> Iterator[tuple[str, str | None, bool]]:
+    """Everyone who may be called for a task, with which model, and as an author; fallbacks with their own model."""
+    authors = [
+        (policy.agent, policy.model),
+        (policy.improve_agent or policy.agent, policy.improve_model or policy.model),
+    ]
+    reviewers = [(one.agent, one.model) for one in policy.reviewers]
+    reviewers += [(one.agent, one.model) for step in policy.pipeline for one in step.reviewers]
+    asked = [(*one, True) for one in authors] + [(*one, False) for one in reviewers]
+    for name, model, is_author in asked:
         seen: list[str] = []
         following: str | None = name
         while following and following in agents and following not in seen:
             seen.append(following)
-            yield following, model if following == name else None
+            yield following, model if following == name else None, is_author
             following = agents[following].fallback

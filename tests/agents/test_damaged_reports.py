@@ -1,0 +1,103 @@
+"""Promise 25: a process that writes into the report of its agent, and forges another one, does not lower the bill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.agents.base import AgentSettings, Spoken
+from burnish.agents.countable import uncounted_usd
+from burnish.agents.question import Question
+from burnish.agents.registry import AGENTS
+from burnish.core.agent import AgentReply, CostSource
+from burnish.proc.ending import Done
+from testing.agent_samples import request
+
+Events = list[dict[str, Any]]
+
+
+def claude(tokens: int) -> Events:
+    usage = {"input_tokens": tokens, "output_tokens": tokens}
+    return [{"type": "result", "result": "Done.", "total_cost_usd": tokens / 100_000, "usage": usage}]
+
+
+def codex(tokens: int) -> Events:
+    usage = {"input_tokens": tokens, "cached_input_tokens": 0, "output_tokens": tokens}
+    message = {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}}
+    return [message, {"type": "turn.completed", "usage": usage}]
+
+
+def gemini(tokens: int) -> Events:
+    stats = {
+        "models": {"gemini-2.5-pro": {"input_tokens": tokens, "output_tokens": tokens, "total_tokens": 2 * tokens}}
+    }
+    tool = {"type": "tool_result", "tool_id": "1", "status": "success"}
+    message = {"type": "message", "role": "assistant", "content": "Done."}
+    return [tool, message, {"type": "result", "status": "success", "stats": stats}]
+
+
+def qwen(tokens: int) -> Events:
+    usage = {"input_tokens": tokens, "cache_read_input_tokens": 0, "output_tokens": tokens}
+    return [{"type": "result", "subtype": "success", "is_error": False, "result": "Done.", "usage": usage}]
+
+
+def acp(tokens: int) -> Events:
+    return [{"text": "Done.", "usage": [{"model": "gpt-5", "new": tokens, "cached": 0, "out": tokens}], "cost": None}]
+
+
+KINDS = {"claude": claude, "codex": codex, "gemini": gemini, "qwen": qwen, "acp": acp}
+MODELS = {"codex": "gpt-5", "qwen": "qwen3-coder-plus"}
+
+
+def read(folder: Path, kind: str, stdout: str) -> AgentReply:
+    for name, text in (("stdout", stdout), ("stderr", "")):
+        (folder / name).write_text(text)
+    question = Question(request(call_dir=folder, model=MODELS.get(kind)), AgentSettings("it", kind), AGENTS[kind])
+    done = Done(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0)
+    reply = question.read(folder, done)
+    assert isinstance(reply, AgentReply), reply
+    return reply
+
+
+def lines(events: Events) -> list[str]:
+    return [json.dumps(event) for event in events]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("glue", ["x", "{", "[", "\0", "x {", '{"type": "noise", "a": '])
+def test_bytes_before_the_report_do_not_hide_it(tmp_path: Path, kind: str, glue: str) -> None:
+    *before, report = lines(KINDS[kind](100_000))
+    honest = read(tmp_path, kind, "\n".join([*before, report]) + "\n")
+    forged = lines(KINDS[kind](1))
+    reply = read(tmp_path, kind, "\n".join([*before, glue + report, *forged]) + "\n")
+    assert honest.cost_source is not CostSource.PARTIAL and honest.cost_usd
+    assert reply.cost_source is CostSource.PARTIAL
+    assert reply.cost_usd is not None and reply.cost_usd >= honest.cost_usd and reply.tokens >= honest.tokens
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_within_the_report_make_the_cost_a_lower_bound(tmp_path: Path, kind: str) -> None:
+    *before, report = lines(KINDS[kind](100_000))
+    cut = report[:30] + "x" + "\n" + report[30:]
+    reply = read(tmp_path, kind, "\n".join([*before, cut, *lines(KINDS[kind](1))]) + "\n")
+    assert reply.cost_source is CostSource.PARTIAL
+
+
+def test_the_file_of_a_copilot_that_runs_commands_is_not_the_last_word() -> None:
+    """A command that it runs can rewrite the file until copilot has ended."""
+    usage = {"modelMetrics": {"gpt-5": {"usage": {"inputTokens": 1000, "cacheReadTokens": 0, "outputTokens": 10}}}}
+    events = [{"type": "assistant.message", "data": {"content": "Done."}}, {"type": "result", "exitCode": 0}]
+    sources = {}
+    for role in ("implement", "improve", "review"):
+        files = {"usage.json": json.dumps(usage)}
+        reply = AGENTS["copilot"].read(Spoken(0, None, "exit", "\n".join(lines(events)), "", role, files=files))
+        assert isinstance(reply, AgentReply)
+        sources[role] = reply.cost_source
+    partial = CostSource.PARTIAL
+    assert sources == {"implement": partial, "improve": partial, "review": CostSource.LIST}
+    entry = AgentSettings("copilot", "copilot", model="gpt-5")
+    assert "commands it runs" in uncounted_usd(entry, None, {}, is_author=True)
+    assert uncounted_usd(entry, None, {}) == ""
