@@ -55,7 +55,7 @@ MOST_PACKAGES = 20
 PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ASK_SECONDS = 60.0
 # counts the forms of the question: answers to an earlier one are not used
-QUESTION_FORM = 4
+QUESTION_FORM = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from burnish.engine.ports import CheckedCommit
 from burnish.errors import PhaseFailed
 from burnish.git.files import write_whole
 from burnish.git.project import Found, Project
-from burnish.git.reading import Contents, list_files, read_files
+from burnish.git.reading import Contents, list_files, list_links, read_files
 from burnish.git.task_tree import TaskTree
 from burnish.proc.run import Stop
 from burnish.proc.sandbox import Sandbox
@@ -348,14 +348,17 @@ class TreeChecks:
     def _question_digest(
         self, environment: CheckEnvironment, commit: str, test: CheckSpec, tree: tuple[Sequence[str], Sequence[str]]
     ) -> str:
-        """Of all that decides about the answer."""
+        """Of all that decides about the answer: where its files lie, what they say, and which of them are links."""
         tracked, projects = tree
-        places = sorted(path for path in tracked if path.endswith("/__init__.py") and path.count("/") <= 2)
-        settings = [path for path in tracked if path.rpartition("/")[2] in PYTEST_SETTINGS]
-        texts = [
-            hashlib.sha256(data or b"").hexdigest() for data in read_files(self.project, commit, settings).values()
-        ]
-        facts = [environment.fingerprint, test.words, places, projects, texts, "conftest.py" in tracked, QUESTION_FORM]
+        names = (*PYTEST_SETTINGS, "conftest.py")
+        settings = [path for path in tracked if path.rpartition("/")[2] in names]
+        texts = {
+            path: hashlib.sha256(data or b"").hexdigest()
+            for path, data in read_files(self.project, commit, settings).items()
+        }
+        packages = sorted(path for path in tracked if path.rpartition("/")[2] == "__init__.py")
+        links = sorted((path, target) for path, target in list_links(self.project, commit).items() if target)
+        facts = [environment.fingerprint, test.words, packages, projects, sorted(texts.items()), links, QUESTION_FORM]
         words = json.dumps([*facts, sorted(self._shared_variables().items())])
         return hashlib.sha256(words.encode()).hexdigest()[:32]
 
