@@ -6,15 +6,16 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 # As the terminal gets it, and as JSON, Python, C and shells write it down.
 _ESC = r"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e(?=\[)))"
 _CODES = re.compile(
-    rf"(?:{_ESC}\[|\x9b)[0-?]*[ -/]*[@-~]"
+    rf"(?:{_ESC}\[|\x9b|\\+u009[bB])[0-?]*[ -/]*[@-~]"
     rf"|{_ESC}\][^\x07\x1b\n]{{0,2000}}?(?:\x07|{_ESC}\\+|\\+(?:u0007|x07|a))"
     # strings for the terminal itself: DCS, SOS, PM, APC
     rf"|(?:{_ESC}[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{{0,2000}}?(?:\x07|\x9c|{_ESC}\\+)"
-    r"|\x1b[ -/]*[0-Z\\^-~]"
+    rf"|\x1b[ -/]*[0-Z\\^-~]|{_ESC}[ -/]+[0-~]"
     # characters without a shape
     "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
@@ -24,7 +25,13 @@ _CODES = re.compile(
 # backspace, either alone or with the letters that it takes back.
 # The other control characters: `clean_text` takes them out of what is shown, so nothing may be hidden behind them.
 _CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-_JOINED = re.compile(rf"{_CODES.pattern}|{_CONTROLS}|\\+u00(?:0[0-8bBcCdDeEfF]|1[0-9a-fA-F]|7[fF])|\r(?!\n)")
+_ESCAPED_CONTROLS = r"\\+u00(?:0[0-8bBcCdDeEfF]|1[0-9a-fA-F]|7[fF]|[89][0-9a-fA-F])"
+# Characters without a shape as JSON writes them: the list above, those beyond U+FFFF as two halves.
+_ESCAPED_SHAPELESS = (
+    r"\\+u(?i:00ad|034f|061c|115f|1160|17b[45]|180[b-f]|200[b-f]|202[89a-e]|206[0-9a-f]|2800|3164|fe0[0-9a-f]|feff|ffa0"
+    r"|fff[0-9ab]|d80d\\+udc3[0-9a-f]|d81b\\+udfe4|d82f\\+udca[0-3]|d834\\+udd(?:59|7[3-9a])|db4[0-3]\\+ud[c-f][0-9a-f]{2})"
+)
+_JOINED = re.compile(rf"{_CODES.pattern}|{_CONTROLS}|{_ESCAPED_CONTROLS}|{_ESCAPED_SHAPELESS}|\r(?!\n)")
 _ERASED = re.compile(rf"[^\n\x08]{{3}}\x08{{3}}|[^\n\x08]{{2}}\x08{{2}}|[^\n\x08]\x08|{_JOINED.pattern}")
 # The short escapes of JSON strings. `C:\\new` has one too, so only what is unmistakable is looked for across them.
 _SHORT = re.compile(rf"{_JOINED.pattern}|\\+[bfnrt]")
@@ -33,14 +40,21 @@ _HINTS = ("\x00", "\x08", "\r", "u0000", "u0008", "u000d", "u000D",
           "\x1b", "\x9b", "\u00ad", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\u2061", "\u2062",
           "\u2063", "\u2064", "\ufeff", "u001b", "u001B", "x1b", "x1B", "\\033", "\\e[")  # fmt: skip
 
-_BARE = re.compile(_CONTROLS)
+_ESCAPES = re.compile(rf"{_ESC}|\x9b|\\+u009[bB]")
+_BARE = re.compile(rf"{_CONTROLS}|{_ESCAPED_CONTROLS}")
 _RARE = re.compile(
-    rf"{_CONTROLS}|u00[017][0-9a-fA-F]|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u2065-\u206f\u2800\u3164"
+    rf"{_CONTROLS}|u00[01789][0-9a-fA-F]|{_ESCAPED_SHAPELESS}"
+    "|[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2028-\u202e\u2065-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Signs and letters as addresses and JSON may write them.
-_ASCII_ESCAPE = re.compile(r"%([2-7][0-9a-fA-F])|\\+u00([2-7][0-9a-fA-F])")
+# Signs and letters as addresses and JSON may write them: each match is one character.
+_MORE = "%[89abAB][0-9a-fA-F]"
+_ASCII_ESCAPE = re.compile(
+    rf"((?:%[2-7]|%[cCdD][0-9a-fA-F]%[89abAB]|%[eE][0-9a-fA-F]{_MORE}%[89abAB]"
+    rf"|%[fF][0-7]{_MORE}{_MORE}%[89abAB])[0-9a-fA-F])"
+    r"|\\+u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,7 @@ def with_ascii_unescaped(text: str) -> PlainText | None:
     pieces: list[str] = []
     starts, origins, length, at = [], [], 0, 0
     for escape in _ASCII_ESCAPE.finditer(text):
-        for origin, piece in ((at, text[at : escape.start()]), (escape.start(), chr(int(escape[1] or escape[2], 16)))):
+        for origin, piece in ((at, text[at : escape.start()]), (escape.start(), _character(escape))):
             starts.append(length)
             origins.append(origin)
             pieces.append(piece)
@@ -122,13 +136,21 @@ def with_ascii_unescaped(text: str) -> PlainText | None:
     return PlainText(text, "".join([*pieces, text[at:]]), (*starts, length), (*origins, at))
 
 
+def _character(escape: re.Match[str]) -> str:
+    """What an escape stands for; nothing where that has no shape."""
+    character = unquote(escape[1]) if escape[1] else chr(int(escape[2], 16))
+    if len(character) != 1:
+        return escape[0]  # not UTF-8
+    return "" if _JOINED.fullmatch(character) else character
+
+
 def _with_letters_erased(text: str) -> PlainText | None:
     return without_codes(text, erase=True) if "\x08" in text else None
 
 
 def _without_controls(text: str) -> PlainText | None:
     """An escape character alone takes the letter behind it along, which may be one of a secret."""
-    return _without(text, _BARE) if "\x1b" in text or "\x9b" in text else None
+    return _without(text, _BARE) if _ESCAPES.search(text) else None
 
 
 # The ways in which a text may be shown; a caller that changes the text between two of them reads it again.

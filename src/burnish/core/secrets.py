@@ -230,7 +230,9 @@ def _values_of(name: str, value: str) -> Iterator[str]:
 def _dresses(value: str) -> Iterator[str]:
     """The value as it is, and as JSON, an address and base64 would write it."""
     yield value
-    yield json.dumps(value)[1:-1]
+    yield (once := json.dumps(value)[1:-1])
+    # JSON inside of JSON, as agents print what a tool returned
+    yield json.dumps(once)[1:-1]
     yield quote(value, safe="")
     for lead in ("", " ", "  "):
         # where in its group of three a value starts decides its letters; those at the edges mix with the neighbours'
