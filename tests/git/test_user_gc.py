@@ -59,6 +59,26 @@ def test_the_users_git_may_prune_before_each_git_process(
     world.repo.git("fsck", "--strict", "--no-dangling")
 
 
+@pytest.mark.parametrize("words", PRUNE_ALL, ids=lambda words: words[0])
+def test_the_users_git_may_prune_while_a_pack_is_copied(
+    world: GitWorld, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    real, moments = kept_packs.sync_file, []
+
+    def sync(descriptor: int) -> None:
+        real(descriptor)
+        # every part was written under its temporary name, and has not got its own yet
+        moments.append(descriptor)
+        world.repo.git(*words)
+
+    monkeypatch.setattr(kept_packs, "sync_file", sync)
+    workspace = world.workspace()
+    (workspace.path / "file").write_text("content\n")
+    made = commit(workspace)
+    assert len(moments) >= 2 and workspace.head() == made
+    world.repo.git("fsck", "--strict", "--no-dangling")
+
+
 def test_a_prune_that_looked_at_the_refs_before_deletes_nothing_of_the_commit(world: GitWorld) -> None:
     workspace = world.workspace()
     (workspace.path / "file").write_text("content\n")

@@ -106,9 +106,9 @@ def install(project: Project, made: Path) -> KeptPack:
 
 
 def _copy(source: Path, folder: Path) -> None:
-    """Under a name that git does not take for a leftover of its own: `git prune` removes `tmp_*`."""
+    """Under a name that git does not take for a leftover: `git prune` removes `tmp_*`, `git gc` an `.idx` by itself."""
     target = folder / source.name
-    temporary = folder / f".burnish-{os.getpid()}-{threading.get_ident()}-{source.name}"
+    temporary = folder / f".burnish-{os.getpid()}-{threading.get_ident()}-{source.name}.part"
     try:
         with source.open("rb") as reader, temporary.open("wb") as writer:
             shutil.copyfileobj(reader, writer, 1 << 20)
