@@ -35,6 +35,26 @@ def test_every_kind_of_change_is_named_and_what_git_ignores_is_not(world: GitWor
     assert differing(project, before, look_at(project, tracked), tracked) == named
 
 
+def test_the_users_gc_is_not_a_change_of_branches_and_one_behind_it_is(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n"})
+    user_repo.git("branch", "other")
+    user_repo.write({"app.py": "2\n"})
+    user_repo.git("stash")
+    before = look_at(project, ["app.py"])
+    user_repo.git("gc", "-q")
+    packed = (user_repo.path / ".git/packed-refs").read_text()
+    assert "refs/heads/other" in packed and "refs/stash" in packed
+    lock = user_repo.path / ".git/refs/heads/other.lock"
+    lock.write_text("")  # as by a command of the user's at this moment
+    assert differing(project, before, look_at(project, ["app.py"]), ["app.py"]) == []
+    lock.unlink()
+    user_repo.git("branch", "-D", "other")
+    user_repo.git("stash", "drop", "-q")
+    named = [".git/refs/heads/other", ".git/refs/stash"]
+    assert differing(project, before, look_at(project, ["app.py"]), ["app.py"]) == named
+
+
 def test_other_work_trees_of_the_repository_are_watched_too(world: GitWorld, tmp_path: Path) -> None:
     user_repo, project = world.repo, world.project
     user_repo.commit({"app.py": "1\n", ".gitignore": "*.pyc\n"})

@@ -85,6 +85,12 @@ def _all_packed(project: Project) -> dict[str, str]:
     return {name.decode("utf-8", "surrogateescape"): sha.decode() for sha, name in pairs}
 
 
+def packed_user_refs(project: Project) -> dict[str, bytes]:
+    """The user's own branches and stash in the file of packed refs, where `git gc` puts them."""
+    pattern = rb"^([0-9a-f]{40,64}) (refs/(?:heads/(?!burnish/)\S+|stash))$"
+    return {os.fsdecode(name): sha for sha, name in re.findall(pattern, _packed_refs(project), re.M)}
+
+
 def find_torn(project: Project, refs: Iterable[str]) -> list[str]:
     """Those of which there is a file that names nothing: a loss of power, a full disk or a damaged one."""
     return [ref for ref in refs if _loose(project, ref) is None] if _by_files(project) else []

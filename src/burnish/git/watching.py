@@ -10,6 +10,7 @@ from pathlib import Path
 from burnish.folder_walk import walk_folders
 from burnish.git.places import checkouts
 from burnish.git.project import Project
+from burnish.git.refs import packed_user_refs
 from burnish.git.taking import is_secret
 
 # The name of a file, a folder or a ref → whatever differs when it was touched.
@@ -30,16 +31,25 @@ def look_at(project: Project, tracked: Collection[str]) -> Seen:
             seen[prefix] = True
         for folder in holding:
             _folder(root, folder, seen, prefix=prefix)
-    for name in ("HEAD", "config", "refs/stash"):
-        seen[f".git/{name}"] = _content(project.common_dir / name)
+    seen[".git/config"] = _content(project.common_dir / "config")
     seen[".git/HEAD"] = _content(project.git_dir / "HEAD")
     _folder(project.common_dir, "hooks", seen, prefix=".git/")
+    seen |= {f".git/{ref}": points for ref, points in _user_refs(project).items()}
+    return seen
+
+
+def _user_refs(project: Project) -> dict[str, bytes]:
+    """Where the user's branches and the stash point, wherever that is written: `git gc` moves it into one file."""
+    loose = {"refs/stash": _content(project.common_dir / "refs" / "stash")}
     for here, folders, names in walk_folders(project.common_dir / "refs" / "heads"):
         folders[:] = [name for name in folders if name != "burnish"]
         for name in names:
-            place = Path(here, name)
-            seen[f".git/{place.relative_to(project.common_dir)}"] = _content(place)
-    return seen
+            # a lock is there for a moment, while the user's git works
+            if not name.endswith(".lock"):
+                place = Path(here, name)
+                loose[str(place.relative_to(project.common_dir))] = _content(place)
+    # in this order: a ref that is packed meanwhile is seen at one of the two places
+    return packed_user_refs(project) | {ref: text.strip() for ref, text in loose.items() if text is not None}
 
 
 def differing(project: Project, before: Seen, after: Seen, tracked: Collection[str]) -> list[str]:
