@@ -80,12 +80,37 @@ def ref_of_zeros(lab: Lab) -> None:
     (lab.repo.path / ".git" / "refs" / "heads" / BRANCH).write_bytes(b"\0" * 41)
 
 
+def delete_all_refs(lab: Lab) -> None:
+    """Every ref of burnish's, the id of the repository included."""
+    for ref in lab.repo.git("for-each-ref", "--format=%(refname)", "refs/burnish", "refs/heads/burnish").split():
+        lab.repo.git("update-ref", "-d", ref)
+
+
+def clone_again(lab: Lab) -> None:
+    """A new clone in the place of the old repository."""
+    old = lab.repo.path.with_name("old")
+    lab.repo.path.rename(old)
+    subprocess.run(["git", "clone", "-q", "-b", "main", str(old), str(lab.repo.path)], check=True, timeout=60)
+    shutil.rmtree(old)
+
+
 def empty_packs(lab: Lab) -> None:
     for pack in packs(lab):
         empty(pack)
 
 
-LOSSES = [delete, delete_and_prune, empty_packs, empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
+LOSSES = [
+    delete,
+    delete_and_prune,
+    delete_all_refs,
+    clone_again,
+    empty_packs,
+    empty_commit,
+    empty_tree,
+    remove_commit,
+    empty_ref,
+    ref_of_zeros,
+]
 DAMAGES = [empty_packs, empty_commit, empty_tree, remove_commit, empty_ref, ref_of_zeros]
 
 
@@ -286,6 +311,21 @@ def test_a_damaged_task_stops_no_other_one_and_the_users_git_works_after_the_run
     lose(verified)
     verified.burnish("run", "--all")
     assert [verified.task(number)["status"] for number in (1, 2)] == ["verified", "verified"]
+    assert user_git_problems(verified) == []
+
+
+def test_objects_that_vanish_without_a_restart_of_the_machine_harm_neither_git_nor_the_next_run(verified: Lab) -> None:
+    """The refs of artifacts and of the id lose theirs together with the branch."""
+    assert verified.burnish("run", code=None).code in (0, 1)  # objects were read since the machine started
+    drop_copies(verified)
+    for pack in packs(verified):
+        for suffix in (".idx", ".rev", ".pack", ".keep"):
+            pack.with_suffix(suffix).unlink(missing_ok=True)
+    assert user_git_problems(verified)
+    verified.burnish("run", code=None)
+    verified.burnish("retry", "1", code=None)
+    verified.burnish("run", code=None)
+    assert verified.task()["status"] == "verified"
     assert user_git_problems(verified) == []
 
 

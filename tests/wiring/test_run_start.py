@@ -12,6 +12,7 @@ from bench.ground import Ground, ground
 from bench.verified_tasks import copy_verified
 from burnish.core.status import Status
 from burnish.core.task import Spec
+from burnish.git import refs, soundness
 from burnish.git.run import calls
 from burnish.store import Store
 from burnish.wiring import RunRequest, open_app
@@ -47,6 +48,42 @@ def count_start(app: App) -> tuple[int, int, list[str]]:
     calls.reset()
     app.run(RunRequest(everything=True), progress=notes)
     return app.store.statements - before, calls.total, notes.texts
+
+
+def test_a_start_reads_the_file_of_each_ref_once(place: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_verified(place, 20)
+    app = open_app(place.repo)
+    count_start(app)
+    read: list[str] = []
+    real = refs._read_small_file
+
+    def remember(path: str) -> bytes:
+        read.append(path)
+        return real(path)
+
+    monkeypatch.setattr(refs, "_read_small_file", remember)
+    count_start(app)
+    branches = [path for path in read if "/refs/heads/burnish/" in path]
+    assert len(branches) == len(set(branches)) == 21
+
+
+def test_a_loose_commit_that_is_torn_is_found_among_many(place: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_verified(place, 20)
+    monkeypatch.setattr(soundness, "MANY", 5)
+    app = open_app(place.repo)
+    count_start(app)
+    branch = str(app.store.task(app.key, 9).branch)
+    place.git("branch", "-f", branch, place.git("commit-tree", "-m", "x", f"{branch}^{{tree}}").strip())
+    commit = place.git("rev-parse", branch).strip()
+    loose = place.repo / ".git" / "objects" / commit[:2] / commit[2:]
+    assert soundness.find_unreadable(app.repo, _tips(app), with_trees=True) == set()
+    loose.chmod(0o644)
+    loose.write_bytes(loose.read_bytes()[:-5])
+    assert soundness.find_unreadable(app.repo, _tips(app), with_trees=True) == {commit}
+
+
+def _tips(app: App) -> list[str]:
+    return list(refs.list_refs(app.repo, "refs/heads/burnish").values())
 
 
 def test_more_verified_tasks_cost_no_more_statements_and_no_more_processes(place: Ground) -> None:

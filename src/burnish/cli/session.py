@@ -132,7 +132,7 @@ def open_reader() -> Reader:
     _report_move(reader.note)
     _tell_obstacle(reader.store)
     if reader.project:
-        wiring.void_lost_approvals(reader.home, reader.store, [reader.project])
+        wiring.void_lost_approvals(reader.home, reader.store, [reader.project], is_here=True)
     return reader
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from burnish.errors import PhaseFailed
 from burnish.git.files import disk_errors
 from burnish.git.project import Project
-from burnish.git.refs import OURS, find_torn, list_refs
+from burnish.git.refs import OURS, OwnRefFiles, list_refs
 from burnish.git.soundness import find_unsound
-from burnish.git.stale_locks import PACKED_REFS_LOCK
 from burnish.proc.folders import sync_folder
 
 
@@ -31,9 +28,9 @@ class BrokenRef:
         )
 
 
-def find_broken_refs(project: Project, *, thorough: bool) -> list[BrokenRef]:
+def find_broken_refs(project: Project, files: OwnRefFiles, *, thorough: bool) -> list[BrokenRef]:
     """Refs of burnish's whose files hold no name; `thorough`: also those of which not everything can be read."""
-    torn = [BrokenRef(ref) for ref in find_torn(project, _files(project))]
+    torn = [BrokenRef(ref) for ref in files.torn]
     if not thorough:
         return torn
     known = {ref: sha for prefix in OURS for ref, sha in list_refs(project, prefix).items()}
@@ -54,11 +51,6 @@ def remove_broken_ref(project: Project, broken: BrokenRef) -> None:
     _remember(project, broken.name, broken.commit.encode())
 
 
-def lock_files(project: Project) -> list[str]:
-    """Lock files that a git process of burnish's may have left."""
-    return [*_files(project, locks=True), PACKED_REFS_LOCK]
-
-
 def _move_file(project: Project, ref: str) -> None:
     path = project.common_dir / ref
     with disk_errors(f"removing the broken ref {ref}"):
@@ -72,22 +64,3 @@ def _remember(project: Project, ref: str, content: bytes) -> None:
         place = project.own / "kept" / "broken-refs"
         place.mkdir(parents=True, exist_ok=True)
         (place / ref.replace("/", "%2F")).write_bytes(content)
-
-
-def _files(project: Project, *, locks: bool = False) -> Iterator[str]:
-    """Names of the files below burnish's folders of refs; with reftable there are none."""
-    for prefix in OURS:
-        yield from _files_below(str(project.common_dir), prefix.rstrip("/"), locks=locks)
-
-
-def _files_below(top: str, folder: str, *, locks: bool) -> Iterator[str]:
-    try:
-        with os.scandir(f"{top}/{folder}") as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(top, f"{folder}/{entry.name}", locks=locks)
-        elif entry.name.endswith(".lock") == locks and entry.is_file(follow_symlinks=False):
-            yield f"{folder}/{entry.name}"

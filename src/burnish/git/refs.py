@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from burnish.errors import BurnishError, PhaseFailed, Refused
@@ -19,6 +20,7 @@ from burnish.proc.folders import sync_folder
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SHA_FILE = re.compile(rb"\s*([0-9a-f]{40}(?:[0-9a-f]{24})?)\s*")
 # what no ref may have in its name
 UNFIT = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|/-")
 
@@ -40,24 +42,66 @@ def read_ref(project: Project, ref: str) -> str | None:
     return done.stdout.decode().strip() or None
 
 
-def read_refs(project: Project, refs: Sequence[str]) -> dict[str, str | None]:
-    """Where each of them points; the file of packed refs is read once for all."""
+def read_refs(project: Project, refs: Sequence[str], known: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """Where each of them points; the file of packed refs is read once for all. `known`: what was read already."""
     if not _by_files(project):
         return {ref: read_ref(project, ref) for ref in refs}
-    found = {ref: _loose(project, ref) for ref in refs}
+    known = known or {}
+    found = {ref: known.get(ref) or _loose(project, ref) for ref in refs}
     if any(sha == "" for sha in found.values()):
         packed = _all_packed(project)
         found = {ref: packed.get(ref) if sha == "" else sha for ref, sha in found.items()}
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class OwnRefFiles:
+    """The files below burnish's folders of refs, of which there may be thousands: each is read once."""
+
+    tips: dict[str, str] = field(default_factory=dict)
+    torn: list[str] = field(default_factory=list)  # those that name nothing
+    locks: list[str] = field(default_factory=list)
+
+
+def read_own_refs(project: Project) -> OwnRefFiles:
+    """All that lie in files of their own; with reftable there are none."""
+    found = OwnRefFiles()
+    if _by_files(project):
+        for prefix in OURS:
+            _read_below(project, prefix.rstrip("/"), found)
+    found.torn.sort()
+    found.locks.sort()
+    return found
+
+
+def _read_below(project: Project, folder: str, found: OwnRefFiles) -> None:
+    try:
+        with os.scandir(f"{project.common_dir}/{folder}") as listing:
+            entries = list(listing)
+    except OSError:
+        return
+    for entry in entries:
+        name = f"{folder}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            _read_below(project, name, found)
+        elif entry.is_file(follow_symlinks=False):
+            if name.endswith(".lock"):
+                found.locks.append(name)
+            elif sha := _loose(project, name):
+                found.tips[name] = sha
+            elif sha is None:
+                found.torn.append(name)
+
+
 def _loose(project: Project, ref: str) -> str | None:
     """What the file of the ref says: "" where there is none, None where it names no commit."""
     try:
-        text = _read_small_file(f"{project.common_dir}/{ref}").strip().decode("ascii", "replace")
+        data = _read_small_file(f"{project.common_dir}/{ref}")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return ""
-    return text if _SHA.fullmatch(text) else (read_ref(project, ref) if text.startswith("ref:") else None)
+    if found := _SHA_FILE.fullmatch(data):
+        return found[1].decode()
+    return read_ref(project, ref) if data.startswith(b"ref:") else None
 
 
 def _read_small_file(path: str) -> bytes:

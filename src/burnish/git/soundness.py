@@ -6,8 +6,10 @@ What counts is what the user's git sees; copies in burnish's own store are for p
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,6 +17,8 @@ from burnish.errors import PhaseFailed
 from burnish.git.project import Project
 from burnish.git.refs import OURS, find_torn, read_refs
 from burnish.git.run import READ_FAILED
+
+MANY = 200
 
 
 class Damage(StrEnum):
@@ -52,7 +56,8 @@ def find_damage(
 
 def find_unreadable(project: Project, commits: Sequence[str], *, with_trees: bool = False) -> set[str]:
     """Those that cannot be read; `with_trees`: they must be commits, and their trees are read, too."""
-    contents = {sha: _read_sound(project, sha) for sha in dict.fromkeys(commits)}
+    is_loose = _loose_among(project, commits)
+    contents = {sha: _read_sound(project, sha) if sha in is_loose else None for sha in dict.fromkeys(commits)}
     packed = [sha for sha, content in contents.items() if content is None]
     # the caller learns of a missing tree under the name of its commit, which is read for it
     names = {sha: [f"{sha}^{{tree}}" if with_trees else sha] for sha in packed}
@@ -116,6 +121,17 @@ def _read_sound(project: Project, sha: str) -> bytes | None:
     return raw if right else None
 
 
+def _loose_among(project: Project, names: Collection[str]) -> Collection[str]:
+    """Those that may be loose objects. Of many most are packed, and to list 256 folders costs less than to try each."""
+    if len(names) < MANY:
+        return names
+    found: set[str] = set()
+    for folder in {name[:2] for name in names}:
+        with suppress(OSError):
+            found.update(folder + rest for rest in os.listdir(f"{project.common_dir}/objects/{folder}"))  # noqa: PTH208
+    return found
+
+
 def _tree_of(raw: bytes) -> str:
     """The tree that a commit names; nothing where the object is not a commit."""
     head, _, body = raw.partition(b"\0")
@@ -127,7 +143,8 @@ def _missing_by_git(project: Project, names: Sequence[str], *, whole: bool = Fal
     """What git cannot find either. `whole`: have it read the contents, not only their heads."""
     how = "--batch" if whole else "--batch-check"
     asked = "".join(f"{name}\n" for name in names).encode()
-    done = project.user_git("cat-file", how, stdin=asked, ok=(0, *READ_FAILED))
+    # buffered: without it git writes each line by itself
+    done = project.user_git("cat-file", how, "--buffer", stdin=asked, ok=(0, *READ_FAILED))
     if done.exit_code:
         # it ends at the first one that is damaged: each is asked for by itself
         checks = {name: project.user_git("cat-file", "-p", name, ok=(0, 1, *READ_FAILED)).exit_code for name in names}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.engine.lost_branch import OPEN, is_concerned
-from burnish.git.broken_refs import BrokenRef, find_broken_refs, lock_files, remove_broken_ref
+from burnish.git.broken_refs import BrokenRef, find_broken_refs, remove_broken_ref
 from burnish.git.files import write_whole
 from burnish.git.project import Project
+from burnish.git.refs import read_own_refs
 from burnish.git.rescue import ARTIFACTS, keep
 from burnish.git.rescue import PREFIX as RESCUES
 from burnish.git.rescue_repair import ReadableRescue, write_readable
 from burnish.git.soundness import find_unsound
-from burnish.git.stale_locks import remove_stale_locks
+from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
 from burnish.git.torn_objects import find_torn_objects, find_torn_packs, put_torn_aside
 from burnish.git.written_again import publish_again
 from burnish.proc.identity import boot_id
@@ -31,22 +33,29 @@ class Healed:
     unarchived: list[int] = field(default_factory=list)
     # of open tasks, and of which not everything can be read
     branches: list[str] = field(default_factory=list)
+    # where refs point that were read for it, unless some of them were moved
+    tips: Mapping[str, str] = field(default_factory=dict)
+    # were all objects read?
+    is_thorough: bool = False
 
 
-def heal(app: App) -> Healed:
+def heal(app: App, *, thorough: bool = False) -> Healed:
     """At the start of a run: refs and objects of burnish's own that lead to nothing no longer hinder the user's git.
 
     Objects are read only once after each start of the machine, for that takes time: files are torn by a loss of power.
+    `thorough`: read them in any case, because one was found to be unreadable.
     """
     is_restarted = _last_boot(app.repo) != boot_id() and app.store.has_begun_tasks(app.key)
-    healed, stale = Healed(), remove_stale_locks(app.repo, lock_files(app.repo))
+    is_restarted = is_restarted or thorough
+    files = read_own_refs(app.repo)
+    healed, stale = Healed(), remove_stale_locks(app.repo, [*files.locks, PACKED_REFS_LOCK])
     healed.notes += [f"Removed {ref}: it is from before this machine started." for ref in stale]
     torn = put_torn_aside(app.repo) if is_restarted else []
     if torn:
         healed.notes.append(
             f"{len(torn)} damaged objects of burnish's were put aside: {_kept(app.repo, 'torn-objects')}"
         )
-    broken_refs = find_broken_refs(app.repo, thorough=is_restarted)
+    broken_refs = find_broken_refs(app.repo, files, thorough=is_restarted)
     needed = _needed_branches(app) if broken_refs else set()
     for broken in broken_refs:
         if broken.commit and is_published_again(app.repo, broken):
@@ -57,7 +66,7 @@ def heal(app: App) -> Healed:
             healed.notes.append(_remove(app, broken))
             healed.unarchived += _owners(app, broken)
     write_whole(_boot_file(app.repo), boot_id().encode())
-    return healed
+    return replace(healed, tips={} if broken_refs else files.tips, is_thorough=is_restarted)
 
 
 def _needed_branches(app: App) -> set[str]:
@@ -74,7 +83,9 @@ def is_published_again(project: Project, broken: BrokenRef) -> bool:
 
 def describe_damage(project: Project) -> list[str]:
     """For `burnish doctor`: what is torn, a line for each kind; changes nothing."""
-    found = [f"{broken.name} {broken.words}" for broken in find_broken_refs(project, thorough=True)]
+    found = [
+        f"{broken.name} {broken.words}" for broken in find_broken_refs(project, read_own_refs(project), thorough=True)
+    ]
     found += [f"the pack {pack.index.stem} is damaged" for pack in find_torn_packs(project)]
     if torn := find_torn_objects(project):
         found.append(f"{len(torn)} damaged object files, e.g. {torn[0]}")

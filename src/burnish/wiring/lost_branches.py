@@ -22,25 +22,31 @@ APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
 
 
 def void_lost_approvals(
-    home: Path, store: Store, rows: Sequence[ProjectRow], seen: dict[str, Mapping[str, str]] | None = None
+    home: Path,
+    store: Store,
+    rows: Sequence[ProjectRow],
+    seen: dict[str, Mapping[str, str]] | None = None,
+    *,
+    is_here: bool = False,
 ) -> None:
     """Before tasks are shown: no approval of a commit that is gone. A home that cannot be written is shown anyway.
 
     `seen`: for a process that looks often, where the branches of each project pointed when they could be read. A branch
-    that did not move since is not read again.
+    that did not move since is not read again. `is_here`: the command was started in the repository, which counts as the
+    project's by its path even if it has no id: a new clone, or one whose refs of burnish's were all deleted.
     """
     for row in rows:
         with suppress(BurnishError, OSError):
             approved = store.task_branches(row.key, APPROVED)
             if approved:
                 known = seen.get(row.key, {}) if seen is not None else {}
-                sound = _void(home, store, row, approved, known)
+                sound = _void(home, store, row, approved, known, is_here=is_here)
                 if seen is not None:
                     seen[row.key] = sound
 
 
 def _void(
-    home: Path, store: Store, row: ProjectRow, tasks: Sequence[TaskBranch], known: Mapping[str, str]
+    home: Path, store: Store, row: ProjectRow, tasks: Sequence[TaskBranch], known: Mapping[str, str], *, is_here: bool
 ) -> dict[str, str]:
     """Take back the approvals of branches that are lost; where the others point."""
     # reading commands start fast: loaded only where there is something to look at
@@ -54,7 +60,8 @@ def _void(
     own = home.absolute() / "projects" / row.key / "git"
     is_same = found.common_dir == row.common_dir and not row.is_detached
     if row.repository_id:
-        is_same = is_same and read_id(found.common_dir) == row.repository_id
+        repository = read_id(found.common_dir)
+        is_same = is_same and (repository == row.repository_id or (is_here and repository is None))
     if not is_same or not own.is_dir():
         return {}  # moved, or another repository lies there now: nothing is known of the branches
     width = max(len(task.commit) for task in tasks)
@@ -83,20 +90,24 @@ class SettledBranches:
 
     notes: list[str]
     tips: Mapping[str, str]
+    # did one of them lead to something that cannot be read?
+    had_unreadable: bool
 
 
-def settle_lost(app: App, damaged: Sequence[str]) -> SettledBranches:
+def settle_lost(app: App, damaged: Sequence[str], known: Mapping[str, str]) -> SettledBranches:
     """At the start of a run: what can be brought back is; a branch that somebody deleted waits for a person.
 
-    `damaged`: branches that lead to something unreadable further down than the commit and its tree.
+    `damaged`: branches that lead to something unreadable further down than the commit and its tree. `known`: where refs
+    point that were read a moment ago.
     """
     from burnish.engine.lost_branch import OPEN, is_concerned
     from burnish.git.refs import read_refs
-    from burnish.git.soundness import find_damage
+    from burnish.git.soundness import Damage, find_damage
 
     rows = app.store.task_branches(app.key, OPEN)
-    tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)))
-    lost = {*find_damage(app.repo, list(tips), tips), *damaged} if tips else set(damaged)
+    tips = read_refs(app.repo, list(dict.fromkeys(f"refs/heads/{row.branch}" for row in rows)), known)
+    found = find_damage(app.repo, list(tips), tips) if tips else {}
+    lost = {*found, *damaged}
     # few of many: only these are read as tasks
     concerned = [row.id for row in rows if f"refs/heads/{row.branch}" in lost or row.reason == Reason.BRANCH_GONE]
     notes = []
@@ -107,7 +118,7 @@ def settle_lost(app: App, damaged: Sequence[str]) -> SettledBranches:
             note = f"{error.what} {error.hint}".rstrip()
         notes += [f"Task {task.id}: {note}"] if note else []
     sound = {ref.removeprefix("refs/heads/"): sha for ref, sha in tips.items() if sha and ref not in lost}
-    return SettledBranches(notes, sound)
+    return SettledBranches(notes, sound, any(one.damage is Damage.UNREADABLE for one in found.values()))
 
 
 def _settle(app: App, task: Task, *, is_lost: bool) -> str | None:

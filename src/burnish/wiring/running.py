@@ -191,9 +191,13 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
     if request.no_review and app.config.review.required:
         notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
     healed = heal(app)
-    notes += healed.notes
-    branches = settle_lost(app, healed.branches)
-    notes += branches.notes
+    branches = settle_lost(app, healed.branches, healed.tips)
+    notes += [*healed.notes, *branches.notes]
+    if branches.had_unreadable and not healed.is_thorough:
+        # objects are gone although the machine was not started again: other refs may have lost theirs, too
+        healed = heal(app, thorough=True)
+        branches = settle_lost(app, healed.branches, healed.tips)
+        notes += [*healed.notes, *branches.notes]
     remove_idle_trees(app)
     for number in dict.fromkeys([*healed.unarchived, *deps.book.unarchived()]):
         task = deps.book.task(number)
