@@ -112,6 +112,40 @@ def test_a_red_report_does_not_pass_with_exit_code_0(cwd: Path) -> None:
     assert run_one(spec, cwd).status is CheckStatus.FAILED
 
 
+SEVERAL = {
+    "script": "sh test.sh",
+    "lines": f"{' '.join(PYTEST)} test_ok.py\n{' '.join(PYTEST)} test_a.py\n{' '.join(PYTEST)} test_ok.py\n",
+    "semicolons": f"make -s test PYTEST='{' '.join(PYTEST)}'",
+    "another runner first": f"{sys.executable} -m unittest -q test_u; {' '.join(PYTEST)} test_ok.py",
+    "failures that are not listed": "sh test.sh -rN",
+}
+
+
+@pytest.mark.parametrize("command", SEVERAL.values(), ids=SEVERAL)
+def test_a_later_run_below_one_command_does_not_hide_the_failures_of_an_earlier_one(cwd: Path, command: str) -> None:
+    files = {
+        "test_a.py": "def test_a():\n    assert 1 == 2\n",
+        "test_ok.py": "def test_ok(): pass\n",
+        "test_u.py": "import unittest\n\n\nclass U(unittest.TestCase):\n    def test_u(self):\n        self.fail()\n",
+        "test.sh": f"{' '.join(PYTEST)} $1 test_a.py\n{' '.join(PYTEST)} test_ok.py\n",
+        "Makefile": "test:\n\t$(PYTEST) test_a.py; $(PYTEST) test_ok.py\n",
+    }
+
+    report = run_one(CheckSpec("test", command), lay(cwd, files))
+
+    assert report.exit_code == 0
+    assert report.status is CheckStatus.FAILED
+    if "-rN" not in command:
+        assert [one.name.rpartition(".")[2].rpartition("::")[2] for one in report.failures] in (["test_a"], ["test_u"])
+        assert report.partial
+
+
+def test_one_run_below_a_script_is_counted_once(cwd: Path) -> None:
+    report = run_one(CheckSpec("test", "sh test.sh"), lay(cwd, {**TESTS, "test.sh": f"{' '.join(PYTEST)}\n"}))
+    assert report.counts == Counts(total=4, passed=1, failed=2, skipped=1)
+    assert [one.line for one in report.failures] == [5, 12]
+
+
 @pytest.mark.parametrize("write", ["true", "echo '<oops' > {report_dir}/r.xml", "ln -s /etc/passwd {report_dir}/r.xml"])
 def test_a_promised_report_that_is_missing_or_unreadable_is_unknown(cwd: Path, write: str) -> None:
     report = run_one(CheckSpec("test", write, report="junit", report_file="r.xml"), cwd)

@@ -159,6 +159,7 @@ def _killed(done: Done) -> str:
 def _status(done: Done, reading: Reading) -> CheckStatus:
     # Either of the two is enough: a green report does not make up for a red exit code.
     bad = reading.failures or any(remark.severity is Severity.ERROR for remark in reading.remarks)
+    bad = bad or (reading.counts is not None and reading.counts.failed > 0)
     return CheckStatus.FAILED if done.exit_code != 0 or bad else CheckStatus.PASSED
 
 
@@ -183,7 +184,33 @@ def _read(
         if prepared.promised:
             return Reading(error=f"no report was written to {prepared.report_file}: the results are unknown")
         return _from_text(spec, prepared, done, place)
-    return FILE_FORMATS[prepared.report](data, place, f"check:{spec.name}")
+    reading = FILE_FORMATS[prepared.report](data, place, f"check:{spec.name}")
+    return reading if prepared.promised or prepared.known else _with_printed(reading, done, place)
+
+
+def _with_printed(report: Reading, done: Done, place: Placement) -> Reading:
+    """The report of a command that may start several runners, each of which may have replaced the report before it.
+
+    The exit code may be that of the last one alone, so failures that were only printed count as well.
+    """
+    printed = read_printed(done.stdout, done.stderr, root=place.path)
+    if printed is None or (_covers(report.counts, printed.counts) and len(printed.failures) <= len(report.failures)):
+        return report
+    known = {failure.name for failure in report.failures}
+    return Reading(
+        counts=printed.counts or report.counts,
+        failures=(*report.failures, *(failure for failure in printed.failures if failure.name not in known)),
+        remarks=report.remarks,
+        error=report.error,
+        partial=report.partial or printed.partial,
+    )
+
+
+def _covers(report: Counts | None, printed: Counts | None) -> bool:
+    """Has the report every test that was printed?"""
+    if printed is None:
+        return True
+    return report is not None and report.total >= printed.total and report.failed >= printed.failed
 
 
 def _from_tree(spec: CheckSpec, prepared: Prepared, place: Placement, before: FileMarks) -> Reading | None:
