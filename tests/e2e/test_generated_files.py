@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,25 @@ COMPILED = {
     "src/fast.c": "int add(int a, int b) { return a + b; }\n",
     "tests/test_built.py": READS.format(".venv/fast.so"),
 }
+# The same, with code in a file that a source includes, and with code in the Python file that cffi compiles.
+INCLUDING = {
+    **COMPILED,
+    "src/fast.c": '#include "sums.def"\nint add(int a, int b) { return SUM; }\n',
+    "src/sums.def": '#include "deep/sum.table"\n',
+    "src/deep/sum.table": "#define SUM a + b\n",
+}
+BY_CFFI = {
+    ".gitignore": f"{IGNORES['.gitignore']}*.so\n",
+    "setup.py": "from setuptools import setup\nsetup(cffi_modules=['build_fast.py:ffi'])\n",
+    "build_fast.py": "ffi.set_source('fast', '#include \"fast.h\"\\nint add(int a, int b) { return a + b; }')\n",
+    "fast.h": "int add(int a, int b);\n",
+    "tests/test_built.py": READS.format("fast.abi3.so"),
+}
 COMPILES = {
     "src/add.ts": "mkdir -p dist && cp src/add.ts dist/add.js",
     "src/fast.c": "cp src/fast.c .venv/fast.so",
+    "src/deep/sum.table": "cat src/fast.c src/sums.def src/deep/sum.table > .venv/fast.so",
+    "build_fast.py": "cp build_fast.py fast.abi3.so",
 }
 
 
@@ -60,7 +77,13 @@ def make(root: Path, *, confined: bool, files: dict[str, str], compile_words: st
 
 
 @pytest.mark.parametrize(
-    ("files", "source"), [(BUILT_BY_INSTALL, "src/add.ts"), (COMPILED, "src/fast.c")], ids=["prepare", "extension"]
+    ("files", "source"),
+    [
+        pytest.param(BUILT_BY_INSTALL, "src/add.ts", id="prepare"),
+        pytest.param(COMPILED, "src/fast.c", id="extension"),
+        pytest.param(INCLUDING, "src/deep/sum.table", id="included"),
+        pytest.param(BY_CFFI, "build_fast.py", id="cffi"),
+    ],
 )
 def test_a_bug_in_a_source_that_set_up_compiles_is_found(
     tmp_path: Path, confined: bool, files: dict[str, str], source: str
@@ -130,6 +153,27 @@ def test_a_copy_of_the_project_in_an_environment_of_tox_is_that_of_the_change(tm
     lab = make(tmp_path, confined=False, files=files, compile_words=words)
     lab.agent("robot", break_file("calc.in"))
     assert run(lab) == "blocked"
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
+def test_a_module_of_the_repository_that_go_vendored_is_that_of_the_change(tmp_path: Path, confined: bool) -> None:
+    files = {
+        ".gitignore": ".venv\nvendor\n",
+        "go.mod": "module example.com/app\n\ngo 1.19\n\nrequire example.com/lib v0.0.0\n\n"
+        "replace example.com/lib => ./lib\n",
+        "lib/go.mod": "module example.com/lib\n\ngo 1.19\n",
+        "lib/lib.go": "package lib\n\nfunc Add(a, b int) int { return a + b }\n",
+        "app.go": 'package app\n\nimport "example.com/lib"\n\nfunc Sum(a, b int) int { return lib.Add(a, b) }\n',
+        "app_test.go": 'package app\n\nimport "testing"\n\nfunc TestSum(t *testing.T) {\n'
+        '\tif Sum(1, 2) != 3 {\n\t\tt.Fatal("sum")\n\t}\n}\n',
+    }
+    checks = "checks: {test: go test ./..., lint: null}\nworkspace: {setup: go mod vendor}\n"
+    lab = make_lab(tmp_path, confined=confined, files=files)
+    lab.settle(f"{checks}review: {{agents: [judge], max_cycles: 1}}\n")
+    lab.agent("robot", break_file("lib/lib.go"))
+    assert run(lab) == "blocked"
+    (check,) = lab.show()["cycles"][0]["checks"]
+    assert check["new_count"] == 1
 
 
 def test_a_patch_of_a_package_is_an_input_of_the_environment(tmp_path: Path) -> None:

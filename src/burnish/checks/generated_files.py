@@ -1,6 +1,6 @@
 """What set-up makes out of the sources of a tree: compiled extensions, build output, copies of packages.
 
-Pure but for `has_build_output`, `has_copied_packages` and `has_copied_project`.
+Pure but for `has_build_output`, `has_copied_packages`, `has_copied_project` and `has_vendored_sources`.
 
 An environment is shared by all trees with the same dependencies. What was compiled from the sources of one tree says
 nothing about another whose sources differ: a broken change would pass with the program built before it.
@@ -21,10 +21,13 @@ from burnish.regular_files import read_regular
 
 # Sources that a Python project compiles when it is installed.
 _NATIVE = re.compile(
-    r"\.(?:c|h|cc|cpp|cxx|hh|hpp|hxx|inl|m|mm|cu|cuh|pyx|pxd|pxi|rs|f|f90|f95|for|s|asm|zig|pyf)(?:\.in)?$"
+    r"\.(?:c|h|cc|cpp|cxx|c\+\+|hh|hpp|hxx|inl|m|mm|cu|cuh|pyx|pxd|pxi|rs|f|f90|f95|f03|f08|for|s|asm|zig|pyf|i|swg|sip)"
+    r"(?:\.(?:in|src|tp|tmpl|templ|j2|jinja2?))?$"
     r"|(?:^|/)(?:CMakeLists\.txt|[^/]+\.cmake|meson\.build|meson\.options|build\.rs)$",
     re.I,
 )
+# `#include "ops.def"`, `include "common.pxi"`, `include!("table.rs")`, `include_str!("query.sql")`
+_INCLUDES = re.compile(r"\binclude(?:_str|_bytes)?!?\s*[(<\"']+\s*([^\"'<>()\s]+)")
 _COMPILES = re.compile(
     r"\b(?:ext_modules|Extension|cythonize|rust_extensions|RustExtension|cffi_modules|pybind11|mypycify|CMakeExtension)\b"
 )
@@ -44,8 +47,8 @@ _HOOK_INSTALLERS = frozenset(
     "husky simple-git-hooks lefthook is-ci only-allow patch-package pinst playwright true exit echo".split()
 )
 _NATIVE_OUTPUT = (".so", ".pyd", ".dylib", ".a", ".o")
-# Extensions that are compiled from Python files.
-_COMPILES_PYTHON = re.compile(r"mypyc|cythonize\([^)]*\.py[\"']")
+# Extensions that are compiled from Python files, or from C that Python files hold (cffi).
+_COMPILES_PYTHON = re.compile(r"mypyc|cffi_modules|cythonize\([^)]*\.py[\"']")
 # Folders of packages that others wrote, and caches.
 _INSTALLED = frozenset(
     ".venv venv env node_modules .git __pycache__ .yarn .pnpm-store .husky .tox .nox .eggs .bundle .cache .gradle"
@@ -53,6 +56,8 @@ _INSTALLED = frozenset(
 )
 # Where pip and uv write down what a package was installed from.
 _ORIGINS = "site-packages/*.dist-info/direct_url.json"
+# In vendor/modules.txt: a module that comes from a folder.
+_LOCAL_MODULE = re.compile(rb"^# .* => \.{0,2}/", re.M)
 # Files that set-up leaves and that hold nothing of the sources.
 _HARMLESS = re.compile(r"^\.|(?:^|_)version[^/]*\.(?:py|pyi|txt)$|\.(?:log|pth|lock)$", re.I)
 # A change to these changes nothing that is built; others may be content or templates.
@@ -67,6 +72,13 @@ def native_sources(paths: Iterable[str], contents: Mapping[str, bytes | None]) -
     if not any(_compiles(path, data or b"") for path, data in contents.items()):
         return ()
     return tuple(sorted(path for path in paths if _NATIVE.search(path)))
+
+
+def included_sources(contents: Mapping[str, bytes | None], paths: Iterable[str]) -> tuple[str, ...]:
+    """Files of any name that the sources among `contents` include, except those that are known."""
+    texts = ((data or b"").decode("utf-8", "replace") for path, data in contents.items() if not path.endswith(".py"))
+    names = {name.rpartition("/")[2] for text in texts for name in _INCLUDES.findall(text)}
+    return tuple(sorted(path for path in paths if path.rpartition("/")[2] in names and path not in contents))
 
 
 def leaves_files(contents: Mapping[str, bytes | None]) -> bool:
@@ -115,6 +127,13 @@ def has_copied_project(root: Path) -> bool:
     """
     records = (record for tool in (".tox", ".nox") for record in root.glob(f"{tool}/*/lib/python*/{_ORIGINS}"))
     return any(_is_copy(_json(read_regular(record))) for record in records)
+
+
+def has_vendored_sources(root: Path, contents: Mapping[str, bytes | None]) -> bool:
+    """Did `go mod vendor` copy a module of this machine (`replace … => ./lib`)? Go then builds with the copy."""
+    folders = [path.rpartition("/")[0] for path in contents if path.rpartition("/")[2] in ("go.mod", "go.work")]
+    records = (read_regular(root / folder / "vendor" / "modules.txt") for folder in folders)
+    return any(record is not None and _LOCAL_MODULE.search(record) for record in records)
 
 
 def _is_copy(origin: Mapping[str, Any]) -> bool:

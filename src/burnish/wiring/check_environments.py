@@ -19,6 +19,8 @@ from burnish.checks.generated_files import (
     has_build_output,
     has_copied_packages,
     has_copied_project,
+    has_vendored_sources,
+    included_sources,
     leaves_files,
     may_change_output,
     native_sources,
@@ -139,7 +141,10 @@ class CheckEnvironments:
         contents = read_files(self.project, commit, sorted({*dependency_paths(tracked), *named}))
         while more := included_paths(contents, tracked):
             contents |= read_files(self.project, commit, more)
-        return contents | read_files(self.project, commit, native_sources(tracked, contents))
+        sources = read_files(self.project, commit, native_sources(tracked, contents))
+        while more := included_sources(sources, tracked):
+            sources |= read_files(self.project, commit, more)
+        return contents | sources
 
     def _holds_sources(self, root: Path, contents: Mapping[str, bytes | None]) -> bool:
         """Do the folders of the checkout hold copies of its sources, or what was generated from them?"""
@@ -179,6 +184,7 @@ class CheckEnvironments:
             # the same dependencies: made from the base, so that no author has a hand in what others share
             layer = self._layer(key, command, base, credentials=True)
             copied = has_copied_packages(layer, contents) or has_copied_project(layer)
+            copied = copied or has_vendored_sources(layer, contents)
             # `checks.build` makes again what lies in the tree, but nothing in the home directory
             output = has_build_output(layer, contents) or has_generated_packages(layer, contents)
             built = has_built_programs(home_of(layer)) or (output and not self.builds)
