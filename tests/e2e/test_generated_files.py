@@ -44,8 +44,9 @@ BY_CFFI = {
 COMPILES = {
     "src/add.ts": "mkdir -p dist && cp src/add.ts dist/add.js",
     "src/fast.c": "cp src/fast.c .venv/fast.so",
-    "src/deep/sum.table": "cat src/fast.c src/sums.def src/deep/sum.table > .venv/fast.so",
-    "build_fast.py": "cp build_fast.py fast.abi3.so",
+    # does not name the file: it would be an input for that reason
+    "src/deep/sum.table": "cat src/*.c src/*.def src/deep/* > .venv/fast.so",
+    "build_fast.py": "cp build_*.py fast.abi3.so",
 }
 
 
