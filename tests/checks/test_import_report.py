@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import venv
@@ -9,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from burnish.checks.environment import check_environment
 from burnish.checks.import_report import imported_elsewhere, with_import_report
+from burnish.checks.placement import Placement
+from burnish.checks.run import run_checks
+from burnish.core.check import CheckStatus
 from burnish.core.policy import CheckSpec
+from tests.e2e.test_trees_under_test import virtual_environment
 
 
 def test_a_python_path_of_the_user_comes_before_the_plugin(tmp_path: Path) -> None:
@@ -63,3 +70,57 @@ def test_a_run_of_unittest_reports_what_it_imported_and_one_that_only_imports_un
     (other / "calc").mkdir(parents=True)
     (other / "calc/__init__.py").touch()
     assert f"calc is imported from {tmp_path}/calc" in imported_elsewhere(tmp_path, other, "", other)
+
+
+# Tests that import the tree, and start the program of the project in another folder, where the tree is not found.
+STARTS_PROGRAM = """
+import subprocess, sys
+
+import calc
+
+
+def test_program(tmp_path):
+    assert calc.add(1, 2) == 3
+    assert subprocess.run([sys.executable, "-m", "calc"], cwd=tmp_path).returncode == 0
+"""
+INSTALLED = {
+    "pip install .": ("copy", {"url": "file:///calc", "dir_info": {}}, CheckStatus.ERROR),
+    "from an index": ("copy", None, CheckStatus.PASSED),
+    "editable, of the tree": ("tree", {"url": "file:///calc", "dir_info": {"editable": True}}, CheckStatus.PASSED),
+    "editable, of the checkout": (
+        "checkout",
+        {"url": "file:///calc", "dir_info": {"editable": True}},
+        CheckStatus.ERROR,
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "origin", "status"), INSTALLED.values(), ids=INSTALLED)
+def test_programs_that_tests_start_must_not_run_an_installed_copy(
+    tmp_path: Path, kind: str, origin: dict[str, object] | None, status: CheckStatus
+) -> None:
+    tree, checkout = tmp_path / "tree", tmp_path / "checkout"
+    virtual_environment(tree / ".venv")
+    (packages,) = tree.glob(".venv/lib/python*/site-packages")
+    for folder in (tree, checkout, *([packages] if kind == "copy" else [])):
+        (folder / "calc").mkdir(parents=True)
+        (folder / "calc/__init__.py").write_text("def add(a, b):\n    return a + b\n")
+        (folder / "calc/__main__.py").write_text("import calc\n")
+    (tree / "test_program.py").write_text(STARTS_PROGRAM)
+    (tree / "pytest.ini").write_text("[pytest]\n")
+    metadata = packages / "calc-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: calc\nVersion: 1\n")
+    (metadata / "RECORD").write_text("calc/__init__.py,,\ncalc/__main__.py,,\n")
+    if origin:
+        (metadata / "direct_url.json").write_text(json.dumps(origin))
+    if kind != "copy":
+        (packages / "calc.pth").write_text(f"{tmp_path / kind}\n")
+
+    spec = CheckSpec("test", ".venv/bin/python -m pytest -q")
+    place = Placement.plain(tree, checkout=checkout)
+    (report,) = run_checks([spec], place=place, out_dir=tmp_path / "out", env=check_environment(os.environ))
+
+    assert report.status is status, report.error
+    if status is CheckStatus.ERROR:
+        assert "calc is imported from" in report.error

@@ -5,6 +5,10 @@ run`, a `conftest.py` or settings with an absolute path may lead elsewhere. So e
 PYTHONPATH, by the entry point `pytest11`: where PYTHONPATH is not passed on, pytest runs without it and does not fail.
 unittest has no plugins, and those of pytest can be switched off: a `sitecustomize` there notices that tests run. It
 imports the `sitecustomize` that it hides.
+
+Programs that the tests start in another folder do not find the tree there. They report a package of the tree only if it
+is a copy that was installed from a folder (`pip install .`), or the user's checkout: tests may have other reasons to
+start something else of the same name.
 """
 
 from __future__ import annotations
@@ -15,15 +19,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from burnish.checks.import_origins import comes_from_tree, runs_tests, top_level_packages
+from burnish.checks.placement import Placement
 from burnish.core.policy import CheckSpec
 
 _FOLDER, _PLUGIN = "imports", "burnish_import_report"
 _MOST_BYTES = 1024 * 1024
+# The packages of the tree, after lines with the place of the tree and of the checkout.
+_NAMES = "packages.txt"
 # These run inside the tests, on every Python from 3.8 on. Tests that tests start are about something else: no report.
 _PLUGIN_TEXT = """
 import json, os, sys
 
 _OUTER = os.environ.setdefault("BURNISH_IMPORT_REPORT", str(os.getpid()))
+os.environ.setdefault("BURNISH_IMPORT_PREFIX", sys.prefix)
 
 
 def pytest_unconfigure(config):
@@ -31,17 +39,59 @@ def pytest_unconfigure(config):
         write_report()
 
 
-def write_report():
+def modules():
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if "." not in name else None
         if isinstance(file, str):
             found[name] = os.path.realpath(file)
+    return found
+
+
+def write_report(found=None):
+    found = modules() if found is None else found
     try:
         with open(os.path.join(os.path.dirname(__file__), "%d.json" % os.getpid()), "w") as report:
             json.dump(found, report)
     except OSError:
         pass
+
+
+def write_child_report():
+    try:
+        with open(os.path.join(os.path.dirname(__file__), "packages.txt")) as file:
+            tree, checkout, *names = file.read().split("\\n")
+    except OSError:
+        return
+    found = modules()
+    elsewhere = {
+        name: found[name]
+        for name in names
+        if name in found
+        and (is_below(found[name], checkout) and not is_below(found[name], tree) or is_copy(name, found[name]))
+    }
+    if elsewhere:
+        write_report(elsewhere)
+
+
+def is_below(path, folder):
+    return bool(folder) and path.startswith(folder + os.sep)
+
+
+def is_copy(name, path):
+    # of the environment of the tests, and installed from a folder
+    packages = os.path.dirname(os.path.dirname(path))
+    own = is_below(path, os.path.realpath(sys.prefix)) and os.path.basename(packages) == "site-packages"
+    if not own or sys.prefix != os.environ.get("BURNISH_IMPORT_PREFIX"):
+        return False
+    from importlib.metadata import distributions
+    for one in distributions(path=[packages]):
+        origin = json.loads(one.read_text("direct_url.json") or "{}")
+        folder = origin.get("dir_info")
+        if isinstance(folder, dict) and not folder.get("editable"):
+            if any(file.parts[0] == name for file in one.files or ()):
+                return True
+    return False
 """
 _SITE_TEXT = """
 import os, sys
@@ -80,6 +130,7 @@ def _watch(results):
 
 
 def _report_at_exit():
+    os.environ.setdefault("BURNISH_IMPORT_PREFIX", sys.prefix)
     if os.environ.setdefault("BURNISH_IMPORT_REPORT", str(os.getpid())) == str(os.getpid()):
         import atexit
         atexit.register(_report)
@@ -89,6 +140,15 @@ def _report():
     sys.path.append(_HERE)
     from burnish_import_report import write_report
     write_report()
+
+
+def _report_child():
+    sys.path.append(_HERE)
+    try:
+        from burnish_import_report import write_child_report
+        write_child_report()
+    except Exception:
+        pass  # what the tests started must end as it would without us
 
 
 def _run_hidden_sitecustomize():
@@ -101,11 +161,16 @@ def _run_hidden_sitecustomize():
 
 
 sys.meta_path.insert(0, _Finder())
+if os.environ.get("BURNISH_IMPORT_REPORT", str(os.getpid())) != str(os.getpid()):
+    import atexit
+    atexit.register(_report_child)
 _run_hidden_sitecustomize()
 """
 
 
-def with_import_report(spec: CheckSpec, report_dir: Path, env: Mapping[str, str]) -> Mapping[str, str]:
+def with_import_report(
+    spec: CheckSpec, report_dir: Path, env: Mapping[str, str], place: Placement | None = None
+) -> Mapping[str, str]:
     """The variables with which a pytest below this check reports what it imported."""
     if spec.name == "origins" or not runs_tests(spec):
         return env
@@ -114,6 +179,10 @@ def with_import_report(spec: CheckSpec, report_dir: Path, env: Mapping[str, str]
     metadata.mkdir(parents=True)
     (folder / f"{_PLUGIN}.py").write_text(_PLUGIN_TEXT)
     (folder / "sitecustomize.py").write_text(_SITE_TEXT)
+    if place:
+        names = sorted({*_packages(place.files), *_packages(place.files / spec.cwd)})
+        checkout = str(place.checkout.resolve()) if place.checkout else ""
+        (folder / _NAMES).write_text("\n".join((str(place.path.resolve()), checkout, *names)))
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {_PLUGIN}\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(f"[pytest11]\n{_PLUGIN} = {_PLUGIN}\n")
     places = [*filter(None, [env.get("PYTHONPATH")]), str(folder)]

@@ -70,7 +70,7 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         return trouble(spec, str(error))
     if nothing_seen := uncommitted_only(spec.command, ground.place.files / spec.cwd):
         return trouble(spec, nothing_seen)
-    env = with_import_report(spec, report_dir, _with_own_programs(ground.env, place, spec.cwd))
+    env = with_import_report(spec, report_dir, _with_own_programs(ground.env, place, spec.cwd), ground.place)
     env, programs = with_program_report(spec, ground.place, report_dir, env)
     prepared = prepare(spec, report_dir=report_dir, env=env, root=ground.place.files / spec.cwd)
     wrap = ground.place.wrap
