@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from burnish.core.review_checks import CheckState
 from burnish.git.adhoc import Wish
 from burnish.proc.run import Stop
 from burnish.wiring.adhoc import Reviewed, review_change
@@ -52,6 +53,41 @@ def test_a_new_test_failure_is_found_and_an_old_one_is_not_blamed_on_the_change(
     assert any("test_add" in title for title in titles), titles
     assert not any("always_broken" in title for title in titles), titles
     assert not done.passed and tested_repo.fingerprint() == before
+
+
+SKIPS = "import pytest\n\nfast = pytest.importorskip('app.fast')\n\n\ndef test_add():\n    assert fast.add(1, 2) == 3\n"
+
+
+@pytest.mark.parametrize("others", [True, False], ids=["some are skipped", "all are skipped"])
+def test_tests_that_are_skipped_because_the_change_is_broken_are_no_pass(
+    user_repo: UserRepo, python_first: None, monkeypatch: pytest.MonkeyPatch, others: bool
+) -> None:
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
+    user_repo.git("rm", "-q", "app.py")
+    files = {"app/__init__.py": "", "app/fast.py": "def add(a, b):\n    return a + b\n", "test_fast.py": SKIPS}
+    more = {"test_more.py": "def test_more():\n    assert True\n"} if others else {}
+    user_repo.commit({**files, **more, "conftest.py": ""}, "tests")
+    user_repo.trust()
+    user_repo.write({"app/fast.py": "import does_not_exist\n\n\ndef add(a, b):\n    return a + b\n"})
+
+    done = reviewed(user_repo)
+
+    (check,) = (check for check in done.checks if check.name == "test")
+    assert not done.passed and not check.clear
+    if others:
+        assert check.state is CheckState.MORE_SKIPPED and "tests that passed before are skipped" in check.line
+
+
+def test_a_skip_that_the_change_writes_is_named_and_does_not_block(
+    user_repo: UserRepo, python_first: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BURNISH__SANDBOX__MODE", "off")
+    test = "import pytest\n\n\ndef test_a():\n    assert True\n\n\ndef test_b():\n    assert True\n"
+    user_repo.commit({"test_app.py": test, "conftest.py": ""}, "tests")
+    user_repo.trust()
+    user_repo.write({"test_app.py": test.replace("def test_b", "@pytest.mark.skip\ndef test_b")})
+    done = reviewed(user_repo)
+    assert [check.state for check in done.checks if check.name == "test"] == [CheckState.PASSED]
 
 
 def test_what_is_not_checked_out_is_not_run_unless_asked_for(tested_repo: UserRepo, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from burnish.core.check import CANNOT_TELL, CheckStatus, Comparison
 
 class CheckState(StrEnum):
     PASSED = "passed"
+    # nothing fails, but tests that passed before are skipped
+    MORE_SKIPPED = "more_skipped"
     NEW_FAILURES = "new_failures"
     FAILED_BEFORE = "failed_before"
     # failed before and now, and new failures cannot be told from old ones
@@ -49,6 +51,8 @@ class ReviewedCheck:
         match self.state:
             case CheckState.PASSED:
                 words = f"passed {self.passed}" if self.passed is not None else "passed"
+            case CheckState.MORE_SKIPPED:
+                words = f"{self.why}{passed}"
             case CheckState.NEW_FAILURES if self.new:
                 before = f", {len(self.old)} failed before too" if self.old else ""
                 words = f"{_count(len(self.new), 'new failure')}{before}{passed}"
@@ -82,7 +86,9 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
     """The entry of a check that ran on the reviewed tree and, if it failed there, on the one before."""
     report, base = comparison.report, comparison.baseline
     state, why = CheckState.FAILED_BEFORE, ""
-    if report.status is CheckStatus.PASSED and report.ran_no_tests:
+    if skipped := _more_skipped(comparison):
+        state, why = CheckState.MORE_SKIPPED, skipped
+    elif report.status is CheckStatus.PASSED and report.ran_no_tests:
         state, why = CheckState.NOT_RUN, "it found no tests, or skipped all of them"
     elif report.status is CheckStatus.PASSED:
         state = CheckState.PASSED
@@ -102,6 +108,18 @@ def reviewed_check(comparison: Comparison) -> ReviewedCheck:
         tuple(failure.name for failure in comparison.old),
         report.flaky,
     )
+
+
+def _more_skipped(comparison: Comparison) -> str:
+    """Tests that passed before and do not run now, as when what they need cannot be imported any more; "" if none."""
+    report, base = comparison.report, comparison.baseline
+    if report.status is not CheckStatus.PASSED or not (base and report.counts and base.counts):
+        return ""
+    now, before = report.counts, base.counts
+    if now.passed >= before.passed or (now.skipped <= before.skipped and now.total):
+        return ""
+    counts = f"{before.passed} passed and {before.skipped} were skipped, now {now.skipped}"
+    return f"tests that passed before are skipped ({counts})"
 
 
 def stored_check(data: Mapping[str, Any]) -> ReviewedCheck:

@@ -14,6 +14,7 @@ from burnish.checks.compare import compare
 from burnish.checks.detect import detect
 from burnish.checks.environment import check_environment
 from burnish.checks.flakes import passing_again
+from burnish.checks.guard_tests import is_skip, is_test_path
 from burnish.checks.outcome import trouble
 from burnish.checks.run import run_checks
 from burnish.checks.scan import needs_whole_tree
@@ -89,7 +90,7 @@ class Tested:
 
 
 def run_tests(ground: Ground, pair: Pair, change: Change) -> Tested:
-    """The tests on the reviewed tree and, if some fail, on the one before; and what became of every other check.
+    """The tests on the reviewed tree and, if some fail or are skipped, on the one before; and the other checks.
 
     In a repository with several parts, those of each part that the change touches.
     """
@@ -155,7 +156,7 @@ def _compared(ground: Ground, pair: Pair, change: Change, spec: CheckSpec) -> Co
         with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
             report = _run(ground, place, spec, "tests-now")
         if report.status is not CheckStatus.FAILED:
-            return compare(report, None)
+            return compare(report, _before_skips(ground, pair, change, spec, report))
         with _on(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
             before = _run(ground, place, spec, "tests-before")
         suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
@@ -168,6 +169,31 @@ def _compared(ground: Ground, pair: Pair, change: Change, spec: CheckSpec) -> Co
             raise
         return compare(trouble(spec, f"{failed.what} {failed.hint}"), None)
     return compare(report, before)
+
+
+def _before_skips(
+    ground: Ground, pair: Pair, change: Change, spec: CheckSpec, report: CheckReport
+) -> CheckReport | None:
+    """The same tests on the tree before, where some did not run now: broken code may be the reason.
+
+    A skip that the change itself writes is there for all to see, and the static reviewer names it.
+    """
+    skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
+    if not skips or _adds_skips(change):
+        return None
+    try:
+        with _on(_trees(ground), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            return _run(ground, place, spec, "tests-before")
+    except PhaseFailed as failed:
+        if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
+            raise
+        return None
+
+
+def _adds_skips(change: Change) -> bool:
+    tests = (file for file in change.files if is_test_path(file.path))
+    lines = (line for file in tests for hunk in file.hunks for line in hunk.text.split("\n")[1:])
+    return any(line.startswith("+") and is_skip(line[1:]) for line in lines)
 
 
 def _trees(ground: Ground) -> TreeChecks:
