@@ -146,6 +146,19 @@ def test_a_script_with_another_one_before_it_is_not_known(tmp_path: Path) -> Non
     assert known_command("npm test", tmp_path) is None
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("npm test --workspaces", "npm test -ws", "npm --workspace=a test", "npm test -w a -w b --if-present"),
+        *("pnpm -r test", "pnpm --recursive test", "pnpm --filter=a test", "yarn --cwd a test", "npm --prefix a test"),
+    ],
+)
+def test_scripts_of_other_packages_are_not_known_by_that_of_the_root(tmp_path: Path, command: str) -> None:
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "jest"}}')
+    assert known_command(command, tmp_path) is None
+    assert known_command("npm test -- -w 2", tmp_path)
+
+
 # The real programs, where they are installed: one old failure, then a new one beside it.
 
 
@@ -200,6 +213,23 @@ def test_node(tmp_path: Path) -> None:
     files = {"a.test.js": tests, "package.json": package}
     edit = ("a.test.js", "equal(1, 1)", "equal(1, 3)")
     assert new_failures(tmp_path / "plain", files, edit, "node --test") == ["math > fine"]
+
+
+def test_the_packages_of_a_workspace_do_not_replace_the_reports_of_each_other(tmp_path: Path) -> None:
+    needs("npm")
+    test = "const test = require('node:test'); const assert = require('node:assert');\n"
+    files = {
+        "package.json": '{"name": "all", "workspaces": ["a", "b"], "scripts": {"test": "node --test"}}',
+        "a/package.json": '{"name": "a", "version": "1.0.0", "scripts": {"test": "node --test"}}',
+        "b/package.json": '{"name": "b", "version": "1.0.0", "scripts": {"test": "node --test"}}',
+        "a/a.test.js": f"{test}test('fine', () => assert.equal(1, 1));\n",
+        "b/b.test.js": f"{test}test('old', () => assert.equal(1, 2));\ntest('other', () => assert.equal(1, 1));\n",
+    }
+    base = run_in(tmp_path / "before", files, "npm test --workspaces")
+    files["a/a.test.js"] = files["a/a.test.js"].replace("1, 1", "1, 3")
+    comparison = compare(run_in(tmp_path / "after", files, "npm test --workspaces"), base)
+    assert [failure.name for failure in comparison.new] == ["fine"]
+    assert [failure.name for failure in comparison.old] == ["old"]
 
 
 def test_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

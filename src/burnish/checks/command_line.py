@@ -35,6 +35,8 @@ _PREFIXES: dict[tuple[str, ...], frozenset[str]] = {
     ("bun", "x"): frozenset(),
 }
 _SCRIPT_RUNNERS = ("npm", "pnpm", "yarn", "bun")
+# these start the scripts of other packages, often of several
+_OTHER_PACKAGES = re.compile(r"-(?:-workspaces?|-ws|-recursive|-filter(?:-prod)?|-prefix|-dir|-cwd|ws|[wrFC])(?:=.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,9 @@ def _skip_manager(texts: list[str], at: int) -> int:
 
 def _with_script(line: CommandLine, root: Path | None) -> CommandLine | None:
     """`npm test` is known as far as the script is one simple command without others around it."""
+    own = line.arguments[: line.arguments.index("--")] if "--" in line.arguments else line.arguments
+    if any(_OTHER_PACKAGES.fullmatch(word) for word in own):
+        return None
     name = _script_name(line)
     scripts = _scripts(root / line.folder) if root and name else {}
     script = scripts.get(name or "")
