@@ -95,6 +95,13 @@ PYTHON: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
     "ruff and flake8": ({"ruff.toml": "", ".flake8": "", "a.py": ""}, {"checks.lint": RUFF}),
     "flake8": ({"setup.cfg": "[flake8]\n", "a.py": ""}, {"checks.lint": ("python", "-m", "flake8")}),
+    "flake8 beside an environment": (
+        {"setup.cfg": "[flake8]\nexclude = docs\n", "requirements.txt": "flake8\n", "a.py": ""},
+        {
+            "checks.lint": ("python", "-m", "flake8", "--extend-exclude=.venv"),
+            "workspace.setup": f"{PIP} -r requirements.txt",
+        },
+    ),
     "flake8 that nothing installs": (
         {"setup.cfg": "[flake8]\n", "requirements.txt": "flask\n", "a.py": ""},
         {"workspace.setup": f"{PIP} -r requirements.txt"},
