@@ -113,6 +113,7 @@ def test_tests_that_cannot_start_are_no_finding_and_no_pass(user_repo: UserRepo)
     user_repo.write({"app.py": "def add(a, b):\n    return b + a\n"})
     done = reviewed(user_repo)
     assert not done.findings and not done.passed and done.could_not_start
+    assert done.nothing_judged  # the text does not say "APPROVED"
     assert done.checks[0].line.startswith("test: could not start: ")
 
 

@@ -107,7 +107,8 @@ class Reviewed:
     @property
     def nothing_judged(self) -> bool:
         """Programs alone looked at it, and no test ran: that nothing was found is not an approval."""
-        tested = any(check.state is not CheckState.NOT_RUN for check in self.checks)
+        untested = (CheckState.NOT_RUN, CheckState.COULD_NOT_START)
+        tested = any(check.state not in untested for check in self.checks)
         return bool(self.panel and self.panel.mechanical) and not tested
 
     @property
