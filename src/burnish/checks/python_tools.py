@@ -132,8 +132,8 @@ class _Project:
         if ".flake8" in self.place.names or re.search(r"^\[flake8\]", settings, re.M):
             if "flake8" in self._installed() or (not self.setup() and self.place.around.has_module("flake8")):
                 # unlike other linters it looks into .venv, and finds the problems of every package there
-                own = ("--extend-exclude=.venv",) if self.setup() else ()
-                return Choice(self._python("-m", "flake8", *own), "settings for flake8"), ""
+                options = ("--extend-exclude=.venv",) if self.setup() else ()
+                return Choice(self._python("-m", "flake8", *options), "settings for flake8"), ""
             return None, "flake8 has settings here, but nothing installs it: not written as a check."
         return None, ""
 
