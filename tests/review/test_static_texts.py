@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -201,6 +203,19 @@ def test_tests_and_docs_show_passwords_without_being_rejected() -> None:
 def test_the_commit_guard_and_the_reviewer_agree_on_what_is_allowed(comment: str) -> None:
     text = f'T = "{TOKEN}"  # {comment}\n'
     assert bool(NO_SECRETS.find_new(text)) == bool(list(secrets(looked("a.py", text)))) == (comment == "x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 200_000, "- " * 100_000 + "x", "? " * 100_000 + "x", "{a: " * 60_000, "- [ # ]\n" + " [\n" * 80_000],
+    ids=["sequences", "dashes", "keys", "mappings", "a bracket in a comment"],
+)
+def test_yaml_that_is_nested_deep_does_not_end_the_process(text: str) -> None:
+    """A parser in C fails by a signal: in a process of its own."""
+    code = "import sys\nfrom burnish.review.static_syntax import _yaml_flaws\n_yaml_flaws(sys.stdin.read())"
+    done = subprocess.run([sys.executable, "-c", code], input=text.encode(), timeout=60, check=False)
+
+    assert done.returncode == 0
 
 
 def test_a_long_yaml_file_is_parsed_in_a_fraction_of_a_second() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -23,6 +23,9 @@ _ODD_ON_PURPOSE = re.compile(r"bad|invalid|broken|malformed|corrupt|truncated|er
 _TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{\w+\}")
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+# of sequences and mappings in each other
+_DEEPEST_YAML = 1000
+_INDENT = re.compile(r"^[ \t?:-]+", re.MULTILINE)
 _AT = re.compile(r"\(at line (\d+), column \d+\)")
 
 
@@ -161,9 +164,31 @@ def _quick_yaml_flaws(text: str) -> tuple[Flaw, ...] | None:
     if loader is None:
         return None
     try:
+        # It composes by recursion in C: a text that is nested too deep would end the process. ruamel refuses it, too.
+        if _deepest_possible(text) > _DEEPEST_YAML and _depth(yaml.parse(text, Loader=loader)) > _DEEPEST_YAML:
+            return ()
         return tuple(flaw for node in yaml.compose_all(text, Loader=loader) for flaw in _twice(node))
     except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError, IndexError):
         return None
+
+
+def _deepest_possible(text: str) -> int:
+    """At most so many levels: one for each bracket, and one for each sign at the beginning of a line."""
+    return text.count("[") + text.count("{") + max(map(len, _INDENT.findall(text)), default=0)
+
+
+def _depth(events: Iterable[object]) -> int:
+    """How many sequences and mappings lie in each other; counted no further than the limit."""
+    depth = deepest = 0
+    for event in events:
+        name = type(event).__name__
+        depth += (name in ("SequenceStartEvent", "MappingStartEvent")) - (
+            name in ("SequenceEndEvent", "MappingEndEvent")
+        )
+        deepest = max(deepest, depth)
+        if deepest > _DEEPEST_YAML:
+            break
+    return deepest
 
 
 def _twice(root: object) -> Iterator[Flaw]:
