@@ -36,6 +36,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     repo = UserRepo.make(tmp_path / "repo")
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     root = repo.path
+    UserRepo.make(root / "vendor" / "library")
     for name in ("git", "bwrap", "tool-of-a-test"):
         program(root / "bin" / name)
     monkeypatch.setenv("PATH", f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}")
@@ -76,6 +77,30 @@ def test_the_main_checkout_of_a_linked_one_is_left_out_too(checkout: Path, tmp_p
     discover(tmp_path / "linked")
 
     assert find_own_program("tool-of-a-test") is None
+
+
+@pytest.mark.parametrize("how", ["looked at", "working directory"])
+def test_a_checkout_around_a_submodule_is_left_out_too(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    inner = checkout / "vendor" / "library"
+    if how == "looked at":
+        discover(inner)
+    else:
+        monkeypatch.chdir(inner)
+
+    assert find_own_program("tool-of-a-test") is None
+    assert find_agent_program("tool-of-a-test") is None
+    assert str(checkout) not in own_path()
+
+
+def test_a_repository_of_dotfiles_around_the_home_hides_no_program(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(checkout))
+    discover(checkout / "vendor" / "library")
+
+    assert find_own_program("tool-of-a-test") == str(checkout / "bin" / "tool-of-a-test")
 
 
 def test_an_agent_is_found_in_a_trusted_checkout_alone(checkout: Path) -> None:

@@ -25,8 +25,21 @@ _checkouts: dict[str, bool] = {}
 def record_checkout(root: Path, *, trusted: bool | None = None) -> None:
     """From now on no program of burnish's own is found below `root`. None: trust stays as recorded, at first none."""
     place = os.path.realpath(root)
+    around = enclosing_checkouts(Path(place))
     with _lock:
         _checkouts[place] = _checkouts.get(place, False) if trusted is None else trusted
+        for outer in around:
+            _checkouts.setdefault(str(outer), False)
+
+
+def enclosing_checkouts(root: Path) -> list[Path]:
+    """Checkouts that this one lies in, e.g. as a submodule: their folders may be on PATH as well.
+
+    Not one that the home directory lies in, such as a repository of dotfiles: the user's own programs are there.
+    """
+    found = [place for place in root.parents if os.path.lexists(place / ".git")]
+    home = Path.home().resolve() if found else Path()
+    return [place for place in found if not home.is_relative_to(place)]
 
 
 def own_path(path: str | None = None) -> str:
@@ -80,20 +93,20 @@ def _or_ours(path: str | None) -> str:
 
 
 def _recorded(*, untrusted_only: bool = False) -> set[str]:
-    here = _checkout_here()
+    here = _checkouts_here()
     with _lock:
         known = {root for root, trusted in _checkouts.items() if not (untrusted_only and trusted)}
-        return known if here is None or here in _checkouts else known | {here}
+        return known | {root for root in here if root not in _checkouts}
 
 
-def _checkout_here() -> str | None:
-    """The checkout around the working directory: commands that need no repository do not record it."""
+def _checkouts_here() -> list[str]:
+    """The checkouts around the working directory: commands that need no repository do not record them."""
     try:
         folder = Path.cwd()
     except OSError:
-        return None
+        return []
     found = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
-    return str(found) if found else None
+    return [str(found), *map(str, enclosing_checkouts(found))] if found else []
 
 
 def _find(name: str, path: str, checkouts: set[str]) -> str | None:

@@ -12,7 +12,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from burnish.git.files import disk_errors, write_whole
 from burnish.git.project import Found, discover
 from burnish.proc.birth import identity_of
 from burnish.proc.folders import private_folder
-from burnish.proc.own_programs import record_checkout
+from burnish.proc.own_programs import enclosing_checkouts, record_checkout
 from burnish.store import Store
 from burnish.wiring.discretion import from_here
 from burnish.wiring.moved_repository import locate
@@ -119,6 +119,12 @@ def examine(found: Found, home: Path | None = None) -> CheckoutTrust:
     """Reads only files of the repository and of the burnish home. Never raises for what the repository contains."""
     trust = _examined(found, home)
     record_checkout(found.root, trusted=trust.is_trusted)
+    for place in enclosing_checkouts(found.root):
+        # it may be trusted, too: then agents find the programs of its environment
+        with suppress(BurnishError):
+            outer = discover(place)
+            if _accepted(outer, home or home_of()):
+                record_checkout(outer.root, trusted=_examined(outer, home).is_trusted)
     return trust
 
 
