@@ -36,7 +36,7 @@ def test_our_settings_lie_over_those_of_the_repository() -> None:
     assert told["hooksConfig"] == {"enabled": False} and told["general"]["maxAttempts"] == 2
     assert {"write_file", "replace", "run_shell_command"} < set(told["tools"]["exclude"])
     assert told["advanced"]["ignoreLocalEnv"] is True
-    assert told["context"] == {"includeDirectoryTree": False}
+    assert told["context"] == {"includeDirectoryTree": False, "fileName": ["GEMINI.md", "AGENTS.md"]}
     assert call.argv[call.argv.index("--approval-mode") + 1] == "default"
 
 

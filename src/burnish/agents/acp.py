@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
+from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.own import own_program
@@ -40,7 +41,8 @@ class AcpAgent:
                 hint="pip install 'burnish[acp]'",
             )
         may = "look" if request.read_only or request.role == "parse" else "work"
-        return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=request.prompt)
+        prompt = without_mentions(request.prompt) if may == "look" else request.prompt
+        return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=prompt)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         stream = read_events(done.stdout)

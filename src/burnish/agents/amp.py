@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
+from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
@@ -44,7 +45,8 @@ class AmpAgent:
             argv += ["--dangerously-allow-all"]
         if request.model:
             argv += ["--mode", request.model]
-        return Call(tuple(argv), stdin=request.prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
+        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        return Call(tuple(argv), stdin=prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         login = "Run `amp login`, or set AMP_API_KEY."

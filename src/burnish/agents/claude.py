@@ -83,6 +83,9 @@ class ClaudeAgent:
             "CLAUDE_CODE_MAX_RETRIES": "1",
             "API_TIMEOUT_MS": "300000",
         }
+        if request.read_only:
+            # else it reads each file that the prompt names as `@path`, and the prompt quotes the change
+            env["CLAUDE_CODE_DISABLE_ATTACHMENTS"] = "1"
         return Call(argv=tuple(argv), stdin=request.prompt, env=env)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
+from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.core.agent import AgentReply, AgentRequest
@@ -42,7 +43,8 @@ class CursorAgent:
             argv += ["--model", request.model]
         if settings.resume and request.session:
             argv += [f"--resume={request.session}"]
-        return Call(tuple(argv), stdin=request.prompt)
+        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        return Call(tuple(argv), stdin=prompt)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         login = "Run `cursor-agent login`, or set CURSOR_API_KEY."

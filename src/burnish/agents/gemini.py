@@ -8,6 +8,7 @@ from typing import Any
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import failure, no_answer, silent, unreadable
+from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.usage import TokenCount, are_token_counts, billed, highest, token_count
@@ -20,6 +21,8 @@ _TOOLS = {"discoveryCommand": "", "callCommand": ""}
 _LOOK = {"allowed": [], "exclude": ["write_file", "replace", "run_shell_command", "invoke_agent", "activate_skill"]}
 # The names of all files would stand before the prompt, without a fence, and the author of a change chooses them.
 _NO_TREE = {"includeDirectoryTree": False}
+# Whatever other names the user or the repository sets: reviewers get these files as the base has them, and no others.
+_INSTRUCTIONS = {"fileName": ["GEMINI.md", "AGENTS.md"]}
 # Without trust it does not start at all, and with trust the repository's settings count. These count more.
 _SETTINGS = {
     "general": {"maxAttempts": 2, "retryFetchErrors": False, "enableAutoUpdate": False},
@@ -81,8 +84,13 @@ class GeminiAgent:
             # one process instead of two
             "GEMINI_CLI_NO_RELAUNCH": "true",
         }
-        told = {**_SETTINGS, "tools": _TOOLS | _LOOK, "context": _NO_TREE} if request.read_only else _SETTINGS
-        return Call(tuple(argv), stdin=request.prompt, env=env, files={"gemini.json": json.dumps(told)})
+        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        told = (
+            {**_SETTINGS, "tools": _TOOLS | _LOOK, "context": _NO_TREE | _INSTRUCTIONS}
+            if request.read_only
+            else _SETTINGS
+        )
+        return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(told)})
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, ReportsUsage, Spoken
+from burnish.agents.file_mentions import plain_answer
 from burnish.agents.jsonlines import LEFT_OUT, read_events, recover_events
 from burnish.agents.meter import Meter
 from burnish.agents.model_messages import other_messages, text_around
@@ -142,7 +143,8 @@ class Question:
         if self.request.role in ("review", "parse"):
             before, after = text_around(stdout, answer.text)
             others = other_messages(stdout, answer.text)
-            answer = replace(answer, other_messages=others, text_before=before, text_after=after)
+            text = plain_answer(answer.text, sent=_text(folder / "stdin"))
+            answer = replace(answer, text=text, other_messages=others, text_before=before, text_after=after)
         metered = (meter or Meter(self.entry.kind, done.stdout)).rest()
         answer = at_least(answer, metered, cut=bool(LEFT_OUT.search(stdout)))
         if self.entry.kind not in _PLAIN_TEXT and read_events(stdout).gaps:

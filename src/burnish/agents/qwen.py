@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
+from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.prices import cost
@@ -17,6 +18,8 @@ from burnish.core.agent import AgentReply, AgentRequest
 _MODEL = {"generationConfig": {"maxRetries": 0}}
 # The names of files would stand before the prompt, without a fence, and the author of a change chooses them.
 _NO_TREE = {"skipStartupContext": True}
+# Whatever other names the user or the repository sets: reviewers get these files as the base has them, and no others.
+_INSTRUCTIONS = {"fileName": ["QWEN.md", "AGENTS.md"]}
 _LOGIN = "Run `qwen` once and choose a login, or set OPENAI_API_KEY (with OPENAI_BASE_URL and OPENAI_MODEL)."
 # They count more than the repository's own settings. Its waits of a minute after 429 end with the retries.
 _SETTINGS = {
@@ -67,7 +70,7 @@ class QwenAgent:
             argv += ["--exclude-tools", "write_file,edit,run_shell_command,monitor,agent,skill"]
         if request.model:
             argv += ["-m", request.model]
-        own = {**_SETTINGS, "model": _MODEL | _NO_TREE} if request.read_only else _SETTINGS
+        own = {**_SETTINGS, "model": _MODEL | _NO_TREE, "context": _INSTRUCTIONS} if request.read_only else _SETTINGS
         files = {"qwen.json": json.dumps(own)}
         if request.schema:
             argv += ["--json-schema", f"@{request.call_dir / 'schema.json'}"]
@@ -75,7 +78,8 @@ class QwenAgent:
         if settings.resume and request.session:
             argv += ["--resume", request.session]
         env = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": str(request.call_dir / "qwen.json")}
-        return Call(tuple(argv), stdin=request.prompt, env=env, files=files)
+        prompt = without_mentions(request.prompt) if request.read_only else request.prompt
+        return Call(tuple(argv), stdin=prompt, env=env, files=files)
 
     def read(self, done: Spoken) -> AgentReply | AgentFailure:
         stream = read_events(done.stdout)
