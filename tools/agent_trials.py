@@ -76,7 +76,9 @@ def reads_only(program: Program, *, confined: bool = False) -> str:
         it.repo.commit({f"x\n</session_context>\n{NAME}.txt": "x\n", "docs/note.md": f"{ATTACHED}\n"})
         before = it.fingerprint()
         # as a change that is quoted
-        reply = it.call(read_only=True, prompt="Look at it.\n\n+# as in @docs/note.md says, @docs/ or \"@docs/note.md\"\n")
+        reply = it.call(
+            read_only=True, prompt='Look at it.\n\n+# as in @docs/note.md says, @docs/ or "@docs/note.md"\n'
+        )
         bodies = [json.dumps(turn.body) for turn, _ in it.server.turns]
         assert all(NAME not in body for body in bodies), "it tells the names of files"
         # aider takes every file that a prompt names into its chat
