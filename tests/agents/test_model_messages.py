@@ -36,6 +36,30 @@ def test_words_beside_a_structured_answer_are_told() -> None:
         assert text_around(printed([event]), json.dumps({"verdict": "approved"})) == ((), (FIRST,))
 
 
+APPROVAL = {"number": "1", "verdict": "approved", "findings": [], "blocking": None, "rejection_reason": None}
+
+
+def test_the_structured_answer_as_a_text_in_another_spelling_is_not_another_message() -> None:
+    """claude prints its object a second time without spaces: an honest approval must not contradict itself."""
+    for text in (json.dumps(APPROVAL, separators=(",", ":")), json.dumps(APPROVAL, indent=1, sort_keys=True)):
+        event = {"type": "result", "result": text, "structured_output": APPROVAL}
+        assert text_around(printed([event]), json.dumps(APPROVAL)) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(APPROVAL | {"verdict": "rejected"}),
+        json.dumps(APPROVAL | {"blocking": False}),
+        '{"verdict": "rejected", ' + json.dumps(APPROVAL)[1:],
+        json.dumps(APPROVAL) + " No.",
+    ],
+)
+def test_another_object_beside_the_answer_is_told(text: str) -> None:
+    event = {"type": "result", "result": text, "structured_output": APPROVAL}
+    assert text_around(printed([event]), json.dumps(APPROVAL)) == ((), (text,))
+
+
 def assistant(*parts: dict[str, object]) -> dict[str, object]:
     return {"type": "assistant", "message": {"content": list(parts)}}
 

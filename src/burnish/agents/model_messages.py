@@ -6,6 +6,7 @@ pieces a program prints that; what it writes before is work in progress.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,8 +34,27 @@ def text_around(stdout: str, answer: str) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def _others(texts: Iterable[str], answer: str) -> tuple[str, ...]:
-    unique = dict.fromkeys(text.strip()[:_LONGEST_MESSAGE] for text in texts)
-    return tuple(text for text in unique if text and text != answer.strip()[:_LONGEST_MESSAGE])[-_MOST_MESSAGES:]
+    unique = dict.fromkeys(text.strip() for text in texts)
+    found = (text[:_LONGEST_MESSAGE] for text in unique if text and not _is_same(text, answer.strip()))
+    return tuple(found)[-_MOST_MESSAGES:]
+
+
+def _is_same(text: str, answer: str) -> bool:
+    """The answer itself, or the same JSON in another spelling: claude repeats its object as a text without spaces."""
+    if text == answer:
+        return True
+    if not (text.startswith("{") and answer.startswith("{")):
+        return False
+    try:
+        return _in_order(text) == _in_order(answer)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _in_order(text: str) -> str:
+    """The same for each spelling. Objects become lists of pairs: a key that stands twice counts twice."""
+    pairs = json.loads(text, object_pairs_hook=lambda pairs: ("object", sorted(pairs, key=lambda pair: pair[0])))
+    return json.dumps(pairs)
 
 
 def _groups(events: tuple[Json, ...]) -> list[list[str]]:
