@@ -247,15 +247,38 @@ def test_without_an_agent_the_static_reviewer_does_it(person: Person, monkeypatc
 def test_json_names_what_was_left_out_and_the_notes_are_told_beside_it(change: Person) -> None:
     change.agent("judge", APPROVES)
     change.repo.write({".env": "TOKEN=1\n", "id_rsa": "key\n", "node_modules/x/index.js": "1\n"})
-    said = change.asks("review")
-    assert list(said) == KEYS and said["verdict"] == "approved"
+    said = change.asks("review", code=1)
+    assert list(said) == KEYS and said["verdict"] == "needs_discussion"
     assert said["not_shown"] == [".env", "id_rsa", "node_modules"]
     assert ".env looks like a secret and is not tracked: it was left out." in change.err
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"lib/pyvenv.cfg": "", "lib/run.py": "EVIL\n"},
+        {"src/__pycache__/run.py": "EVIL\n"},
+        {"lib/.git": "", "lib/run.py": "EVIL\n"},
+        {"conf.pem": "EVIL\n"},
+    ],
+)
+def test_no_name_keeps_a_new_file_out_of_an_approved_review(change: Person, others: dict[str, str]) -> None:
+    change.agent("judge", APPROVES)
+    change.repo.write(others)
+    said = change.asks("review", "--dirty", code=1)
+    assert said["verdict"] == "needs_discussion" and said["not_shown"]
+
+
+def test_what_is_left_out_is_not_passed_where_nothing_else_has_changed(change: Person) -> None:
+    change.repo.git("add", "-A")
+    change.repo.git("commit", "-qm", "all of it")
+    change.repo.write({"lib/pyvenv.cfg": "", "lib/run.py": "EVIL\n"})
+    assert change.asks("review", "--dirty", code=1)["not_shown"] == ["lib"]
 
 
 def test_a_name_that_is_not_utf_8_is_quoted_as_git_does_in_json(change: Person) -> None:
     change.agent("judge", READS + 'reply("approved", inspected=())\n')
     (Path(os.fsdecode(os.fsencode(change.repo.path) + b"/caf\xe9.pem"))).write_text("TOKEN=1\n")
-    out = change.types("review", "--json")
+    out = change.types("review", "--json", code=1)
     assert json.loads(out)["not_shown"] == ['"caf\\351.pem"']
     assert "\\udc" not in out

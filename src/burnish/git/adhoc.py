@@ -43,6 +43,8 @@ class Pair:
     note: str = ""
     # `new` is what lies in the user's checkout, or was staged or committed there
     checked_out: bool = False
+    # new files and folders that belong to what is compared, and that no tree has because of their names
+    left_out: tuple[str, ...] = ()
 
 
 def choose(project: Project, wish: Wish) -> Pair:
@@ -109,7 +111,8 @@ def _uncommitted(project: Project, what: str, taken: Taken, base: str | None) ->
     parents = ((head or old).sha,)
     sha = write_commit(project, taken.tree, parents, message)
     new = Commit(sha, taken.tree, parents, message)
-    return Pair(old, new, what, against, taken, checked_out=True)
+    left_out = (*taken.secrets, *taken.nested, *taken.installed)
+    return Pair(old, new, what, against, taken, checked_out=True, left_out=left_out)
 
 
 def _revision(project: Project, rev: str, base: str | None, *, note: str = "") -> Pair:

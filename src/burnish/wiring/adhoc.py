@@ -137,7 +137,7 @@ def review_change(
         pair = choose(project, wish)
         change = changes(project, pair)
         if not change.files:
-            nothing = Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_unreadable(pair))
+            nothing = Reviewed(pair, change, notes=_left_out(pair.taken), not_shown=_not_looked_at(pair))
             return _discreet(secrets, nothing)
         policy = _policy(config, trust)
         lent = (found.common_dir, project.objects)
@@ -166,9 +166,10 @@ def _discreet(secrets: Secrets, done: Reviewed) -> Reviewed:
     pair, panel = done.pair, done.panel
     redact = secrets.redact
     taken = pair.taken and _clean_taken(redact, pair.taken)
+    pair = replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note), taken=taken)
     return replace(
         done,
-        pair=replace(pair, what=redact(pair.what), against=redact(pair.against), note=redact(pair.note), taken=taken),
+        pair=replace(pair, left_out=tuple(map(redact, pair.left_out))),
         panel=replace(panel, summary=redact(panel.summary), why=redact(panel.why)) if panel else None,
         findings=tuple(clean_finding(secrets, finding) for finding in done.findings),
         notes=tuple(map(redact, done.notes)),
@@ -329,7 +330,7 @@ def _put_together(
     texts = {path: text for path in sorted(paths) if (text := subject.text_of(path)) is not None}
     read = [voice.reading for voice in panel.voices if isinstance(voice.reading, Review)]
     verdict = weighed(ground.policy.block_on, panel, update.findings)
-    not_shown = (*panel.uncovered, *(file.path for file in panel.unseen_files), *_unreadable(pair))
+    not_shown = (*panel.uncovered, *(file.path for file in panel.unseen_files), *_not_looked_at(pair))
     in_part = verdict is Verdict.APPROVED and bool(not_shown)
     # words that could not be understood are kept for a person to read; others have served
     if verdict is not None:
@@ -373,8 +374,9 @@ def _left_out(taken: Taken | None) -> tuple[str, ...]:
     )
 
 
-def _unreadable(pair: Pair) -> tuple[str, ...]:
-    return pair.taken.unreadable if pair.taken else ()
+def _not_looked_at(pair: Pair) -> tuple[str, ...]:
+    """What lies in the checkout and is in neither tree. The author of a change chooses names: they cover nothing."""
+    return (*pair.left_out, *(pair.taken.unreadable if pair.taken else ()))
 
 
 def _now() -> str:
