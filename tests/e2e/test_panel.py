@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -218,3 +219,27 @@ def test_a_reviewer_that_could_not_be_asked_has_seen_nothing(tmp_path: Path) -> 
     lab.burnish("run", code=None)
     reviews = [event["data"] for event in lab.events("phase.finished") if event["data"]["phase"] == "review"]
     assert reviews[-1]["unseen"] == ["notes.txt"]
+
+
+def test_an_answer_counts_for_the_reviewer_that_gave_it(tmp_path: Path) -> None:
+    """Killed between the answers of two reviewers that differ in their time limits alone: the second is still asked."""
+    judge = f"""
+try:
+    os.open({str(tmp_path / "first")!r}, os.O_CREAT | os.O_EXCL)
+    print(verdict("approved", "good"))
+except FileExistsError:
+    time.sleep(1.5)
+    print(verdict("rejected", "it is wrong", [flaw]))
+"""
+    limits = "[{agent: judge, timeout_minutes: 10}, {agent: judge, timeout_minutes: 11}]"
+    lab = Lab.make(tmp_path, judge=judge, extra=f"review: {{quorum: all, agents: {limits}}}\n")
+    number = lab.add()
+    with lab.start("run", number) as process:
+        lab.until(lambda: [c["phase"] for c in lab.calls("end")].count("review") == 1)
+        lab.until(lambda: [c["phase"] for c in lab.calls()].count("review") == 2)
+        time.sleep(0.3)
+        process.kill()
+    lab.burnish("run", number, code=None)
+    assert lab.task(number)["reason"] == "rejected"
+    prompts = {c["prompt"].split("burnish-verdict ")[1][:12] for c in lab.calls() if c["phase"] == "review"}
+    assert len(prompts) == 2

@@ -40,6 +40,8 @@ class Seat:
 
     name: str
     spec: ReviewerSpec
+    # names its calls: two reviewers of one agent that differ in their settings have the same name, never the same call
+    label: str
 
 
 _REDACTED = "text that looks like a secret, redacted in the prompt"
@@ -92,7 +94,8 @@ def hear_all(hearing: Hearing) -> tuple[Heard, ...]:
     """Side by side; a reviewer that could not be asked fails the review unless the others suffice."""
     specs = hearing.policy.reviewers
     names = [spec.agent if specs[:n].count(spec) == 0 else f"{spec.agent}-{n + 1}" for n, spec in enumerate(specs)]
-    seats = [Seat(name, spec) for name, spec in zip(names, specs, strict=True)]
+    labels = [name if name not in names[:n] else f"{name}+{n + 1}" for n, name in enumerate(names)]
+    seats = [Seat(*one) for one in zip(names, specs, labels, strict=True)]
 
     def hear(seat: Seat) -> Heard | PhaseFailed:
         replies: list[AgentReply] = []
@@ -208,7 +211,7 @@ def _hear(hearing: Hearing, seat: Seat) -> Heard:
     answers: list[_Said] = []
     prompts: list[ReviewPrompt] = []
     for number, part in enumerate(parts, 1):
-        label = seat.name if len(parts) == 1 else f"{seat.name}-part-{number}"
+        label = seat.label if len(parts) == 1 else f"{seat.label}-part-{number}"
         answer, prompt = _hear_part(hearing, seat, part, label, (number, len(parts)), answers)
         answers.append(answer)
         prompts.append(prompt)
@@ -347,7 +350,7 @@ def _look_again(
 ) -> tuple[_Said, tuple[str, ...]]:
     """An approval that left paths out is asked for the rest, once."""
     rest = hearing.subject.only(uncovered)
-    more, prompt = _hear_part(hearing, seat, rest, f"{seat.name}-rest", (2, 2), [first])
+    more, prompt = _hear_part(hearing, seat, rest, f"{seat.label}-rest", (2, 2), [first])
     both = _both(first, more)
     if isinstance(more.reading, Unreadable):
         return _Said(both.reply, first.reading, both.prose), uncovered
