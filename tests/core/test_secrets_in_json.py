@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -58,3 +59,13 @@ OTHER = ["\\u65e5\\u672c\\u8a9e", "100%c3", "%e2%28%a1", "C:\\users\\u200b", "%z
 @pytest.mark.parametrize("text", OTHER)
 def test_other_text_is_left_alone(text: str) -> None:
     assert SECRETS.redact(text) == text
+
+
+@pytest.mark.parametrize("write", [lambda text: text.replace("/", "\\/"), lambda text: text.replace("&", "\\u0026")])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_secret_is_found_in_every_spelling_of_json(write: Callable[[str], str], ascii_only: bool) -> None:
+    values = {"A_KEY": "wJalr/XUtnF+EMI/K7MD&bPx", "B_KEY": 'pä"ss/wörd-4Hq9Zx7T'}
+    for value in values.values():
+        text = write(json.dumps({"text": f"x {value} y"}, ensure_ascii=ascii_only))
+        rest = json.loads(Secrets.of(values).redact(text))["text"]
+        assert rest.startswith("x [secret: ") and rest.endswith(" y"), text

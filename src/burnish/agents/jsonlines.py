@@ -24,6 +24,7 @@ _OTHER = re.compile(r"^(?:user|system|session|tool|reasoning|thinking)", re.I)
 _OTHER_PART = re.compile(r"reason|think|tool|error|command|file|search|todo|plan|step", re.I)
 # What a damaged line holds is looked for this often: a line may be made of nothing but beginnings.
 _MOST_RECOVERIES = 1000
+_LONGEST_LINE = 200
 _WORD_KEYS = ("text", "content", "message", "result", "item", "part", "role")
 
 
@@ -153,7 +154,9 @@ def telling(piece: str) -> str:
     found = _TELLING.findall(piece)
     said = _loads(f'"{found[-1]}"') if found else None
     lines = said.split("\n") if isinstance(said, str) else []
-    return next((line.strip() for line in lines if line.strip()), "")[:200]
+    line = next((line.strip() for line in lines if line.strip()), "")
+    # not within a word: a part of a secret could not be found any more
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE].rpartition(" ")[0]
 
 
 def _loads(text: str) -> Any:

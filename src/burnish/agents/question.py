@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +34,8 @@ class Question:
     request: AgentRequest
     entry: AgentSettings
     agent: Agent
+    # takes secrets out of a text. What a failure quotes is cut, and a part of a secret cannot be found any more.
+    redact: Callable[[str], str] = str
 
     def folders(self) -> list[Path]:
         """Earlier attempts, oldest first."""
@@ -135,7 +138,7 @@ class Question:
         if isinstance(answer, AgentReply):
             answer = conflicting_verdict(self.entry.name, spoken, answer.text) or answer
         if isinstance(answer, AgentFailure):
-            return replace(answer, output=answer.output or last_output(spoken.stderr, stdout))
+            return self._without_secrets(spoken, answer)
         if not spoken.model and answer.session and isinstance(self.agent, KnowsModel):
             spoken = replace(spoken, model=self.agent.session_model(os.environ, answer.session))
             again = self.agent.read(spoken)
@@ -157,6 +160,14 @@ class Question:
             transcript=str(done.stdout),
             agent=self.entry.name,
         )
+
+    def _without_secrets(self, spoken: Spoken, failed: AgentFailure) -> AgentFailure:
+        """The same failure, in words that are taken from the redacted output."""
+        clean = replace(spoken, stdout=self.redact(spoken.stdout), stderr=self.redact(spoken.stderr))
+        again = self.agent.read(clean) if (clean.stdout, clean.stderr) != (spoken.stdout, spoken.stderr) else failed
+        if isinstance(again, AgentFailure):
+            failed = replace(failed, what=again.what, hint=again.hint, output=again.output)
+        return replace(failed, output=failed.output or last_output(clean.stderr, clean.stdout))
 
 
 # They print text; all others print one JSON object per line.

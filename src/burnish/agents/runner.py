@@ -82,13 +82,15 @@ class Runner:
         sandbox: Sandbox | None = None,
         programs: Path | None = None,
         author_view: Callable[[Path, Path], TreeView] | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
         """`programs`: where a sandbox shows the checkout itself, for programs that are named by a relative path.
 
         `author_view(workspace, scratch)`: what an author sees beside its workspace.
+        `redact`: takes secrets out of what failures quote, before it is cut.
         """
         self._settings = {name: entry.placed(programs or checkout) for name, entry in settings.items()}
-        self._author_view = author_view
+        self._author_view, self._redact = author_view, redact
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
         self._stop, self._retry, self._agents = stop or Stop(), retry or Retry(), agents
         self._sandbox = sandbox
@@ -151,7 +153,7 @@ class Runner:
         if request.session and self._logins and not self._logins.can_resume(request, entry):
             request = replace(request, session=None, session_usage=None)
         request = replace(request, model=request.model or entry.model)
-        return Question(request, entry, self._agent(entry))
+        return Question(request, entry, self._agent(entry), self._redact)
 
     def unrecorded_attempts(self, request: AgentRequest, *, besides: Path | None = None) -> Iterator[FailedAttempt]:
         """Attempts of this call that an earlier process of burnish was killed in; their cost is not on record."""
@@ -234,7 +236,7 @@ class Runner:
                 f"{question.entry.name} was still working after {limit}.",
                 hint=f"Raise {question.request.timeout_setting} in the settings, or make the task smaller.",
                 retryable=True,
-                output=last_output(read_text(done.stderr)),
+                output=last_output(question.redact(read_text(done.stderr))),
             )
         if done.ended != "exit":
             raise Stopped(f"{question.entry.name} was stopped.")

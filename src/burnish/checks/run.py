@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +37,7 @@ class _Ground:
     stop: Stop | None
     cap_bytes: int
     lock_file: Path | None
+    clean_output: Callable[[Path], None]
 
 
 def run_checks(
@@ -48,9 +49,14 @@ def run_checks(
     stop: Stop | None = None,
     cap_bytes: int = 64 * 1024 * 1024,
     lock_file: Path | None = None,
+    clean_output: Callable[[Path], None] = lambda folder: None,
 ) -> tuple[CheckReport, ...]:
-    """One report per check, in the order given."""
-    ground = _Ground(place, out_dir.resolve(), env, stop, cap_bytes, lock_file)
+    """One report per check, in the order given.
+
+    `clean_output` takes secrets out of what a check left in its folder, before it is read: readers cut what is long,
+    and a part of a secret cannot be found any more.
+    """
+    ground = _Ground(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output)
     checks = tuple(specs)
     if len(checks) <= 1:
         return tuple(_run_one(spec, ground) for spec in checks)
@@ -90,9 +96,14 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
         done = run(command, stop=ground.stop)
     except (ProgramMissing, Lost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
+    finally:
+        ground.clean_output(call_dir)
     report = report_of(spec, prepared, done, place=ground.place, report_dir=report_dir, before=before)
     if prepared.report == "go" and not prepared.promised:
-        report = replace(report, tail=_readable(done.stdout, done.stderr))
+        _make_readable(done.stdout)
+        # a secret may be in two events
+        ground.clean_output(call_dir)
+        report = replace(report, tail=tail_of(done.stdout, done.stderr))
     untested = _not_the_tree(spec, ground.place, report_dir, programs)
     if not untested and (unreported := unreported_imports(spec, ground.place, report_dir, env, report.tail)):
         untested = unreported, import_hint(confined=False)
@@ -113,13 +124,12 @@ def _not_the_tree(
     return program_problem(program, confined=place.wrap is not None) if program else None
 
 
-def _readable(stdout: Path, stderr: Path) -> str:
+def _make_readable(stdout: Path) -> None:
     """Put in place of the events of `go test -json` what it prints without the option that we added."""
     plain = stdout.with_name("stdout-plain")
     with plain.open("w", encoding="utf-8", errors="replace") as file:
         file.writelines(plain_output(iterate_lines(stdout)))
     plain.replace(stdout)
-    return tail_of(stdout, stderr)
 
 
 def _in_folder(place: Placement, cwd: str) -> Path:

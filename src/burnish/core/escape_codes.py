@@ -53,7 +53,7 @@ _MORE = "%[89abAB][0-9a-fA-F]"
 _ASCII_ESCAPE = re.compile(
     rf"((?:%[2-7]|%[cCdD][0-9a-fA-F]%[89abAB]|%[eE][0-9a-fA-F]{_MORE}%[89abAB]"
     rf"|%[fF][0-7]{_MORE}{_MORE}%[89abAB])[0-9a-fA-F])"
-    r"|\\+u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})"
+    r"|\\+u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})|\\+(/)"
 )
 
 
@@ -138,6 +138,8 @@ def with_ascii_unescaped(text: str) -> PlainText | None:
 
 def _character(escape: re.Match[str]) -> str:
     """What an escape stands for; nothing where that has no shape."""
+    if escape[3]:
+        return escape[3]
     character = unquote(escape[1]) if escape[1] else chr(int(escape[2], 16))
     if len(character) != 1:
         return escape[0]  # not UTF-8

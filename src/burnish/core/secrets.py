@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, quote_plus, urlsplit
 
 from burnish.core.escape_codes import (
     READINGS,
@@ -231,9 +231,11 @@ def _dresses(value: str) -> Iterator[str]:
     """The value as it is, and as JSON, an address and base64 would write it."""
     yield value
     yield (once := json.dumps(value)[1:-1])
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
     # JSON inside of JSON, as agents print what a tool returned
     yield json.dumps(once)[1:-1]
     yield quote(value, safe="")
+    yield quote_plus(value)
     for lead in ("", " ", "  "):
         # where in its group of three a value starts decides its letters; those at the edges mix with the neighbours'
         coded = base64.b64encode(f"{lead}{value}".encode(errors="surrogateescape")).decode().rstrip("=")

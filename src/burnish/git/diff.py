@@ -16,6 +16,8 @@ ARGS = (
     "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
     "--ignore-submodules=none", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers",
 )  # fmt: skip
+# git repeats 80 bytes of a line at most, after a blank
+_LONGEST_HEADING = 78
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -99,10 +101,17 @@ def _file(raw: _Raw, sections: list[bytes]) -> ChangedFile:
     )
 
 
+def _heading(rest: bytes) -> bytes:
+    """What follows the numbers: a line of code, which git cuts. Its end could be a part of a secret."""
+    line, end, lines = rest.partition(b"\n")
+    return (line.rpartition(b" ")[0] if len(line) >= _LONGEST_HEADING else line) + end + lines
+
+
 def _hunk(block: bytes) -> Hunk:
     match = _HUNK.match(block)
     if match is None:
         raise PhaseFailed(ErrorCode.GIT_ERROR, f"git's diff has an odd hunk: {block[:60]!r}.", hint="Report this.")
+    block = match[0] + _heading(block[match.end() :])
     start, lines, new_start, new_lines = (int(part) if part else 1 for part in match.groups())
     # bytes that are no UTF-8 stay recognisable: `file_content` decodes such files
     return Hunk(start, lines, new_start, new_lines, block.decode("utf-8", "surrogateescape"))

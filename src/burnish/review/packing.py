@@ -35,6 +35,7 @@ _TEST = re.compile(
 _DOCS = re.compile(r"\.(md|rst|txt|adoc)$|(^|/)docs?/", re.IGNORECASE)
 
 
+_BETWEEN_WORDS = re.compile(r"[\s\"'`,;(){}\[\]<>|]")
 _DIGEST = (
     "@@ digest of this lock file: every change, without hashes, sizes and addresses that follow from a new version @@\n"
 )
@@ -232,10 +233,20 @@ def _line_pieces(line: str, room: int) -> Iterator[str]:
         return
     # four bytes for each character at most
     length = max(room // 4 if not line.isascii() else room, 64) - 16
-    # the end of a piece is repeated in the next: no word is cut between two prompts
-    step = length - min(OVERLAP, length // 2)
-    for start in range(0, max(len(line) - (length - step), 1), step):
-        yield line[:length] if start == 0 else f"\\ goes on: {line[start : start + length]}"
+    # the end of a piece is repeated in the next, so that no word is cut between two prompts; and pieces begin and end
+    # between words where they can: of a secret that is cut, redaction would leave the part
+    overlap = min(OVERLAP, length // 5)
+    start, end = 0, 0
+    while end < len(line):
+        end = len(line) if start + length >= len(line) else _gap(line, start + length, overlap)
+        yield line[:end] if start == 0 else f"\\ goes on: {line[start:end]}"
+        start = _gap(line, end - overlap, overlap)
+
+
+def _gap(line: str, place: int, most: int) -> int:
+    """The nearest place between two words, at most so many characters before this one; else this one."""
+    found = [match.end() for match in _BETWEEN_WORDS.finditer(line, place - most, place)]
+    return found[-1] if found else place
 
 
 def _bytes(text: str) -> int:

@@ -300,6 +300,7 @@ def _hearing(ground: Ground, pair: Pair, subject: Subject, files: ReviewedFiles)
         cap_bytes=cap,
         stop=ground.stop,
         sandbox=ground.confinement.sandbox,
+        redact=from_here().redact,
         programs=checkout_link(ground.project) if ground.confinement.sandbox else None,
     )
     agents = TaskAgents(runner, None, confinement=ground.confinement)

@@ -40,6 +40,7 @@ from burnish.proc.environment import path_outside
 from burnish.proc.run import Stop
 from burnish.proc.slots import slot
 from burnish.wiring.confining import OPEN, Confinement, registered
+from burnish.wiring.discretion import from_here, redact_folder
 from burnish.wiring.roster import agent_settings
 from burnish.wiring.surroundings import surroundings_of
 from burnish.wiring.tree_checks import CheckGround, TreeChecks, decode_text, found_setup, tests_are_automatic
@@ -266,6 +267,7 @@ def _run(ground: Ground, place: CheckGround, spec: CheckSpec, name: str) -> Chec
         env=env,
         stop=ground.stop,
         cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
+        clean_output=partial(redact_folder, secrets=from_here()),
     )
     if ground.stop.requested:
         raise PhaseFailed(ErrorCode.INTERRUPTED, "The tests were stopped.")

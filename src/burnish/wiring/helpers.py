@@ -175,7 +175,7 @@ class TaskChecks:
         if place.failure:
             return tuple(trouble(spec, place.failure) for spec in specs)
         given = place.variables(env)
-        with self._reported(out_dir):
+        try:
             reports = run_checks(
                 specs,
                 place=place.placement(given),
@@ -184,8 +184,12 @@ class TaskChecks:
                 stop=self.stop,
                 cap_bytes=self.cap_bytes,
                 lock_file=self.lock_file,
+                clean_output=partial(discretion.redact_folder, secrets=self.secrets),
             )
             refuse_on_full_disk(reports, (place.files, out_dir))
+        except PhaseFailed as failed:
+            raise discretion.clean_failure(self.secrets, failed) from failed.__cause__
+        as_interrupted(self.stop)
         return tuple(discretion.clean_report(self.secrets, report) for report in reports)
 
     @contextmanager

@@ -22,6 +22,7 @@ from burnish.proc.environment import listed_environment
 from burnish.proc.text import clean_text
 from burnish.wiring.configured import Configured, configured, lacks
 from burnish.wiring.confining import Confinement, confinement
+from burnish.wiring.discretion import from_here
 from burnish.wiring.helpers import TaskAgents
 from burnish.wiring.reader import home_of
 from burnish.wiring.roster import agent_settings, on_this_machine
@@ -66,7 +67,14 @@ def _ground(config: Config, found: Sequence[Configured], checkout: Path, place: 
     # alone: another agent's answer would say nothing of this one
     entries = {one.name: replace(one.entry, fallback=None) for one in found}
     shut = confinement(config, checkout=checkout, burnish_home=home_of())
-    runner = Runner(entries, checkout=checkout, lock_dir=place / "locks", retry=Retry(attempts=1), sandbox=shut.sandbox)
+    runner = Runner(
+        entries,
+        checkout=checkout,
+        lock_dir=place / "locks",
+        retry=Retry(attempts=1),
+        sandbox=shut.sandbox,
+        redact=from_here().redact,
+    )
     return _Ground(place, TaskAgents(runner, None, confinement=shut), shut)
 
 

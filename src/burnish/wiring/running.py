@@ -242,6 +242,7 @@ def deps_for(app: App, request: RunRequest, progress: Progress, stops: Stops, ru
             sandbox=shut.sandbox,
             programs=checkout_link(app.repo) if shut.sandbox else None,
             author_view=partial(_author_view, app, task_id),
+            redact=from_here().redact,
         )
         return TaskAgents(caller, app.locks / lock_file(task_id), confinement=shut, paid=purse.paid)
 

@@ -42,7 +42,7 @@ from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironment
 from burnish.wiring.check_trees import CheckTree, check_tree
 from burnish.wiring.checkout_paths import refuse_absolute_paths
 from burnish.wiring.copied_files import copied_files_digest, copy_ignored_files
-from burnish.wiring.discretion import from_here
+from burnish.wiring.discretion import from_here, redact_folder
 from burnish.wiring.last_results import SETUP, record_result
 from burnish.wiring.setup_failure import CredentialsWithheld, setup_failure
 from burnish.wiring.stored_environments import environment_in_use
@@ -284,7 +284,9 @@ class TreeChecks:
             given = setup_environment(os.environ, extra=self._shared_variables(), credentials=credentials)
             env = given | {"PATH": tree.path_variable(given["PATH"])}
             place = tree.placement(env, index_settings(Path.home(), credentials=credentials))
-            (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop)
+            (report,) = run_checks(
+                [spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets
+            )
             if stop and stop.requested:
                 raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
             if report.status is not CheckStatus.PASSED:
@@ -297,7 +299,8 @@ class TreeChecks:
         if not self.build:
             return ""
         spec = CheckSpec("build", self.build, timeout_seconds=SETUP_SECONDS)
-        (report,) = run_checks([spec], place=tree.placement(env), out_dir=out_dir, env=env, stop=stop)
+        place = tree.placement(env)
+        (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets)
         tree.keep_build("build")
         return "" if report.status is CheckStatus.PASSED else f"checks.build failed: {report.error or report.tail}"
 
@@ -412,6 +415,10 @@ def found_setup(project: Project, commit: str) -> Command | None:
 
 def decode_text(data: bytes | None) -> str | None:
     return None if data is None else data.decode(errors="replace")
+
+
+def _without_secrets(folder: Path) -> None:
+    redact_folder(folder, from_here())
 
 
 def _stored(text: str) -> Origins:
