@@ -20,8 +20,8 @@ from burnish.core.finding import Severity
 
 _ROLES = ("review", "parse")
 _NUMBER = re.compile(rf"{_BLOCK_NAME}[ \t]+([0-9a-f]{{12,64}})\b")
-# inside of JSON a quote has one backslash or more before it
-_QUOTE = r"\\*[\"']"
+# inside of JSON a quote has one backslash or more before it: 31 where five texts of JSON are inside of each other
+_QUOTE = r"\\{0,31}[\"']"
 _OTHER_WORD = rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*approved?\s*{_QUOTE})[^\"'|\\]{{1,60}}{_QUOTE}"
 # the same in a line that ends within the word; a beginning of "approved" may become one
 _CUT_APPROVAL = r"a(?:p(?:p(?:r(?:o(?:v(?:ed?)?)?)?)?)?)?\\*(?:\n|\Z)"
@@ -29,6 +29,8 @@ _CUT_WORD = (
     rf"{_QUOTE}verdict{_QUOTE}\s*:\s*{_QUOTE}(?!\s*(?:approved?\s*{_QUOTE}|{_CUT_APPROVAL}))"
     r"[^\"'|\\\n]{1,60}\\*(?=\n|\Z)"
 )
+# The beginning of an event of the program. What it was given or looked at is quoted in events of these types.
+_EVENT = r"^\s{0,9}\{\"(?!type\":\s?\"(?:user|system|tool|reasoning|thinking))[^\n]*?"
 _APPROVING = frozenset({"approved", "approve"})
 # Objects in objects that may hold a text, and in texts.
 _DEEPEST = 8
@@ -103,7 +105,12 @@ def _other_verdict(output: str, answer: str, number: str, by_schema: bool) -> bo
     rest = re.sub(r"(?<!\\)\\+u0022", '"', "\n".join(damaged))
     if len(re.findall(f"{_BLOCK_NAME}[ \\t]+{number}", rest)) > _MOST_VERDICTS:
         return True
-    patterns = [_damaged_block(number), *([_damaged_object(number)] if by_schema else [])]
+    patterns = [
+        _damaged_block(number),
+        _torn_event(number),
+        _torn_end(number),
+        *([_damaged_object(number)] if by_schema else []),
+    ]
     return any(pattern.search(rest) for pattern in patterns)
 
 
@@ -254,6 +261,18 @@ def _damaged_block(number: str) -> re.Pattern[str]:
         rf"{_BLOCK_NAME}[ \t]+{number}(?:\\+[nrt]|\s){{1,8}}\{{(?:(?!{end}).){{0,20000}}?(?:{_OTHER_WORD}|{_CUT_WORD})",
         re.DOTALL | re.IGNORECASE,
     )
+
+
+def _torn_event(number: str) -> re.Pattern[str]:
+    """The beginning of an event that was torn apart: number and word of its verdict may be in two lines."""
+    number_cut = rf"{_BLOCK_NAME}[ \t]+(?!{number}){number[0]}"
+    word_cut = r"\"structured_output\"\s*:\s*\{(?![^\n]{0,20000}\"verdict\"\s*:\s*\"a)"
+    return re.compile(rf"{_EVENT}(?:{_OTHER_WORD}|{_CUT_WORD}|{number_cut}|{word_cut})", re.IGNORECASE | re.MULTILINE)
+
+
+def _torn_end(number: str) -> re.Pattern[str]:
+    """The end of one that was torn apart within the name of the block."""
+    return re.compile(rf"\b{number}\b[^\n]{{0,20000}}?{_OTHER_WORD}", re.IGNORECASE)
 
 
 def _damaged_object(number: str) -> re.Pattern[str]:
