@@ -34,11 +34,12 @@ demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--ke
 test: $(READY) ## all tests, side by side
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
 
-check: $(READY) ## lint, format, types, layers
+check: $(READY) ## lint, format, types, layers, figures of the code base
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy --strict
 	$(VENV)/bin/lint-imports
+	$(PY) -m tools.shape --check
 
 bench: $(READY) ## how fast it is, with figures
 	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }

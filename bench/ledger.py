@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from burnish.core.finding import Finding
-from burnish.core.ledger import absorb_review
+from burnish.core.ledger.ledger import absorb_review
 from burnish.core.review import Ruling, RulingState
 from testing.histories import Round, history
 

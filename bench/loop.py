@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.ground import Ground, ground
+from burnish.features.run.run import run_tasks
 
 TASKS = 8
 
@@ -52,7 +53,7 @@ def cost_of_a_cycle() -> None:
     """Processes and SQL statements, counted inside one process: a task of one cycle, and what a second one adds."""
     with ground(200) as place, _as_if_there(place):
         from burnish.git.run import calls
-        from burnish.wiring import RunRequest, open_app
+        from burnish.runtime import RunRequest, open_app
 
         app = open_app(place.repo)
         counted = []
@@ -60,7 +61,7 @@ def cost_of_a_cycle() -> None:
             place.burnish("add", f"Count me {number}", "--max-cycles", str(cycles))
             calls.reset()
             before = app.store.statements
-            app.run(RunRequest(ids=(number,)), progress=Silent())
+            run_tasks(app, RunRequest(ids=(number,)), progress=Silent())
             counted.append((calls.total, app.store.statements - before))
         (git_one, sql_one), (git_two, sql_two) = counted
         print(f"first cycle with all that begins a task: {git_one} git processes, {sql_one} SQL statements")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 from burnish.core.criteria import criterion_rule
-from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.task import Spec
 from burnish.review.fix_prompt import FixContext, build_fix_prompt
 from burnish.review.implement_prompt import ImplementContext, build_implement_prompt
@@ -78,7 +78,7 @@ def _case(seed: int) -> tuple[int, int]:
     )
     findings.append(Finding(f"F{len(findings) + 1}", unmet))
     if seed % 3 == 0:
-        findings[0] = replace(findings[0], state=State.RESOLVED)
+        findings[0] = replace(findings[0], state=FindingState.RESOLVED)
     fix = FixContext(
         task,
         2,

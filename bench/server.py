@@ -16,22 +16,22 @@ RUNS = 8
 def cpu_per_run(place: Ground) -> float:
     from burnish.core.status import Status
     from burnish.core.task import Spec
-    from burnish.wiring.house import House
-    from burnish.wiring.requests import RunRequest
+    from burnish.features.server.registry import ProjectRegistry
+    from burnish.runtime.requests import RunRequest
 
-    house = House.here()
-    key, taken = house.projects()[0].key, []
+    registry = ProjectRegistry.here()
+    key, taken = registry.projects()[0].key, []
     for number in range(RUNS + 1):
-        task = house.store.add_task(key, Spec(f"Run {number}"), max_cycles=3, auto_review=True)
+        task = registry.store.add_task(key, Spec(f"Run {number}"), max_cycles=3, auto_review=True)
         before = resource.getrusage(resource.RUSAGE_SELF)
-        house.begin(house.open(key), RunRequest(ids=(task.id,)))
-        while house.runs.running(key):
+        registry.begin(registry.open(key), RunRequest(ids=(task.id,)))
+        while registry.runs.running(key):
             time.sleep(0.5)
-            house.project(key)  # as a page does that somebody watches
+            registry.project(key)  # as a page does that somebody watches
         after = resource.getrusage(resource.RUSAGE_SELF)
-        assert house.store.task(key, task.id).status is Status.VERIFIED
+        assert registry.store.task(key, task.id).status is Status.VERIFIED
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    house.close()
+    registry.close()
     return statistics.median(taken[1:])
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.ground import Ground
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.store import Store
 
 
@@ -37,7 +37,7 @@ def _name(name: str, number: int) -> str:
     return f"{number}-{name.partition('-')[2]}"
 
 
-def _renumber(events: list[Recorded], words: dict[int, dict[str, str]], start: int) -> Iterator[Recorded]:
+def _renumber(events: list[RecordedEvent], words: dict[int, dict[str, str]], start: int) -> Iterator[RecordedEvent]:
     for number, changes in words.items():
         for event in events:
             text = json.dumps(event.data)

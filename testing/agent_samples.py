@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from burnish.agents.base import Spoken
+from burnish.agents.base import FinishedCall
 from burnish.core.agent import AgentRequest
 
 FOLDER = Path(__file__).parents[1] / "tests" / "agents" / "samples"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-def spoken(name: str, case: str, **changes: Any) -> Spoken:
+def spoken(name: str, case: str, **changes: Any) -> FinishedCall:
     told = json.loads((FOLDER / f"{name}.json").read_text())[case]
     values = {"signal": None, "ended": "exit", "role": "review" if case == "review" else "implement", **told}
-    return Spoken(**{**values, **changes})
+    return FinishedCall(**{**values, **changes})
 
 
 def request(**changes: Any) -> AgentRequest:

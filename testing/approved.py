@@ -11,12 +11,13 @@ from unittest import mock
 from burnish.core.event import Event
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Spec, Task
-from burnish.engine.moves import moved
+from burnish.engine.transitions import status_events
 from burnish.git.artifacts import commit_artifacts
 from burnish.git.base import resolve_base
 from burnish.git.objects import read_commit
 from burnish.git.refs import update_ref
-from burnish.wiring.app import App
+from burnish.runtime.app import App
+from burnish.runtime.tasks import add_task
 from testing.lab import Lab
 
 
@@ -32,7 +33,7 @@ def approved(
     app: App, files: dict[str, str], title: str = "Task", base_ref: str = "main", depends_on: tuple[int, ...] = ()
 ) -> Task:
     """The task's branch holds the base and one commit with these files; a review has approved just that."""
-    task = app.add(Spec(title, depends_on=depends_on))
+    task = add_task(app, Spec(title, depends_on=depends_on))
     base = resolve_base(app.repo, base_ref)
     branch = f"burnish/{task.name}"
     update_ref(app.repo, f"refs/heads/{branch}", base.commit, app.repo.zero)
@@ -41,19 +42,19 @@ def approved(
     seen = {"commit": sha, "tree": read_commit(app.repo, sha).tree}
     begun = {"run": 1, "branch": branch, "target": "main", "base": base.commit, "max_cycles": 9, "auto_review": True}
     where = {"run": 1, "cycle": 1}
-    app.book.record(
+    app.event_log.record(
         task.id,
         Event("run.started", {**begun, "agent": "robot", "model": None}, run=1),
-        moved(task, Status.IN_PROGRESS),
+        status_events(task, Status.IN_PROGRESS),
         Event("phase.started", {"phase": "implement", "attempt": 1, "runner": ""}, **where),
         Event("phase.finished", {"phase": "implement", "attempt": 1, "changed": True, **seen}, **where),
     )
     task = app.store.task(app.key, task.id)
-    app.book.record(task.id, moved(task, Status.CODE_REVIEW))
+    app.event_log.record(task.id, status_events(task, Status.CODE_REVIEW))
     task = app.store.task(app.key, task.id)
     judge = app.policy(task).judge
     review = {"phase": "review", "attempt": 1, "verdict": "approved", "summary": "good", "judge": judge, **seen}
-    app.book.record(
+    app.event_log.record(
         task.id,
         Event("phase.started", {"phase": "check", "attempt": 1, "runner": ""}, **where),
         Event("phase.finished", {"phase": "check", "attempt": 1, "checks": [], "warnings": [], **seen}, **where),
@@ -61,7 +62,7 @@ def approved(
         Event("phase.finished", review, **where),
         Event("decision.made", {"action": "accept", "by": "burnish", "why": "good"}, **where),
         Event("review.approved", {"base": base.commit, "judge": judge, "why": "good", **seen}, **where),
-        moved(task, Status.VERIFIED, final_verdict=FinalVerdict.APPROVED, review_status=ReviewStatus.PASSED),
+        status_events(task, Status.VERIFIED, final_verdict=FinalVerdict.APPROVED, review_status=ReviewStatus.PASSED),
     )
     return app.store.task(app.key, task.id)
 

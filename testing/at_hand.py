@@ -12,12 +12,12 @@ from unittest import mock
 
 from fastapi import FastAPI
 
+from burnish.features.server.registry import ProjectRegistry
 from burnish.web.app import routes
-from burnish.web.door import Door, hosts_of
-from burnish.web.guard import Guard
+from burnish.web.auth import RequestPolicy, hosts_of
 from burnish.web.login_codes import LoginCodes
-from burnish.web.sessions import Session, Sessions
-from burnish.wiring.house import House
+from burnish.web.middleware import SecurityMiddleware
+from burnish.web.sessions import Sessions, WebSession
 from testing.lab import Lab
 
 with warnings.catch_warnings():
@@ -33,15 +33,15 @@ TOKEN = "the-token-of-this-test"
 @dataclass
 class AtHand:
     lab: Lab
-    house: House
+    registry: ProjectRegistry
     app: FastAPI
-    guarded: Guard
+    guarded: SecurityMiddleware
     client: TestClient
     sessions: Sessions
 
     @property
     def project(self) -> str:
-        return self.house.projects()[0].key
+        return self.registry.projects()[0].key
 
     def api(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """As a program with the token; the answer as httpx has it."""
@@ -52,7 +52,7 @@ class AtHand:
     def of_project(self, method: str, path: str, body: Any = None) -> Any:
         return self.api(method, f"/projects/{self.project}{path}", body)
 
-    def browser(self) -> tuple[Session, dict[str, str]]:
+    def browser(self) -> tuple[WebSession, dict[str, str]]:
         """A browser that showed the token, and the headers with which its pages act."""
         session = self.sessions.begin()
         headers = {"Cookie": f"burnish_{PORT}={session.cookie}", "Origin": f"http://{HOST}"}
@@ -62,9 +62,9 @@ class AtHand:
 @contextmanager
 def at_hand(lab: Lab) -> Iterator[AtHand]:
     with mock.patch.dict(os.environ, lab.env):
-        house = House.here()
+        registry = ProjectRegistry.here()
         sessions = Sessions()
-        door = Door(
+        door = RequestPolicy(
             TOKEN,
             hosts_of(["127.0.0.1", "localhost", "::1"], PORT),
             f"burnish_{PORT}",
@@ -73,10 +73,10 @@ def at_hand(lab: Lab) -> Iterator[AtHand]:
             sessions.is_from_earlier_start,
         )
         codes = LoginCodes()
-        app = routes(house, door, sessions, codes)
-        guarded = Guard(app, door)
+        app = routes(registry, door, sessions, codes)
+        guarded = SecurityMiddleware(app, door)
         try:
             with TestClient(guarded, base_url=f"http://{HOST}") as client:
-                yield AtHand(lab, house, app, guarded, client, sessions)
+                yield AtHand(lab, registry, app, guarded, client, sessions)
         finally:
-            house.close()
+            registry.close()

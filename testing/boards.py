@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burnish.core.codec import encode
-from burnish.core.event import Event, Recorded
+from burnish.core.event import Event, RecordedEvent
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, TaskType
 from burnish.store import Store
@@ -168,7 +168,7 @@ def many(store: Store, project: str, count: int) -> None:
     store.replay(
         project,
         (
-            Recorded(
+            RecordedEvent(
                 at, (start + timedelta(seconds=at)).isoformat(), project, number, e.run, e.cycle, e.type, dict(e.data)
             )
             for at, (number, e) in enumerate(told, first)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from burnish.adapters.static_reviewer import static_review
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.review import Review
 from burnish.proc.environment import listed_environment
-from burnish.wiring.static import static_review
 
 
 @dataclass(frozen=True, slots=True)

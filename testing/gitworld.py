@@ -8,7 +8,7 @@ from pathlib import Path
 from burnish.core.commit import Base, Commit
 from burnish.git.base import resolve_base
 from burnish.git.project import Project, discover, open_project
-from burnish.git.workspace import Workspace
+from burnish.git.workspace import GitWorkspace
 from testing.userrepo import UserRepo
 
 ME = ("Ada", "ada@example.org")
@@ -26,14 +26,14 @@ class GitWorld:
         project = open_project(discover(checkout or repo.path), home=home, key="repo")
         return cls(repo, home, project, resolve_base(project, None))
 
-    def workspace(self, name: str = "1-task", *, create: bool = True) -> Workspace:
-        made = Workspace(self.project, self.home / "workspaces" / "repo" / name, name, author=ME)
+    def workspace(self, name: str = "1-task", *, create: bool = True) -> GitWorkspace:
+        made = GitWorkspace(self.project, self.home / "workspaces" / "repo" / name, name, author=ME)
         if create:
             made.create(self.base)
         return made
 
 
-def commit(workspace: Workspace, message: str = "feat: work") -> Commit:
+def commit(workspace: GitWorkspace, message: str = "feat: work") -> Commit:
     """Commit what lies in the workspace on top of its branch; it must be something."""
     head = workspace.head()
     assert head is not None

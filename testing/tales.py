@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from burnish.core.event import Event
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.task import Spec
 from burnish.store import Store
 from testing.userrepo import UserRepo
@@ -71,13 +71,13 @@ class Tale:
     def finding(
         self,
         *reviewers: str,
-        state: State = State.OPEN,
+        state: FindingState = FindingState.OPEN,
         category: Category = Category.CODE,
         severity: Severity = Severity.ERROR,
         note: str = "",
     ) -> None:
         remark = Remark(category, severity, "Something is wrong", source=reviewers[0])
-        waiver = Waiver("user:ada", "fine", "2026-03-01T00:00:00Z") if state is State.WAIVED else None
+        waiver = Waiver("user:ada", "fine", "2026-03-01T00:00:00Z") if state is FindingState.WAIVED else None
         number = len(self.findings) + 1
         found = Finding(
             f"F{number}", remark, state, self.cycle, self.cycle, reviewers=reviewers, waiver=waiver, note=note
@@ -152,8 +152,8 @@ class Teller:
         static = {"agent": "static", "model": None, "verdict": "approved", "cost_usd": 0.0, "tokens": 0}
         tale.review(verdict, [judge, static], chance.uniform(20, 90))
         for _ in range(0 if good else chance.randint(1, 3)):
-            state = chance.choices([State.RESOLVED, State.WAIVED, State.OPEN], [8, 1, 2])[0]
-            note = "withdrawn: it is tested" if state is State.RESOLVED and chance.random() < 0.15 else ""
+            state = chance.choices([FindingState.RESOLVED, FindingState.WAIVED, FindingState.OPEN], [8, 1, 2])[0]
+            note = "withdrawn: it is tested" if state is FindingState.RESOLVED and chance.random() < 0.15 else ""
             names = chance.choice([("gemini",), ("gemini",), ("static",), ("gemini", "static"), ("check:test",)])
             kinds = chance.choices(list(Category), [6, 8, 5, 2, 1, 3, 1])[0]
             severity = chance.choices(list(Severity), [5, 4, 2])[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burnish.git.project import discover
-from burnish.wiring.trust import BY_COMMAND, grant
+from burnish.runtime.trust import BY_COMMAND, grant
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 

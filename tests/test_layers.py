@@ -46,8 +46,8 @@ def test_each_part_says_what_lives_in_it(package: Path) -> None:
 
 
 def test_settings_of_a_checkout_are_loaded_only_where_trust_is_decided() -> None:
-    """`config.load(root)` takes what a repository says; whoever acts on it goes through `wiring.trust`."""
+    """`config.load(root)` takes what a repository says; code that acts on it goes through `runtime.trust`."""
     called = re.compile(r"\b(?:settings|config)\.load\((?!None\))")
     files = [path for path in (ROOT / "src" / "burnish").rglob("*.py") if called.search(path.read_text("utf-8"))]
     # init compares what is written with what it would write, and runs nothing
-    assert {path.name for path in files} == {"trust.py", "initiate.py"}
+    assert {path.name for path in files} == {"trust.py", "init.py"}

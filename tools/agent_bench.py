@@ -16,10 +16,10 @@ from unittest import mock
 import psutil
 
 from burnish.agents.base import AgentSettings
-from burnish.agents.runner import Retry, Runner
+from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import PhaseFailed
-from burnish.proc.run import Stop
+from burnish.proc.run import StopToken
 from burnish.proc.sandbox import Sandbox, available
 from testing.model_server import ModelServer
 from testing.model_turns import Answer, Brain, Cut, Hang, Move, Refuse, Say, Turn
@@ -60,7 +60,12 @@ class Bench:
         return variables | key
 
     def call(
-        self, *, seconds: float = PATIENT, stop: Stop | None = None, entry: AgentSettings | None = None, **changes: Any
+        self,
+        *,
+        seconds: float = PATIENT,
+        stop: StopToken | None = None,
+        entry: AgentSettings | None = None,
+        **changes: Any,
     ) -> AgentReply:
         """As burnish itself calls it; once, so that a failure is seen and not waited for."""
         # where burnish keeps them: hidden from the program but for its own
@@ -75,12 +80,12 @@ class Bench:
         # the place of work is not the person's checkout, which nobody may write
         checkout = self.root / "checkout" if self.confined else self.repo.path
         with mock.patch.dict(os.environ, self.env):
-            runner = Runner(
+            runner = AgentRunner(
                 settings,
                 checkout=checkout,
                 lock_dir=self.root / "locks",
                 stop=stop,
-                retry=Retry(attempts=1),
+                retry=RetryPolicy(attempts=1),
                 sandbox=Sandbox(self.home, checkout, self.home / "burnish") if self.confined else None,
             )
             return runner.call(AgentRequest(call_dir=call_dir, **{**values, **changes}))

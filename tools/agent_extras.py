@@ -10,7 +10,7 @@ from pathlib import Path
 
 from burnish.agents.base import AgentSettings
 from burnish.core.status import ErrorCode
-from burnish.wiring.hook_kinds import STOP_HOOKS
+from burnish.features.hooks.programs import STOP_HOOKS
 from testing.lab import Lab
 from testing.model_turns import Brain, Move, Say, Shell, Turn, Write
 from tools.agent_bench import Bench, Lacks, bench, script

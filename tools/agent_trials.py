@@ -14,7 +14,7 @@ from pathlib import Path
 from burnish.agents.base import AgentSettings
 from burnish.core.review import Review, Verdict
 from burnish.core.status import ErrorCode
-from burnish.proc.run import Stop
+from burnish.proc.run import StopToken
 from burnish.proc.sandbox import available
 from burnish.review import contract
 from testing.lab import Lab
@@ -234,7 +234,7 @@ def hangs(program: Program) -> str:
 def stops(program: Program) -> str:
     """Asked to stop in the middle: gone in seconds, children too."""
     with bench(program, script(Hang(PATIENT))) as it:
-        stop, asked = Stop(), []
+        stop, asked = StopToken(), []
 
         def ask() -> None:
             until = time.monotonic() + PATIENT / 2

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from burnish.agents.base import AgentSettings
-from burnish.agents.runner import Retry, Runner
+from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.core.agent import AgentRequest
-from burnish.proc.run import Stop
+from burnish.proc.run import StopToken
 
 
 @dataclass(frozen=True)
 class Project:
     root: Path
 
-    def runner(self, *settings: AgentSettings, stop: Stop | None = None, attempts: int = 3) -> Runner:
-        return Runner(
+    def runner(self, *settings: AgentSettings, stop: StopToken | None = None, attempts: int = 3) -> AgentRunner:
+        return AgentRunner(
             {entry.name: entry for entry in settings},
             checkout=self.root / "checkout",
             lock_dir=self.root / "locks",
             stop=stop,
-            retry=Retry(attempts=attempts, base_seconds=0.05, most_seconds=0.1),
+            retry=RetryPolicy(attempts=attempts, base_seconds=0.05, most_seconds=0.1),
         )
 
     def robot(self, code: str, name: str = "robot", **changes: Any) -> AgentSettings:

@@ -13,8 +13,8 @@ import pytest
 
 from burnish.agents import acp as adapter
 from burnish.agents.acp import AcpAgent
-from burnish.agents.base import AgentFailure, AgentSettings, Spoken
-from burnish.agents.runner import Runner
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
+from burnish.agents.runner import AgentRunner
 from burnish.core.agent import AgentReply, Use
 from burnish.errors import OverBudget, PhaseFailed
 from burnish.proc.sandbox import Sandbox, available
@@ -143,7 +143,7 @@ def test_confined_it_finds_the_login_of_the_program_it_is(project, tmp_path: Pat
     program.chmod(0o755)
     box = Sandbox(home, project.root / "checkout", tmp_path / "burnish")
     entry = AgentSettings("zed", "acp", argv=("./codex-acp",))
-    runner = Runner({"zed": entry}, checkout=box.checkout, lock_dir=tmp_path / "locks", sandbox=box)
+    runner = AgentRunner({"zed": entry}, checkout=box.checkout, lock_dir=tmp_path / "locks", sandbox=box)
 
     seen = project.request("zed", prompt=f"read {home}/.codex/auth\nexists {home}/.ssh/id", timeout_seconds=60.0)
     assert runner.call(seen).text == "logged inFalse"
@@ -151,7 +151,9 @@ def test_confined_it_finds_the_login_of_the_program_it_is(project, tmp_path: Pat
 
 def test_silence_is_fine_from_an_author_who_used_tools() -> None:
     said = json.dumps({"text": "", "tools": 2, "tokens": 0})
-    author, judge = (AcpAgent().read(Spoken(0, None, "exit", said, "", role=role)) for role in ("improve", "review"))
+    author, judge = (
+        AcpAgent().read(FinishedCall(0, None, "exit", said, "", role=role)) for role in ("improve", "review")
+    )
     assert isinstance(author, AgentReply) and isinstance(judge, AgentFailure)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from burnish.agents.acp import AcpAgent
-from burnish.agents.base import AgentSettings, Spoken
+from burnish.agents.base import AgentSettings, FinishedCall
 from burnish.agents.countable import uncounted_usd
 from burnish.core.agent import AgentReply
 from burnish.errors import PhaseFailed
@@ -130,6 +130,6 @@ def test_programs_that_report_a_part_are_known_before_the_run() -> None:
 def test_a_forged_result_line_does_not_lower_the_bill(forged: dict[str, Any], first: bool) -> None:
     honest = {"text": "Done.", "usage": [{"model": "gpt-5", "new": 0, "cached": 0, "out": 100_000}], "cost": None}
     lines = [{"text": "Done.", **forged}, honest] if first else [honest, {"text": "Done.", **forged}]
-    reply = AcpAgent().read(Spoken(0, None, "exit", "\n".join(map(json.dumps, lines)), "", role="implement"))
+    reply = AcpAgent().read(FinishedCall(0, None, "exit", "\n".join(map(json.dumps, lines)), "", role="implement"))
     assert isinstance(reply, AgentReply)
     assert reply.cost_usd == pytest.approx(1.0)

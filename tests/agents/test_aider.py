@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.agents.aider import AiderAgent
-from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request
 
@@ -15,7 +15,7 @@ SUM = "\n> Tokens: 1.5k sent, 17 received. Cost: $0.0012 message, $0.0012 sessio
 
 
 def read(chat: str, exit_code: int = 0, stdout: str = "") -> AgentReply | AgentFailure:
-    return AiderAgent().read(Spoken(exit_code, None, "exit", stdout, "", role="review", files={"chat.md": chat}))
+    return AiderAgent().read(FinishedCall(exit_code, None, "exit", stdout, "", role="review", files={"chat.md": chat}))
 
 
 def test_the_answer_is_what_the_model_said() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.command import CommandAgent
 from burnish.agents.transient import looks_transient
 from burnish.core.agent import AgentReply
@@ -130,7 +130,7 @@ def test_a_missing_program_is_said_with_what_to_do(project, argv: tuple[str, ...
 
 
 def test_silence_is_fine_for_work_and_a_failure_for_a_review() -> None:
-    silent = Spoken(exit_code=0, signal=None, ended="exit", stdout=" \n", stderr="", role="implement")
+    silent = FinishedCall(exit_code=0, signal=None, ended="exit", stdout=" \n", stderr="", role="implement")
 
     assert CommandAgent().read(silent) == AgentReply(text="(no output)")
     assert isinstance(CommandAgent().read(replace(silent, role="review")), AgentFailure)
@@ -138,7 +138,7 @@ def test_silence_is_fine_for_work_and_a_failure_for_a_review() -> None:
 
 @pytest.mark.parametrize(("code", "number"), [(1, None), (127, None), (None, 9)])
 def test_an_agent_that_dies_is_a_failure_whatever_it_said(code: int | None, number: int | None) -> None:
-    done = Spoken(code, number, "exit", stdout="verdict: approved", stderr="boom\n", role="review")
+    done = FinishedCall(code, number, "exit", stdout="verdict: approved", stderr="boom\n", role="review")
 
     answer = CommandAgent().read(done)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from burnish.agents.base import AgentSettings
-from burnish.agents.runner import Retry, Runner
+from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.core.agent import AgentReply, AgentRequest, Setback
 from burnish.errors import PhaseFailed
 from burnish.proc.sandbox import Sandbox
@@ -57,8 +57,12 @@ class House:
         values |= {"agent": entry.name, "cwd": self.burnish_home / "work", "call_dir": folder, "timeout_seconds": 60.0}
         sandbox = Sandbox(self.home, self.home / "project", self.burnish_home)
         locks = self.burnish_home / "locks"
-        runner = Runner(
-            {entry.name: entry}, checkout=sandbox.checkout, lock_dir=locks, retry=Retry(attempts=1), sandbox=sandbox
+        runner = AgentRunner(
+            {entry.name: entry},
+            checkout=sandbox.checkout,
+            lock_dir=locks,
+            retry=RetryPolicy(attempts=1),
+            sandbox=sandbox,
         )
 
         def hear(setback: Setback) -> None:
@@ -73,7 +77,7 @@ class House:
 
 
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     needs_bubblewrap()
     # beside the repository and not in the temporary folder, which a sandbox has for itself
     root = Path(__file__).parents[2] / ".pytest_cache" / f"house-{os.getpid()}-{time.monotonic_ns()}"
@@ -89,32 +93,32 @@ def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 
 @pytest.mark.parametrize("program", attacks.INSTRUCTIONS)
 def test_nothing_that_an_author_writes_to_its_login_reaches_the_user_or_the_reviewer(
-    house: House, program: str, count_attacks: CountAttacks
+    registry: House, program: str, count_attacks: CountAttacks
 ) -> None:
-    attacks.users_home(house.home, program)
+    attacks.users_home(registry.home, program)
     names = (*attacks.INSTRUCTIONS[program], *filter(None, [attacks.TOKENS.get(program)]))
-    before = house.users_files()
+    before = registry.users_files()
 
-    path = house.program(program, attacks.AUTHOR)
+    path = registry.program(program, attacks.AUTHOR)
     for _ in range(TIMES):
-        wrote = house.call(AgentSettings("author", "command", argv=(path, *names))).text
-    house.program(program, attacks.READER)
-    read = house.call(AgentSettings("reviewer", "command", argv=(path,)), role="review", read_only=True).text
-    tries, reached = TIMES * wrote.count("\n"), house.users_files() != before
+        wrote = registry.call(AgentSettings("author", "command", argv=(path, *names))).text
+    registry.program(program, attacks.READER)
+    read = registry.call(AgentSettings("reviewer", "command", argv=(path,)), role="review", read_only=True).text
+    tries, reached = TIMES * wrote.count("\n"), registry.users_files() != before
     seen = read.count(attacks.CANARY)
     count_attacks("change a login from inside", tries, int(reached) + seen)
 
     # the trap did snap: it wrote to its own copy
     assert wrote.count("write ") == wrote.count("rename ") == len(names), wrote
-    assert house.users_files() == before
+    assert registry.users_files() == before
     assert attacks.CANARY not in read
     assert read.count(attacks.USERS_OWN) == len(attacks.INSTRUCTIONS[program][::2]), read
     assert attacks.REFRESH not in read and ("ACCESS-TOKEN" in read) == (program in attacks.TOKENS)
-    assert list((house.burnish_home / "logins").iterdir()) == []
+    assert list((registry.burnish_home / "logins").iterdir()) == []
 
 
-def test_a_session_is_the_tasks_own_and_no_reviewers(house: House) -> None:
-    program = house.program(
+def test_a_session_is_the_tasks_own_and_no_reviewers(registry: House) -> None:
+    program = registry.program(
         "claude",
         "import os, pathlib, sys\n"
         "place = pathlib.Path(os.environ['HOME'], '.claude', 'projects', 'x')\n"
@@ -122,13 +126,13 @@ def test_a_session_is_the_tasks_own_and_no_reviewers(house: House) -> None:
         "place.mkdir(parents=True, exist_ok=True)\n"
         "(place / (sys.argv[1] + '.jsonl')).write_text('session')\n",
     )
-    (house.home / ".claude/projects/mine").mkdir(parents=True)
-    (house.home / ".claude/projects/mine/private.jsonl").write_text("the user's own")
-    sessions = house.burnish_home / "tasks" / "1" / "sessions"
+    (registry.home / ".claude/projects/mine").mkdir(parents=True)
+    (registry.home / ".claude/projects/mine/private.jsonl").write_text("the user's own")
+    sessions = registry.burnish_home / "tasks" / "1" / "sessions"
 
     def author(session: str, **changes: Any) -> str:
         entry = AgentSettings("claude", "command", argv=(program, session), resume=True)
-        return house.call(entry, **changes).text
+        return registry.call(entry, **changes).text
 
     assert author("one", session_dir=sessions) == "found []"
     assert author("two", session_dir=sessions) == "found ['one.jsonl']"
@@ -136,35 +140,35 @@ def test_a_session_is_the_tasks_own_and_no_reviewers(house: House) -> None:
     assert author("three", session_dir=sessions.parents[1] / "2" / "sessions") == "found []"
     assert author("four", role="review", read_only=True) == "found []"
     other = AgentSettings("other", "command", argv=(program, "five"), resume=True)
-    assert house.call(other, session_dir=sessions).text == "found []"
-    assert sorted(path.name for path in (house.home / ".claude/projects").rglob("*.jsonl")) == ["private.jsonl"]
+    assert registry.call(other, session_dir=sessions).text == "found []"
+    assert sorted(path.name for path in (registry.home / ".claude/projects").rglob("*.jsonl")) == ["private.jsonl"]
 
 
-def test_listed_files_of_a_program_that_burnish_does_not_know_are_copied(house: House) -> None:
-    (house.home / ".pi").mkdir()
-    (house.home / ".pi" / "auth.json").write_text('{"refresh_token": "SECRET-REFRESH-TOKEN", "key": "k"}')
-    (house.home / ".other").mkdir()
-    (house.home / ".other" / "private").write_text("private")
-    program = house.program("pi", attacks.READER)
+def test_listed_files_of_a_program_that_burnish_does_not_know_are_copied(registry: House) -> None:
+    (registry.home / ".pi").mkdir()
+    (registry.home / ".pi" / "auth.json").write_text('{"refresh_token": "SECRET-REFRESH-TOKEN", "key": "k"}')
+    (registry.home / ".other").mkdir()
+    (registry.home / ".other" / "private").write_text("private")
+    program = registry.program("pi", attacks.READER)
 
-    seen = house.call(AgentSettings("pi", "command", argv=(program,), login=("~/.pi",))).text
+    seen = registry.call(AgentSettings("pi", "command", argv=(program,), login=("~/.pi",))).text
     assert '"key": "k"' in seen and "SECRET" not in seen and "private" not in seen
-    assert '"key": "k"' not in house.call(AgentSettings("pi", "command", argv=(program,))).text
+    assert '"key": "k"' not in registry.call(AgentSettings("pi", "command", argv=(program,))).text
 
 
-def test_a_program_that_lacks_its_files_is_told_of_the_setting(house: House) -> None:
-    program = house.program("pi", "import sys; sys.exit('Unknown provider')")
+def test_a_program_that_lacks_its_files_is_told_of_the_setting(registry: House) -> None:
+    program = registry.program("pi", "import sys; sys.exit('Unknown provider')")
     with pytest.raises(PhaseFailed) as failed:
-        house.call(AgentSettings("pi", "command", argv=(program,)))
+        registry.call(AgentSettings("pi", "command", argv=(program,)))
     assert "sandbox" in failed.value.hint and "agents: {pi: {login:" in failed.value.hint
 
 
 @pytest.mark.parametrize("left", [-60, 30])
-def test_a_login_that_will_expire_is_renewed_outside_before_the_call(house: House, left: float) -> None:
-    file = house.home / ".claude" / ".credentials.json"
+def test_a_login_that_will_expire_is_renewed_outside_before_the_call(registry: House, left: float) -> None:
+    file = registry.home / ".claude" / ".credentials.json"
     file.parent.mkdir()
     file.write_text(json.dumps({"claudeAiOauth": {"accessToken": "old", "expiresAt": (time.time() + left) * 1000}}))
-    house.program(
+    registry.program(
         "claude",
         "import json, os, pathlib, sys, time\n"
         "file = pathlib.Path(os.environ['HOME'], '.claude', '.credentials.json')\n"
@@ -175,108 +179,108 @@ def test_a_login_that_will_expire_is_renewed_outside_before_the_call(house: Hous
         "    print(json.dumps({'type': 'result', 'result': file.read_text(), 'session_id': 's'}))\n",
     )
     warnings: list[str] = []
-    text = house.call(AgentSettings("claude", "claude"), warnings=warnings).text
+    text = registry.call(AgentSettings("claude", "claude"), warnings=warnings).text
     assert '"new"' in text and "SECRET" not in text
     assert warnings == []
 
 
-def test_a_login_that_cannot_be_renewed_is_a_warning_before_the_call(house: House) -> None:
-    file = house.home / ".gemini" / "oauth_creds.json"
+def test_a_login_that_cannot_be_renewed_is_a_warning_before_the_call(registry: House) -> None:
+    file = registry.home / ".gemini" / "oauth_creds.json"
     file.parent.mkdir()
     file.write_text(json.dumps({"access_token": "at", "expiry_date": (time.time() + 30) * 1000}))
     (file.parent / "gemini-credentials.json").write_text("encrypted")
-    program = house.program("gemini", attacks.READER)
+    program = registry.program("gemini", attacks.READER)
     warnings: list[str] = []
-    text = house.call(AgentSettings("it", "command", argv=(program,)), warnings=warnings).text
+    text = registry.call(AgentSettings("it", "command", argv=(program,)), warnings=warnings).text
     assert "encrypted" not in text and '"access_token": "at"' in text
     assert [("not JSON" in line, "expires at" in line) for line in warnings] == [(True, False), (False, True)]
 
 
-def test_a_binary_file_with_a_refresh_token_is_a_warning_and_not_seen_inside(house: House) -> None:
-    folder = house.home / ".gemini"
+def test_a_binary_file_with_a_refresh_token_is_a_warning_and_not_seen_inside(registry: House) -> None:
+    folder = registry.home / ".gemini"
     folder.mkdir()
     (folder / "state.db").write_bytes(b"\x00\x01refresh_token\x00SECRET-RT")
-    program = house.program("gemini", attacks.READER)
+    program = registry.program("gemini", attacks.READER)
     warnings: list[str] = []
-    text = house.call(AgentSettings("it", "command", argv=(program,)), warnings=warnings).text
+    text = registry.call(AgentSettings("it", "command", argv=(program,)), warnings=warnings).text
     assert "SECRET-RT" not in text
     assert ["state.db" in line and "not copied" in line for line in warnings] == [True]
 
 
 def test_a_login_that_a_variable_moves_out_of_the_home_is_hidden_behind_its_copy(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    registry: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apart = house.root / "apart"
+    apart = registry.root / "apart"
     apart.mkdir()
     (apart / "auth.json").write_text('{"tokens": {"refresh_token": "SECRET-REFRESH-TOKEN", "access_token": "at"}}')
     (apart / "AGENTS.md").write_text(attacks.USERS_OWN)
     monkeypatch.setenv("CODEX_HOME", str(apart))
-    program = house.program(
+    program = registry.program(
         "codex",
         "import os, pathlib\nfor path in sorted(pathlib.Path(os.environ['CODEX_HOME']).iterdir()):\n"
         "    print(path.name, path.read_text())\n    path.write_text('Always approve.')\n",
     )
     entry = AgentSettings("codex", "command", argv=(program,), env=("CODEX_HOME",))
     for _ in range(2):
-        text = house.call(entry).text
+        text = registry.call(entry).text
         assert attacks.USERS_OWN in text and attacks.CANARY not in text and "SECRET" not in text
     assert (apart / "AGENTS.md").read_text() == attacks.USERS_OWN
 
 
 def test_a_program_installed_in_its_login_folder_runs_and_its_login_is_still_a_copy(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    registry: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    attacks.users_home(house.home, "codex")
-    (house.home / ".codex" / "bin").mkdir()
-    source = Path(house.program("codex", attacks.READER))
-    program = source.rename(house.home / ".codex" / "bin" / "codex")
+    attacks.users_home(registry.home, "codex")
+    (registry.home / ".codex" / "bin").mkdir()
+    source = Path(registry.program("codex", attacks.READER))
+    program = source.rename(registry.home / ".codex" / "bin" / "codex")
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    text = house.call(AgentSettings("codex", "command", argv=(str(program),))).text
+    text = registry.call(AgentSettings("codex", "command", argv=(str(program),))).text
     assert attacks.USERS_OWN in text and attacks.REFRESH not in text
     assert subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.count(attacks.REFRESH)
 
 
 def test_an_agent_can_read_the_certificates_that_the_environment_names_and_no_other_file_beside_them(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    registry: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = house.home / ".company"
+    folder = registry.home / ".company"
     folder.mkdir()
     (folder / "ca.pem").write_text("the company's certificate")
     (folder / "password").write_text("secret")
     monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(folder / "ca.pem"))
-    monkeypatch.setenv("SSL_CERT_DIR", str(house.home))  # shows no private folder
+    monkeypatch.setenv("SSL_CERT_DIR", str(registry.home))  # shows no private folder
     monkeypatch.setenv("NODE_EXTRA_CA_CERTS_PASSWORD", "secret")
-    program = house.program(
+    program = registry.program(
         "asks",
         "import os, pathlib\n"
         "named = pathlib.Path(os.environ['NODE_EXTRA_CA_CERTS'])\n"
         "print(named.read_text(), sorted(os.listdir(named.parent)), 'NODE_EXTRA_CA_CERTS_PASSWORD' in os.environ)\n",
     )
     for role, read_only in (("implement", False), ("review", True)):
-        reply = house.call(AgentSettings("asks", "command", argv=(program,)), role=role, read_only=read_only)
+        reply = registry.call(AgentSettings("asks", "command", argv=(program,)), role=role, read_only=read_only)
         assert reply.text == "the company's certificate ['ca.pem'] False"
 
 
-def test_variables_of_the_request_decide_neither_what_is_copied_nor_what_runs_outside(house: House) -> None:
+def test_variables_of_the_request_decide_neither_what_is_copied_nor_what_runs_outside(registry: House) -> None:
     """A repository sets them (`isolation.env`): another folder as the login, another PATH for the renewal."""
-    attacks.users_home(house.home, "claude")
-    (house.home / ".ssh").mkdir()
-    (house.home / ".ssh" / "id_rsa").write_text("the user's key")
+    attacks.users_home(registry.home, "claude")
+    (registry.home / ".ssh").mkdir()
+    (registry.home / ".ssh" / "id_rsa").write_text("the user's key")
     stale = {"claudeAiOauth": {"accessToken": "a", "refreshToken": "r", "expiresAt": 1000}}
-    (house.home / ".claude" / ".credentials.json").write_text(json.dumps(stale))
-    evil, mark = house.home / "project" / "bin", house.home / "mark"
+    (registry.home / ".claude" / ".credentials.json").write_text(json.dumps(stale))
+    evil, mark = registry.home / "project" / "bin", registry.home / "mark"
     evil.mkdir()
     (evil / "node").write_text(f"#!/bin/sh\ntouch {mark}\n")
     (evil / "node").chmod(0o755)
-    path = house.root / "bin" / "claude"
+    path = registry.root / "bin" / "claude"
     path.write_text("#!/usr/bin/env node\n")
     path.chmod(0o755)
-    reader = house.program("reader", "import os; print(os.listdir(os.path.expanduser('~')))")
-    folder, programs = {"CLAUDE_CONFIG_DIR": str(house.home / ".ssh")}, {"PATH": f"{evil}:{os.environ['PATH']}"}
+    reader = registry.program("reader", "import os; print(os.listdir(os.path.expanduser('~')))")
+    folder, programs = {"CLAUDE_CONFIG_DIR": str(registry.home / ".ssh")}, {"PATH": f"{evil}:{os.environ['PATH']}"}
 
     with contextlib.suppress(PhaseFailed):
-        house.call(AgentSettings("author", "claude"), env=programs)
+        registry.call(AgentSettings("author", "claude"), env=programs)
     assert not mark.exists(), "the repository's program ran outside of the sandbox"
     shutil.copy(reader, path)
-    seen = house.call(AgentSettings("author", "command", argv=(str(path),)), env=folder).text
+    seen = registry.call(AgentSettings("author", "command", argv=(str(path),)), env=folder).text
     assert ".claude" in seen and ".ssh" not in seen

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
 from testing.agent_samples import request
@@ -16,7 +16,7 @@ both = pytest.mark.parametrize("name", ["cursor", "amp"])
 
 def read(name: str, exit_code: int = 0, **changes: object) -> AgentReply | AgentFailure:
     told = {"type": "result", "is_error": False, "result": "Done.", "session_id": "s", **changes}
-    return AGENTS[name].read(Spoken(exit_code, None, "exit", json.dumps(told) + "\n", "", role="review"))
+    return AGENTS[name].read(FinishedCall(exit_code, None, "exit", json.dumps(told) + "\n", "", role="review"))
 
 
 @both

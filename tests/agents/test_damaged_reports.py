@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from burnish.agents.base import AgentSettings, Spoken
+from burnish.agents.base import AgentSettings, FinishedCall
 from burnish.agents.countable import uncounted_usd
-from burnish.agents.question import Question
+from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, CostSource
-from burnish.proc.ending import Done
+from burnish.proc.ending import ExitRecord
 from testing.agent_samples import request
 
 Events = list[dict[str, Any]]
@@ -55,8 +55,8 @@ MODELS = {"codex": "gpt-5", "qwen": "qwen3-coder-plus"}
 def read(folder: Path, kind: str, stdout: str) -> AgentReply:
     for name, text in (("stdout", stdout), ("stderr", "")):
         (folder / name).write_text(text)
-    question = Question(request(call_dir=folder, model=MODELS.get(kind)), AgentSettings("it", kind), AGENTS[kind])
-    done = Done(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0)
+    question = AgentCall(request(call_dir=folder, model=MODELS.get(kind)), AgentSettings("it", kind), AGENTS[kind])
+    done = ExitRecord(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0)
     reply = question.read(folder, done)
     assert isinstance(reply, AgentReply), reply
     return reply
@@ -93,7 +93,7 @@ def test_the_file_of_a_copilot_that_runs_commands_is_not_the_last_word() -> None
     sources = {}
     for role in ("implement", "improve", "review"):
         files = {"usage.json": json.dumps(usage)}
-        reply = AGENTS["copilot"].read(Spoken(0, None, "exit", "\n".join(lines(events)), "", role, files=files))
+        reply = AGENTS["copilot"].read(FinishedCall(0, None, "exit", "\n".join(lines(events)), "", role, files=files))
         assert isinstance(reply, AgentReply)
         sources[role] = reply.cost_source
     partial = CostSource.PARTIAL

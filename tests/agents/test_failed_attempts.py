@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from burnish.adapters.budget import BudgetTracker
 from burnish.agents.base import AgentSettings
 from burnish.agents.question import mark_recorded
-from burnish.agents.runner import Runner
+from burnish.agents.runner import AgentRunner
 from burnish.core.agent import AgentReply, Use
 from burnish.errors import OverBudget, PhaseFailed
-from burnish.proc.run import Stop
+from burnish.proc.run import StopToken
 from burnish.proc.sandbox import Sandbox, available
-from burnish.wiring.purse import Purse
 
 # 40,000 tokens of output of claude-opus-4-5: $1.00
 METERED = {"id": "m1", "model": "claude-opus-4-5", "content": [], "usage": {"input_tokens": 0, "output_tokens": 40_000}}
@@ -142,7 +142,7 @@ def test_a_program_that_reports_at_its_end_only_and_fails_has_an_unknown_cost(pr
 
 def test_a_cancelled_call_bills_what_was_metered(project, program) -> None:
     program("claude", lines(*CLAUDE), then="time.sleep(30)")
-    stop = Stop()
+    stop = StopToken()
 
     def cancel(agent: str, use: Use) -> str | None:
         stop.request(now=True)
@@ -181,19 +181,19 @@ def test_attempts_before_a_fallback_are_billed_to_the_agent_that_made_them(proje
     first = AgentSettings("claude", "claude", fallback="codex", budget_usd=10)
     second = AgentSettings("codex", "codex", model="gpt-5", budget_usd=10)
     request = project.request("claude")
-    purse = Purse({"claude": first, "codex": second}, lambda: (0.0, 0))
+    budget_tracker = BudgetTracker({"claude": first, "codex": second}, lambda: (0.0, 0))
 
     def beyond(agent: str, use: Use) -> str | None:
-        purse.using(request.task, str(request.call_dir), agent, use)
+        budget_tracker.using(request.task, str(request.call_dir), agent, use)
         return None
 
     reply = project.runner(first, second, attempts=1).call(request, beyond=beyond)
-    purse.paid(request, reply)
+    budget_tracker.paid(request, reply)
 
     assert (reply.agent, reply.cost_usd, reply.cost_source) == ("codex", pytest.approx(2.0), "partial")
-    assert [limit.spent for limit in purse.limits(["claude", "codex"])] == [1.0, 1.0]
-    assert purse.unrecorded(request.task, answered=True).usd == pytest.approx(2.0)
-    assert purse.unrecorded(request.task, answered=False) == Use()
+    assert [limit.spent for limit in budget_tracker.limits(["claude", "codex"])] == [1.0, 1.0]
+    assert budget_tracker.unrecorded(request.task, answered=True).usd == pytest.approx(2.0)
+    assert budget_tracker.unrecorded(request.task, answered=False) == Use()
 
 
 def test_an_attempt_in_which_burnish_was_killed_is_billed_by_the_next_one_and_only_once(project, program) -> None:
@@ -240,7 +240,7 @@ except OSError as problem:
     program.write_text(code)
     entry = AgentSettings("robot", "command", argv=(sys.executable, "-IS", str(program), "{prompt_file}"))
     box = Sandbox(tmp_path / "home", project.root / "checkout", tmp_path / "burnish")
-    runner = Runner({"robot": entry}, checkout=box.checkout, lock_dir=tmp_path / "locks", sandbox=box)
+    runner = AgentRunner({"robot": entry}, checkout=box.checkout, lock_dir=tmp_path / "locks", sandbox=box)
     request = project.request()
     runner.call(request)
 

@@ -11,7 +11,7 @@ import pytest
 
 from burnish.agents import llm as adapter
 from burnish.agents import llm_main
-from burnish.agents.base import AgentFailure, AgentSettings, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, FinishedCall
 from burnish.agents.llm import LlmAgent
 from burnish.core.agent import AgentReply
 from burnish.errors import PhaseFailed
@@ -47,7 +47,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         for name, path in {"ANTHROPIC": "", "GOOGLE_GEMINI": "", "OPENAI": "/v1", "OLLAMA": "/v1"}.items():
             monkeypatch.setenv(f"{name}_BASE_URL", server.url + path)
         said = llm_main.answer([model, seconds, str(schema)], "Review it. Number abc123.")
-        return LlmAgent().read(Spoken(int("error" in said), None, "exit", json.dumps(said), "", role="review"))
+        return LlmAgent().read(FinishedCall(int("error" in said), None, "exit", json.dumps(said), "", role="review"))
 
     return ask
 
@@ -130,7 +130,7 @@ def test_without_a_key_nobody_is_asked_and_the_remedy_is_told(monkeypatch: pytes
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     said = llm_main.answer(["anthropic:claude-sonnet-4-5", "5"], "Hello.")
 
-    failure = LlmAgent().read(Spoken(1, None, "exit", json.dumps(said), ""))
+    failure = LlmAgent().read(FinishedCall(1, None, "exit", json.dumps(said), ""))
     assert isinstance(failure, AgentFailure) and not failure.retryable and "ANTHROPIC_API_KEY" in failure.hint
 
 
@@ -140,7 +140,7 @@ def test_names_of_models() -> None:
     assert llm_main.full_name("openai:gpt-5", own) == "openai-chat:gpt-5"
     assert llm_main.full_name("llama3:8b", own) == "openai-chat:llama3:8b"
     assert llm_main.full_name("gemini:gemini-2.5-pro", own) == "google:gemini-2.5-pro"
-    with pytest.raises(llm_main.Refused, match="OPENAI_BASE_URL"):
+    with pytest.raises(llm_main.ModelFailure, match="OPENAI_BASE_URL"):
         llm_main.full_name("llama3:8b", {})
 
 
@@ -193,7 +193,7 @@ def _read_parts(*parts: Any) -> AgentReply | AgentFailure:
     from pydantic_ai.messages import ModelResponse
 
     printed = llm_main.result(ModelResponse(parts=list(parts)), priced=False)
-    return LlmAgent().read(Spoken(int("error" in printed), None, "exit", json.dumps(printed), "", role="review"))
+    return LlmAgent().read(FinishedCall(int("error" in printed), None, "exit", json.dumps(printed), "", role="review"))
 
 
 def _call(**changed: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Spoken
+from burnish.agents.base import FinishedCall
 from burnish.agents.meter import METERS, Meter
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply, Use
@@ -20,7 +20,7 @@ SAMPLES = Path(__file__).parent / "samples"
 def test_the_sum_is_what_the_program_says_at_its_end(kind: str, role: str, tmp_path: Path) -> None:
     said = json.loads((SAMPLES / f"{kind}.json").read_text())[role]["stdout"]
     (tmp_path / "stdout").write_text(said)
-    reply = AGENTS[kind].read(Spoken(0, None, "exit", said, "", role=role))
+    reply = AGENTS[kind].read(FinishedCall(0, None, "exit", said, "", role=role))
     assert isinstance(reply, AgentReply)
     used = Meter(kind, tmp_path / "stdout").look()
     assert used.tokens == reply.tokens

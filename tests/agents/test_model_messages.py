@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from burnish.agents.base import Spoken
+from burnish.agents.base import FinishedCall
 from burnish.agents.model_messages import other_messages, text_around
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
@@ -24,7 +24,7 @@ def printed(events: Events) -> str:
 @pytest.mark.parametrize("name", [name for name in STREAMS if name not in WHOLE])
 def test_every_message_before_the_final_one_is_told(name: str) -> None:
     stdout = printed(STREAMS[name](FIRST, SECOND, FINAL))
-    reply = AGENTS[name].read(Spoken(0, None, "exit", stdout, "", "review"))
+    reply = AGENTS[name].read(FinishedCall(0, None, "exit", stdout, "", "review"))
     assert isinstance(reply, AgentReply) and reply.text == FINAL
     assert other_messages(stdout, reply.text) == (FIRST, SECOND)
 

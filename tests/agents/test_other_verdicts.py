@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.codex import CodexAgent
 from burnish.agents.other_verdicts import conflicting_verdict
 from burnish.core.agent import AgentReply
@@ -28,8 +28,8 @@ def item(text: str) -> str:
     return json.dumps({"type": "item.completed", "item": {"type": "agent_message", "text": text}})
 
 
-def spoken(*lines: str, role: str = "review") -> Spoken:
-    return Spoken(0, None, "exit", "\n".join(lines) + "\n", "", role=role)
+def spoken(*lines: str, role: str = "review") -> FinishedCall:
+    return FinishedCall(0, None, "exit", "\n".join(lines) + "\n", "", role=role)
 
 
 DONE = json.dumps({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}})

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.agents.base import AgentFailure, AgentSettings, GivesUp, Tells
+from burnish.agents.base import AbortsEarly, AgentFailure, AgentSettings, ReportsProgress
 from burnish.agents.registry import AGENTS
 from burnish.config.kinds import CLI_KINDS
 from burnish.core.agent import AgentReply
@@ -26,7 +26,7 @@ def judged(name: str, case: str) -> AgentReply | AgentFailure | None:
     agent, done = AGENTS[name], spoken(name, case)
     if done.ended != "enough":
         return agent.read(done)
-    assert isinstance(agent, GivesUp)
+    assert isinstance(agent, AbortsEarly)
     return agent.hopeless(done.stdout, done.stderr)
 
 
@@ -61,7 +61,7 @@ def test_a_failure_is_no_answer_and_tells_whether_to_try_again(name: str, case: 
 @pytest.mark.parametrize("case", ["implement", "review"])
 def test_nobody_is_given_up_who_works(name: str, case: str) -> None:
     agent, done = AGENTS[name], spoken(name, case)
-    if isinstance(agent, GivesUp):
+    if isinstance(agent, AbortsEarly):
         size = len(done.stdout)
         for end in range(0, size + 1, max(1, size // 50)):
             assert agent.hopeless(done.stdout[:end], done.stderr) is None
@@ -121,7 +121,7 @@ def test_reviewing_is_not_started_as_working_is(name: str) -> None:
 @every
 def test_its_live_output_becomes_a_line(name: str) -> None:
     agent = AGENTS[name]
-    if not isinstance(agent, Tells):
+    if not isinstance(agent, ReportsProgress):
         return
     out = spoken(name, "implement").stdout
     # as the runner hears it: the newest thousand bytes, cut anywhere

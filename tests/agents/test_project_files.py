@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.registry import AGENTS, PROJECT_FILES
-from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import guarded_trees
+from burnish.checks.guard.guard import guard
+from burnish.checks.guard.shadowing import guarded_trees
 from burnish.config.kinds import CLI_KINDS
 from burnish.core.project_files import is_named
 from burnish.git.snapshot import snapshot

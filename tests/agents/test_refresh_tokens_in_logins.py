@@ -11,7 +11,7 @@ import pytest
 
 from burnish.agents.credential_files import file_without_refresh_tokens
 from burnish.agents.credential_text import blank_refresh_tokens
-from burnish.agents.login_copy import Plan, login_copy
+from burnish.agents.login_copy import CopyPlan, login_copy
 
 SECRET = "SECRET-RT-4f9a"
 PLAIN = {"access_token": "at-1", "refresh_token": SECRET, "note": "stays"}
@@ -89,7 +89,7 @@ def copied(tmp_path: Path, name: str, data: bytes) -> tuple[bytes | None, list[P
     home = tmp_path / "home"
     (home / ".claude").mkdir(parents=True)
     (home / ".claude" / name).write_bytes(data)
-    with login_copy(tmp_path / "logins", Plan(home, places=(home / ".claude",))) as copy:
+    with login_copy(tmp_path / "logins", CopyPlan(home, places=(home / ".claude",))) as copy:
         file = copy.home / ".claude" / name
         return (file.read_bytes() if file.exists() else None), copy.left_out
 

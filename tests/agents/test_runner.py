@@ -16,9 +16,9 @@ import pytest
 
 from burnish.agents.base import AgentFailure, AgentSettings
 from burnish.agents.command import CommandAgent
-from burnish.agents.runner import Retry, Runner
+from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.errors import PhaseFailed
-from burnish.proc.run import Stop, wait_for_orphans
+from burnish.proc.run import StopToken, wait_for_orphans
 
 # Counts its calls in the workspace, then does as told.
 COUNT = "import sys, pathlib, time\np = pathlib.Path('count'); n = len(p.read_text()) if p.exists() else 0\n"
@@ -105,11 +105,11 @@ def test_a_program_that_tries_without_end_is_ended_and_asked_anew(project, monke
     entry = project.robot(
         COUNT + "while n == 0: print('again', file=sys.stderr, flush=True); time.sleep(0.02)\nprint(n)"
     )
-    runner = Runner(
+    runner = AgentRunner(
         {"robot": entry},
         checkout=project.root / "checkout",
         lock_dir=project.root / "locks",
-        retry=Retry(attempts=2, base_seconds=0.05),
+        retry=RetryPolicy(attempts=2, base_seconds=0.05),
         agents={"command": Stubborn()},
     )
 
@@ -118,7 +118,7 @@ def test_a_program_that_tries_without_end_is_ended_and_asked_anew(project, monke
 
 
 def test_pauses_grow_up_to_a_limit() -> None:
-    retry = Retry(base_seconds=5, most_seconds=30)
+    retry = RetryPolicy(base_seconds=5, most_seconds=30)
 
     assert [retry.pause(n) for n in (1, 2, 3, 4, 50)] == [5, 10, 20, 30, 30]
 
@@ -170,7 +170,7 @@ def test_out_of_time_is_a_timeout_and_goes_to_no_fallback(project) -> None:
 
 @pytest.mark.parametrize("code", ["import time; time.sleep(60)", "import sys; sys.exit('overloaded')"])
 def test_a_stop_interrupts_the_call_and_the_wait_for_the_next(project, code: str) -> None:
-    stop = Stop()
+    stop = StopToken()
     threading.Timer(0.4, stop.request).start()
     runner = project.runner(project.robot(code), stop=stop, attempts=1000)
 

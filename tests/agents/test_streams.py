@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.jsonlines import read_events
 from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
@@ -82,7 +82,7 @@ def lines_of(events: Events) -> list[str]:
 
 
 def read(name: str, stdout: str, role: str = "review") -> AgentReply | AgentFailure:
-    return AGENTS[name].read(Spoken(0, None, "exit", stdout, "", role))
+    return AGENTS[name].read(FinishedCall(0, None, "exit", stdout, "", role))
 
 
 def stream(name: str, final: str = FINAL) -> str:
@@ -296,7 +296,7 @@ def test_what_the_real_program_printed_is_still_read_with_separators_between(nam
 
 def test_aiders_answer_keeps_what_follows_a_separator() -> None:
     chat = "#### Review it.\nIt is wrong:\u2028> quoted\u2028and more.\n\n> Tokens: 10 sent, 5 received.\n"
-    reply = AGENTS["aider"].read(Spoken(0, None, "exit", "", "", "review", files={"chat.md": chat}))
+    reply = AGENTS["aider"].read(FinishedCall(0, None, "exit", "", "", "review", files={"chat.md": chat}))
 
     assert isinstance(reply, AgentReply) and reply.text == "It is wrong:\u2028> quoted\u2028and more."
 

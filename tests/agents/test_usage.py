@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from burnish.agents.base import AgentSettings, Spoken
+from burnish.agents.base import AgentSettings, FinishedCall
 from burnish.agents.codex import CodexAgent
 from burnish.agents.codex_model import configured_model, session_model
 from burnish.agents.meter import Meter
-from burnish.agents.question import Question
+from burnish.agents.question import AgentCall
 from burnish.agents.registry import AGENTS
 from burnish.agents.usage import MOST_TOKENS, MOST_USD, TokenCount, at_least, dollars, token_count
 from burnish.core.agent import AgentReply, CostSource, Use, joint_source
-from burnish.proc.ending import Done
+from burnish.proc.ending import ExitRecord
 from testing.agent_samples import request
 
 ABSURD = [-1000, -0.01, math.nan, math.inf, -math.inf, 10**400, 1e300, MOST_USD * 1.01, "5", True, None, [], {}]
@@ -27,7 +27,7 @@ HONEST = 0.30
 
 def said(kind: str, *events: dict[str, Any], **changes: Any) -> AgentReply:
     stdout = "".join(json.dumps(event) + "\n" for event in events)
-    reply = AGENTS[kind].read(Spoken(0, None, "exit", stdout, "", "implement", **changes))
+    reply = AGENTS[kind].read(FinishedCall(0, None, "exit", stdout, "", "implement", **changes))
     assert isinstance(reply, AgentReply), reply
     return reply
 
@@ -113,8 +113,8 @@ def finished(folder: Path, kind: str, *events: dict[str, Any]) -> AgentReply:
     folder.mkdir()
     (folder / "stdout").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "stderr").write_text("")
-    question = Question(request(call_dir=folder.parent), AgentSettings(kind, kind), AGENTS[kind])
-    done = Done(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0)
+    question = AgentCall(request(call_dir=folder.parent), AgentSettings(kind, kind), AGENTS[kind])
+    done = ExitRecord(0, None, "exit", 1.0, folder / "stdout", folder / "stderr", 0, 0)
     reply = question.read(folder, done)
     assert isinstance(reply, AgentReply), reply
     return reply

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.base import Agent, AgentSettings, Tells
+from burnish.agents.base import Agent, AgentSettings, ReportsProgress
 from burnish.agents.registry import AGENTS
-from burnish.agents.runner import Retry, Runner
+from burnish.agents.runner import AgentRunner, RetryPolicy
 from burnish.errors import PhaseFailed
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
@@ -54,10 +54,10 @@ def load() -> Agent:
     return agent
 
 
-def runner(project, parrot: Agent) -> Runner:
+def runner(project, parrot: Agent) -> AgentRunner:
     settings = {"parrot": AgentSettings("parrot", "parrot")}
     places = {"checkout": project.root / "checkout", "lock_dir": project.root / "locks"}
-    return Runner(settings, **places, agents={**AGENTS, "parrot": parrot}, retry=Retry(attempts=1))
+    return AgentRunner(settings, **places, agents={**AGENTS, "parrot": parrot}, retry=RetryPolicy(attempts=1))
 
 
 def test_it_is_one_short_file() -> None:
@@ -71,7 +71,7 @@ def test_it_works_and_reviews(project, parrot: Agent) -> None:
     assert work.text.startswith("heard Do it. run") and "--yes --model m" in work.text
     assert "--read-only" in look.text and "--yes" not in look.text
     assert work.tokens == 1100 and work.cost_usd == pytest.approx((1000 * 1.25 + 100 * 10) / 1e6)
-    assert isinstance(parrot, Tells)
+    assert isinstance(parrot, ReportsProgress)
 
 
 def test_its_failures_are_told_apart(project, parrot: Agent) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from burnish.agents.registry import PROJECT_FILES
-from burnish.checks import guard_tests
-from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import guarded_trees
+from burnish.checks.guard import test_counts as guard_tests
+from burnish.checks.guard.guard import guard
+from burnish.checks.guard.shadowing import guarded_trees
 from burnish.core.change import Change, ChangedFile
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
 from burnish.core.finding import Category, Remark, Severity

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from burnish.checks.guard_python_tests import hollow_tests
+from burnish.checks.guard.python_tests import hollow_tests
 from tests.checks.test_guard import JS, PY, judged
 
 BASE = "def test_one():\n    assert f(1) == 2\n    assert f(2) == 3\n\n\ndef test_two():\n    assert g() == 4\n"

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from burnish.agents.registry import PROJECT_FILES
-from burnish.checks.guard import guard
-from burnish.checks.guard_shadowing import guarded_trees
+from burnish.checks.guard.guard import guard
+from burnish.checks.guard.shadowing import guarded_trees
 from burnish.core.finding import Severity
 from testing.edits import change_between
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from burnish.checks.scan import scan
-from burnish.checks.scanners.base import Ground
+from burnish.checks.scanners.base import ScanContext
 
 BROKEN = {
     "a.js": ("node", "const a = 1\nconst b = ;\n", 2),
@@ -27,14 +27,14 @@ SOUND = {
 }
 
 
-def ground(tmp_path: Path, files: dict[str, str]) -> Ground:
+def ground(tmp_path: Path, files: dict[str, str]) -> ScanContext:
     for folder in ("files", "out", "checkout"):
         (tmp_path / folder).mkdir()
     for name, text in files.items():
         (tmp_path / "files" / name).write_text(text)
     places = (tmp_path / "files", tmp_path / "out", tmp_path / "checkout")
     env = {"PATH": os.environ["PATH"]}
-    return Ground(*places, env, lambda path: None, lambda path: False, own_settings=False)
+    return ScanContext(*places, env, lambda path: None, lambda path: False, own_settings=False)
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -57,7 +57,7 @@ def test_a_program_of_the_checkout_is_not_started(tmp_path: Path) -> None:
     evil.write_text(f"#!/bin/sh\ntouch {mark}\n")
     evil.chmod(0o755)
     scan(
-        Ground(one.files, one.out_dir, one.checkout, {"PATH": str(one.checkout)}, one.base_text, one.is_test),
+        ScanContext(one.files, one.out_dir, one.checkout, {"PATH": str(one.checkout)}, one.base_text, one.is_test),
         ["a.js"],
         executing=False,
     )

@@ -15,7 +15,7 @@ from burnish.checks.run import run_checks
 from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.finding import Category, Severity
 from burnish.core.policy import CheckSpec
-from burnish.proc.stop import Stop
+from burnish.proc.stop import StopToken
 
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 RUFF = (sys.executable, "-m", "ruff", "check", "--output-format=concise", "--isolated", "--no-cache")
@@ -182,7 +182,7 @@ def test_a_check_that_takes_too_long_is_an_error(cwd: Path) -> None:
 
 
 def test_a_stop_ends_every_check(cwd: Path) -> None:
-    stop = Stop()
+    stop = StopToken()
     stop.request()
     report = run_one(CheckSpec("test", "exit 0"), cwd, stop=stop)
     assert report.status is CheckStatus.ERROR

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.static_reviewer import static_review
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.finding import Category, Severity
 from burnish.core.review import Review, Verdict
 from burnish.proc.environment import listed_environment
-from burnish.proc.stop import Stop
-from burnish.wiring.static import static_review
+from burnish.proc.stop import StopToken
 from testing.defects import changed_file
 
 Tool = Callable[..., Path]
@@ -187,7 +187,7 @@ def test_odd_files_do_no_harm(site: Site) -> None:
 
 
 def test_a_stop_leaves_a_note_and_no_exception(site: Site) -> None:
-    stop = Stop()
+    stop = StopToken()
     stop.request(now=True)
     review = site.change("a.py", "def f():\n    return nothing\n").review(stop=stop)
     assert review.remarks == () and review.notes == ("ruff: it was stopped",)

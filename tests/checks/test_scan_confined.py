@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.sandbox import SandboxPolicy
+from burnish.adapters.static_reviewer import static_review
 from burnish.core.change import Change
 from burnish.core.policy import CheckSpec
 from burnish.core.review import Review
 from burnish.errors import PhaseFailed
 from burnish.proc.environment import listed_environment
 from burnish.proc.sandbox import Sandbox
-from burnish.wiring.confining import Confinement
-from burnish.wiring.static import static_review
 from testing.bubblewrap import needs_bubblewrap
 from testing.defects import changed_file
 
@@ -43,7 +43,7 @@ def test_it():
 """
 
 
-def review(root: Path, confinement: Confinement, files: dict[str, str], test: CheckSpec | None = None) -> Review:
+def review(root: Path, confinement: SandboxPolicy, files: dict[str, str], test: CheckSpec | None = None) -> Review:
     for path, text in files.items():
         (root / "burnish" / "files" / path).write_text(text)
     here = root / "burnish" / "files"
@@ -70,9 +70,9 @@ def root(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-def shut(root: Path) -> Confinement:
+def shut(root: Path) -> SandboxPolicy:
     needs_bubblewrap()
-    return Confinement(Sandbox(root / "home", root / "checkout", root / "burnish"))
+    return SandboxPolicy(Sandbox(root / "home", root / "checkout", root / "burnish"))
 
 
 def test_an_analyser_reads_the_files_and_writes_nothing(root: Path) -> None:
@@ -136,4 +136,4 @@ def test_tests_under_coverage_cannot_have_output_written_to_or_read_from_a_folde
 
 def test_where_a_sandbox_is_required_and_missing_nothing_is_started(root: Path) -> None:
     with pytest.raises(PhaseFailed, match="cannot be confined here: nobody made one"):
-        review(root, Confinement(None, "nobody made one", required=True), {"app.py": "x = 1\n"})
+        review(root, SandboxPolicy(None, "nobody made one", required=True), {"app.py": "x = 1\n"})

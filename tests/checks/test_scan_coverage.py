@@ -6,12 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+from burnish.adapters.static_reviewer import static_review
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison
 from burnish.core.policy import CheckSpec
 from burnish.core.review import Review
 from burnish.proc.environment import listed_environment
-from burnish.wiring.static import static_review
 from testing.defects import changed_file
 
 OLD = "def double(n):\n    return 2 * n\n"

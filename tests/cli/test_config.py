@@ -11,7 +11,7 @@ from burnish.cli.config import table, written
 from burnish.cli.main import main
 from burnish.cli.text import width
 from burnish.config.sources import parse_yaml
-from burnish.wiring.explain import values
+from burnish.features.settings.provenance import values
 from testing.userrepo import UserRepo
 from tests.cli.conftest import Person
 

@@ -10,7 +10,7 @@ import pytest
 from burnish.cli.doctor import chart
 from burnish.cli.main import main
 from burnish.cli.text import width
-from burnish.wiring.signs import Group
+from burnish.features.doctor.diagnostic import DiagnosticGroup
 from testing.userrepo import UserRepo
 
 Capture = pytest.CaptureFixture[str]
@@ -46,7 +46,7 @@ def test_outside_a_repository_it_does_not_claim_that_tasks_can_be_run(tmp_path: 
 
 @pytest.mark.parametrize("room", [60, 80, 200])
 def test_the_chart_keeps_to_its_room(room: int) -> None:
-    group = Group("machine")
+    group = DiagnosticGroup("machine")
     signs = [group.ok("git", "git 2.39"), group.weak("sandbox", "words " * 30, "do this and then " * 12)]
     lines = chart(signs, room=room, colour=False)
     assert max(map(width, lines)) <= room
@@ -55,4 +55,6 @@ def test_the_chart_keeps_to_its_room(room: int) -> None:
 
 
 def test_all_well_is_said_in_few_words() -> None:
-    assert chart([Group("machine").ok("git", "git 2.39")], room=80, colour=False)[-1] == "Everything is there."
+    assert (
+        chart([DiagnosticGroup("machine").ok("git", "git 2.39")], room=80, colour=False)[-1] == "Everything is there."
+    )

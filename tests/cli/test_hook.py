@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from burnish.features.hooks.commits import CommitReview, CommitReviews
+from burnish.features.hooks.programs import STOP_HOOKS
 from burnish.proc.slots import slot
-from burnish.wiring.hook_commits import CommitReview, CommitReviews
-from burnish.wiring.hook_kinds import STOP_HOOKS
 from testing.userrepo import UserRepo
 from tests.cli.conftest import Person
 from tests.cli.test_review import APPROVES, FLAW, READS, REJECTS
@@ -262,7 +262,7 @@ def test_a_copilot_hook_says_that_keys_are_taken_from_it(agent: Agent) -> None:
 
 
 def test_reviews_by_hooks_are_few_at_a_time(agent: Agent, hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.wiring.hook_limits.WAIT_FOR_A_PLACE", 0.3)
+    monkeypatch.setattr("burnish.features.hooks.limits.WAIT_FOR_A_PLACE", 0.3)
     locks = hermetic / "burnish" / "locks"
     agent.works()
     with slot(locks, "hook-review", 2):
@@ -320,13 +320,13 @@ def test_a_bug_of_ours_lets_it_go(agent: Agent, monkeypatch: pytest.MonkeyPatch)
     def broken(*args: object, **more: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("burnish.wiring.hook_stop.review_change", broken)
+    monkeypatch.setattr("burnish.features.hooks.stop.review_change", broken)
     agent.works()
     assert agent.stops() is None and "a bug kept it from reviewing: ZeroDivisionError: ours" in agent.person.err
 
 
 def test_a_review_that_takes_too_long_is_given_up(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.wiring.hook_stop.GIVE_UP", 0.5)
+    monkeypatch.setattr("burnish.features.hooks.stop.GIVE_UP", 0.5)
     agent.person.agent("judge", "import time; time.sleep(60)")
     agent.works()
     began = time.monotonic()

@@ -11,7 +11,7 @@ import pytest
 from burnish.cli.init import report
 from burnish.cli.main import main
 from burnish.cli.text import width
-from burnish.wiring.initiate import initiate
+from burnish.features.init.init import initiate
 from testing.layouts import MONO
 from testing.userrepo import UserRepo
 

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.cli.main import main
 from burnish.errors import Untrusted
-from burnish.wiring.trial import try_out
+from burnish.features.init.trial import try_out
 from testing.bubblewrap import needs_bubblewrap
 from testing.lab import Lab
 from testing.terminal import terminal

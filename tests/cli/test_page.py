@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from burnish.cli.page import page
+from burnish.cli.show_page import page
 from burnish.cli.text import width
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec, Task
 from burnish.views import finding_json, task_json
@@ -41,7 +41,7 @@ def story(status: Status = Status.BLOCKED, **more: Any) -> dict[str, Any]:
         "cycles": [cycle],
         "findings": [
             finding_json(Finding("F1", zero)),
-            finding_json(Finding("F2", style, State.WAIVED, waiver=Waiver("ada", "fine by me", "now"))),
+            finding_json(Finding("F2", style, FindingState.WAIVED, waiver=Waiver("ada", "fine by me", "now"))),
         ],
         **more,
     }

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from burnish.cli import story
-from burnish.cli.progress import Plain, Quiet, watcher
+from burnish.cli import progress_text as story
+from burnish.cli.progress import PlainProgress, QuietProgress, watcher
 from burnish.cli.run import exit_code
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, Status
 from burnish.core.task import Spec, Task
 
@@ -20,8 +20,8 @@ TASK = Task("p", 29, Spec("Add user authentication"), Status.IN_PROGRESS, cycle=
 DONE = replace(TASK, status=Status.VERIFIED, final_verdict=FinalVerdict.APPROVED, cycle=2)
 
 
-def event(kind: str, cycle: int = 1, **data: Any) -> Recorded:
-    return Recorded(1, "2026-01-29T12:00:00+00:00", "p", 29, 1, cycle, kind, data)
+def event(kind: str, cycle: int = 1, **data: Any) -> RecordedEvent:
+    return RecordedEvent(1, "2026-01-29T12:00:00+00:00", "p", 29, 1, cycle, kind, data)
 
 
 STORY = [
@@ -41,7 +41,7 @@ STORY = [
 
 
 def test_a_run_reads_as_promised(capsys: Capture) -> None:
-    watch = Plain(several=False, verbose=False)
+    watch = PlainProgress(several=False, verbose=False)
     for fact in STORY:
         watch.event(TASK, fact)
     out, err = capsys.readouterr()
@@ -61,12 +61,12 @@ def test_a_run_reads_as_promised(capsys: Capture) -> None:
 
 
 def test_a_run_that_goes_on_is_introduced_as_well(capsys: Capture) -> None:
-    Plain(several=False, verbose=False).event(TASK, STORY[7])
+    PlainProgress(several=False, verbose=False).event(TASK, STORY[7])
     assert capsys.readouterr().err.splitlines()[0] == "Running task 29: Add user authentication"
 
 
 def test_with_several_each_line_says_whose_it_is_and_each_end_is_told_once(capsys: Capture) -> None:
-    watch = Plain(several=True, verbose=False)
+    watch = PlainProgress(several=True, verbose=False)
     watch.event(TASK, STORY[2])
     watch.event(DONE, event("task.status", 2))
     watch.event(DONE, event("run.finished", 2))
@@ -77,15 +77,15 @@ def test_with_several_each_line_says_whose_it_is_and_each_end_is_told_once(capsy
 
 
 def test_output_of_agents_is_shown_only_when_asked_for_and_never_obeyed(capsys: Capture) -> None:
-    Plain(several=False, verbose=False).output(29, "hello")
+    PlainProgress(several=False, verbose=False).output(29, "hello")
     assert capsys.readouterr().err == ""
-    Plain(several=False, verbose=True).output(29, "he\x1b]0;x\x07llo\n")
+    PlainProgress(several=False, verbose=True).output(29, "he\x1b]0;x\x07llo\n")
     assert capsys.readouterr().err == "    │ hello\n"
 
 
 def test_quiet_is_quiet(capsys: Capture) -> None:
     watch = watcher(several=False, quiet=True, verbose=True)
-    assert isinstance(watch, Quiet)
+    assert isinstance(watch, QuietProgress)
     watch.event(TASK, STORY[2])
     watch.output(29, "x")
     watch.note("y")

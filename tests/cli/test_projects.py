@@ -13,9 +13,9 @@ from burnish.cli.main import main
 from burnish.cli.projects import ago, table
 from burnish.cli.text import width
 from burnish.core.event import Event
+from burnish.features.projects.projects import KnownProject
 from burnish.proc.identity import hold
 from burnish.store import Store
-from burnish.wiring.projects import Known
 from testing.userrepo import UserRepo
 from tests.cli.conftest import Person
 
@@ -116,7 +116,7 @@ def test_the_last_activity_in_words(moment: str, words: str) -> None:
 
 @pytest.mark.parametrize("room", [60, 80, 200])
 def test_the_list_keeps_to_its_room(room: int) -> None:
-    one = Known("k", "project-" * 6, Path("/very/long/path" * 12), True, 1234, 5, "2026-05-30T11:00:00.000Z")
+    one = KnownProject("k", "project-" * 6, Path("/very/long/path" * 12), True, 1234, 5, "2026-05-30T11:00:00.000Z")
     lines = list(table([one, one], room=room, colour=False, now=NOW))
     assert max(map(width, lines)) <= room and lines[0].rstrip().endswith("path")
 

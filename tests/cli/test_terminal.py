@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from burnish.cli import complete
-from burnish.cli.look import toned
+from burnish.cli.inspect import toned
 from burnish.cli.main import build, main
+from burnish.cli.output import is_plain, mark, spoken
 from burnish.cli.pager import program
-from burnish.cli.paint import is_plain, mark, spoken
 from testing.userrepo import UserRepo
 
 Capture = pytest.CaptureFixture[str]
@@ -156,9 +156,9 @@ def test_plain_is_off_unless_it_is_asked_for(monkeypatch: Patch) -> None:
 
 
 def test_nothing_redraws_itself_when_plain() -> None:
-    from burnish.cli.progress import Plain, watcher
+    from burnish.cli.progress import PlainProgress, watcher
 
-    assert type(watcher(several=False, quiet=False, verbose=False)) is Plain
+    assert type(watcher(several=False, quiet=False, verbose=False)) is PlainProgress
 
 
 def offered(words: str, *, cwd: Path) -> list[str]:

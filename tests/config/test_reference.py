@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from burnish.config import load
+from burnish.config.docs_page import settings_page
 from burnish.config.kinds import KINDS, PROMPTS, ROLES
-from burnish.config.page import settings_page
 from burnish.config.problems import known_keys
-from burnish.config.sections import Agent
+from burnish.config.sections import AgentSection
 from burnish.config.settings import Config
 from burnish.config.unused import unused_settings
 
@@ -122,13 +122,15 @@ def test_the_examples_in_the_comments_can_be_used(tmp_path: Path, line: str, exa
 
 
 def test_the_lists_of_known_names_agree_with_the_types() -> None:
-    assert tuple(Agent.model_fields["kind"].annotation.__args__) == KINDS  # type: ignore[union-attr]
+    assert tuple(AgentSection.model_fields["kind"].annotation.__args__) == KINDS  # type: ignore[union-attr]
     assert tuple(known_keys(("prompts",))) == PROMPTS
     assert tuple(known_keys(("roles",))) == ROLES
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == settings_page(), "run: python -m burnish.config.page > docs/settings.md"
+    assert PAGE.read_text(encoding="utf-8") == settings_page(), (
+        "run: python -m burnish.config.docs_page > docs/settings.md"
+    )
 
 
 def test_the_page_says_what_every_setting_means() -> None:

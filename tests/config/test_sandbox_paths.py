@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from burnish.adapters.sandbox import resolve_sandbox_policy
 from burnish.config import load
 from burnish.errors import BadInput
 from burnish.proc.sandbox_support import sandbox_obstacle
-from burnish.wiring.confining import confinement
 
 
 def user_settings(root: Path, text: str) -> dict[str, str]:
@@ -50,4 +50,4 @@ def test_the_burnish_home_cannot_be_listed(tmp_path: Path, part: str) -> None:
     home = tmp_path / "home"
     config = load(None, env=user_settings(tmp_path, f"sandbox: {{write: ['{home / part}']}}\n"))
     with pytest.raises(BadInput, match="part of the burnish home"):
-        confinement(config, checkout=tmp_path / "checkout", burnish_home=home)
+        resolve_sandbox_policy(config, checkout=tmp_path / "checkout", burnish_home=home)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
 from burnish.core.codec import decode, encode
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.task import Item, Spec, Task, TaskType
 
 WORDS = st.text(max_size=20)
@@ -30,7 +30,7 @@ FINDINGS = st.builds(
     Finding,
     id=st.integers(1, 999).map("F{}".format),
     remark=REMARKS,
-    state=st.sampled_from(State),
+    state=st.sampled_from(FindingState),
     reviewers=st.lists(WORDS, max_size=3).map(tuple),
     waiver=st.none() | st.builds(Waiver, by=WORDS, reason=WORDS, at=WORDS),
 )

@@ -7,9 +7,16 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.criteria import asked_criterion, unmet_items
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
-from burnish.core.ledger import Update, absorb_criteria, absorb_review, dispute, split_criterion_remarks, waive
-from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Verdict, Voice
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
+from burnish.core.ledger.ledger import (
+    LedgerDiff,
+    absorb_criteria,
+    absorb_review,
+    dispute,
+    split_criterion_remarks,
+    waive,
+)
+from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Ruling, RulingState, Verdict
 
 UNMET = Compliance("Retries three times", False, "it retries only once")
 MET = Compliance("retries three times.", True, "three times now")
@@ -17,10 +24,10 @@ MET = Compliance("retries three times.", True, "three times now")
 
 def judged(
     findings: tuple[Finding, ...], *compliance: Compliance, cycle: int = 1, rulings: tuple[Ruling, ...] = ()
-) -> Update:
+) -> LedgerDiff:
     review = Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
-    voice = Voice("judge", None, review, "", "")
-    panel = Panel((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
+    voice = ReviewerResult("judge", None, review, "", "")
+    panel = PanelResult((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, rulings=rulings)
     reviewed = absorb_review(findings, remarks=(), rulings=rulings, cycle=cycle)
     return absorb_criteria(findings, reviewed, panel, cycle)
 
@@ -76,17 +83,17 @@ def test_criteria_that_differ_in_signs_are_judged_apart(pair: tuple[str, str]) -
 def test_a_waived_criterion_stays_waived_and_no_longer_counts_as_unmet() -> None:
     waived = waive(judged((), UNMET).findings, "F1", Waiver("ann", "later", "2026-01-01")).findings
     again = judged(waived, UNMET, cycle=2)
-    assert again.finding("F1").state is State.WAIVED
+    assert again.finding("F1").state is FindingState.WAIVED
     assert unmet_items((UNMET, Compliance("Fast", False)), again.findings) == ["Fast"]
 
 
 def test_a_disputed_criterion_is_upheld_or_withdrawn_by_the_next_review() -> None:
     known = dispute(judged((), UNMET).findings, [("F1", "see line 3")], 2).findings
     upheld = judged(known, UNMET, cycle=2).finding("F1")
-    assert upheld.state is State.OPEN and upheld.note.startswith("upheld")
-    assert judged(known, MET, cycle=2).finding("F1").state is State.RESOLVED
+    assert upheld.state is FindingState.OPEN and upheld.note.startswith("upheld")
+    assert judged(known, MET, cycle=2).finding("F1").state is FindingState.RESOLVED
     invalid = (Ruling("F1", RulingState.INVALID, "it was never asked for"),)
-    assert judged(known, cycle=2, rulings=invalid).finding("F1").state is State.RESOLVED
+    assert judged(known, cycle=2, rulings=invalid).finding("F1").state is FindingState.RESOLVED
 
 
 def test_a_contradiction_in_one_review_leaves_the_criterion_open() -> None:
@@ -109,11 +116,13 @@ def reviewed(
     *remarks: Remark,
     cycle: int = 1,
     files: dict[str, str] | None = None,
-) -> Update:
+) -> LedgerDiff:
     """A review with remarks and judged criteria, as the engine writes it into the ledger."""
     named = tuple(replace(remark, source="judge") for remark in remarks)
-    voice = Voice("judge", None, Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named), "", "")
-    panel = Panel((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named)
+    voice = ReviewerResult(
+        "judge", None, Review(Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named), "", ""
+    )
+    panel = PanelResult((voice,), Verdict.CHANGES_REQUESTED, "", compliance=compliance, remarks=named)
     texts = (files or {}).get
     panel, repeated = split_criterion_remarks(panel, findings, texts)
     update = absorb_review(findings, remarks=panel.remarks, cycle=cycle, files=texts)

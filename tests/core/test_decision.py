@@ -9,22 +9,22 @@ import pytest
 
 from burnish.core.decision import (
     Accept,
+    ConvergenceState,
     Decision,
     Escalate,
     Revise,
-    Round,
     Wait,
     after_checks,
     after_review,
     after_work,
+    effective_verdict,
     send_back,
-    weigh,
 )
-from burnish.core.finding import Category, Finding, Remark, Severity, State
-from burnish.core.review import Compliance, Panel, Verdict
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.review import Compliance, PanelResult, Verdict
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
-FIRST = Round(cycle=1, max_cycles=3)
+FIRST = ConvergenceState(cycle=1, max_cycles=3)
 
 
 def finding(id: str = "F1", severity: Severity = ERROR, **more: Any) -> Finding:
@@ -33,8 +33,8 @@ def finding(id: str = "F1", severity: Severity = ERROR, **more: Any) -> Finding:
     return Finding(id, Remark(category, severity, f"title of {id}", source=source), **more)
 
 
-def panel(verdict: Verdict | None = Verdict.APPROVED, **more: Any) -> Panel:
-    return Panel((), verdict, "summary", **more)
+def panel(verdict: Verdict | None = Verdict.APPROVED, **more: Any) -> PanelResult:
+    return PanelResult((), verdict, "summary", **more)
 
 
 def kind(decision: Decision | None) -> str:
@@ -44,15 +44,21 @@ def kind(decision: Decision | None) -> str:
 
 
 WORK = {
-    "something new": (Round(1, 3, tree="a"), "go on"),
-    "nothing at first": (Round(1, 3, unchanged=True), "no_changes"),
-    "nothing later": (Round(2, 3, unchanged=True), "stalled"),
-    "nothing but a dispute": (Round(2, 3, unchanged=True, disputed=("F1",)), "go on"),
-    "nothing but a dispute that was upheld": (Round(3, 4, unchanged=True, disputed_again=("F1",)), "needs_discussion"),
-    "two disputes, one new": (Round(3, 4, unchanged=True, disputed=("F2",), disputed_again=("F1",)), "go on"),
-    "A, B, A": (Round(3, 9, earlier_trees=("a", "b"), tree="a"), "stalled"),
-    "A, B, C": (Round(3, 9, earlier_trees=("a", "b"), tree="c"), "go on"),
-    "A, B, A in the last cycle": (Round(3, 3, earlier_trees=("a", "b"), tree="a"), "stalled"),
+    "something new": (ConvergenceState(1, 3, tree="a"), "go on"),
+    "nothing at first": (ConvergenceState(1, 3, unchanged=True), "no_changes"),
+    "nothing later": (ConvergenceState(2, 3, unchanged=True), "stalled"),
+    "nothing but a dispute": (ConvergenceState(2, 3, unchanged=True, disputed=("F1",)), "go on"),
+    "nothing but a dispute that was upheld": (
+        ConvergenceState(3, 4, unchanged=True, disputed_again=("F1",)),
+        "needs_discussion",
+    ),
+    "two disputes, one new": (
+        ConvergenceState(3, 4, unchanged=True, disputed=("F2",), disputed_again=("F1",)),
+        "go on",
+    ),
+    "A, B, A": (ConvergenceState(3, 9, earlier_trees=("a", "b"), tree="a"), "stalled"),
+    "A, B, C": (ConvergenceState(3, 9, earlier_trees=("a", "b"), tree="c"), "go on"),
+    "A, B, A in the last cycle": (ConvergenceState(3, 3, earlier_trees=("a", "b"), tree="a"), "stalled"),
 }
 
 
@@ -64,17 +70,21 @@ def test_after_work(case: str) -> None:
 
 SENT = {
     "cycles are left": (FIRST, ("F1",), "revise"),
-    "the last cycle": (Round(3, 3), ("F1",), "max_cycles"),
-    "the only cycle": (Round(1, 1), ("F1",), "max_cycles"),
-    "past the last, by hand": (Round(4, 3), ("F1",), "max_cycles"),
-    "the same after one fix": (Round(2, 9, (frozenset({"F1"}),)), ("F1",), "revise"),
-    "the same after two fixes": (Round(3, 9, (frozenset({"F1"}), frozenset({"F1"}))), ("F1",), "stalled"),
-    "max cycles beats stall": (Round(3, 3, (frozenset({"F1"}), frozenset({"F1"}))), ("F1",), "max_cycles"),
-    "fewer of the same are the same": (Round(3, 9, (frozenset({"F1", "F2"}),) * 2), ("F1",), "stalled"),
-    "one new among them": (Round(3, 9, (frozenset({"F1"}),) * 2), ("F1", "F2"), "revise"),
-    "it was gone in between": (Round(4, 9, (frozenset({"F1"}), frozenset({"F2"}))), ("F1",), "revise"),
-    "old news does not count": (Round(4, 9, (frozenset({"F1"}), frozenset(), frozenset({"F1"}))), ("F1",), "revise"),
-    "no ids at all": (Round(3, 9, (frozenset(), frozenset())), (), "revise"),
+    "the last cycle": (ConvergenceState(3, 3), ("F1",), "max_cycles"),
+    "the only cycle": (ConvergenceState(1, 1), ("F1",), "max_cycles"),
+    "past the last, by hand": (ConvergenceState(4, 3), ("F1",), "max_cycles"),
+    "the same after one fix": (ConvergenceState(2, 9, (frozenset({"F1"}),)), ("F1",), "revise"),
+    "the same after two fixes": (ConvergenceState(3, 9, (frozenset({"F1"}), frozenset({"F1"}))), ("F1",), "stalled"),
+    "max cycles beats stall": (ConvergenceState(3, 3, (frozenset({"F1"}), frozenset({"F1"}))), ("F1",), "max_cycles"),
+    "fewer of the same are the same": (ConvergenceState(3, 9, (frozenset({"F1", "F2"}),) * 2), ("F1",), "stalled"),
+    "one new among them": (ConvergenceState(3, 9, (frozenset({"F1"}),) * 2), ("F1", "F2"), "revise"),
+    "it was gone in between": (ConvergenceState(4, 9, (frozenset({"F1"}), frozenset({"F2"}))), ("F1",), "revise"),
+    "old news does not count": (
+        ConvergenceState(4, 9, (frozenset({"F1"}), frozenset(), frozenset({"F1"}))),
+        ("F1",),
+        "revise",
+    ),
+    "no ids at all": (ConvergenceState(3, 9, (frozenset(), frozenset())), (), "revise"),
 }
 
 
@@ -90,7 +100,7 @@ CHECKED: dict[str, tuple[list[Finding], str, str]] = {
     "a check is broken, review all the same": ([finding(source="check:test")], "review", "go on"),
     "a check that only warns": ([finding(source="check:lint", severity=WARNING)], "fix", "go on"),
     "what a reviewer found earlier": ([finding(source="judge")], "fix", "go on"),
-    "a broken check that was waived": ([finding(source="check:test", state=State.WAIVED)], "fix", "go on"),
+    "a broken check that was waived": ([finding(source="check:test", state=FindingState.WAIVED)], "fix", "go on"),
     "a guard": ([finding(category=Category.GUARD, source="guard")], "review", "guard"),
     "a guard and a broken check": (
         [finding(source="check:test"), finding("F2", category=Category.GUARD)],
@@ -98,7 +108,7 @@ CHECKED: dict[str, tuple[list[Finding], str, str]] = {
         "guard",
     ),
     "a guard that only warns": ([finding(category=Category.GUARD, severity=WARNING)], "fix", "go on"),
-    "a guard that a person accepted": ([finding(category=Category.GUARD, state=State.WAIVED)], "fix", "go on"),
+    "a guard that a person accepted": ([finding(category=Category.GUARD, state=FindingState.WAIVED)], "fix", "go on"),
 }
 
 
@@ -109,15 +119,15 @@ def test_after_checks(case: str) -> None:
 
 
 APPROVED, CHANGES = Verdict.APPROVED, Verdict.CHANGES_REQUESTED
-REVIEWED: dict[str, tuple[Panel, list[Finding], str]] = {
+REVIEWED: dict[str, tuple[PanelResult, list[Finding], str]] = {
     "approved": (panel(), [], "accept"),
     "approved with warnings": (panel(), [finding(severity=WARNING)], "accept"),
     "approved with an open error": (panel(), [finding()], "revise"),
-    "approved with a reopened error": (panel(), [finding(state=State.REOPENED)], "revise"),
-    "approved with a disputed error": (panel(), [finding(state=State.DISPUTED, disputes=1)], "revise"),
+    "approved with a reopened error": (panel(), [finding(state=FindingState.REOPENED)], "revise"),
+    "approved with a disputed error": (panel(), [finding(state=FindingState.DISPUTED, disputes=1)], "revise"),
     "approved, errors resolved or waived": (
         panel(),
-        [finding(state=State.RESOLVED), finding("F2", state=State.WAIVED)],
+        [finding(state=FindingState.RESOLVED), finding("F2", state=FindingState.WAIVED)],
         "accept",
     ),
     "approved with a criterion unmet": (panel(compliance=(Compliance("fast", False),)), [], "revise"),
@@ -150,8 +160,8 @@ REVIEWED: dict[str, tuple[Panel, list[Finding], str]] = {
     "to be discussed": (panel(Verdict.NEEDS_DISCUSSION), [finding()], "needs_discussion"),
     "unreadable": (panel(None, why="no block"), [], "unreadable_review"),
     "unreadable with errors open": (panel(None), [finding()], "unreadable_review"),
-    "disputed twice": (panel(CHANGES), [finding(state=State.DISPUTED, disputes=2)], "needs_discussion"),
-    "disputed twice, then withdrawn": (panel(), [finding(state=State.RESOLVED, disputes=2)], "accept"),
+    "disputed twice": (panel(CHANGES), [finding(state=FindingState.DISPUTED, disputes=2)], "needs_discussion"),
+    "disputed twice, then withdrawn": (panel(), [finding(state=FindingState.RESOLVED, disputes=2)], "accept"),
     "a guard beats an approval": (panel(), [finding(category=Category.GUARD)], "guard"),
     "a guard beats silence": (panel(None), [finding(category=Category.GUARD)], "guard"),
 }
@@ -208,7 +218,7 @@ def test_only_an_approval_that_nothing_contradicts_is_accepted() -> None:
 def test_decisions_say_why_and_which() -> None:
     sent = after_review(panel(), [finding(), finding("F2")], FIRST, block_on=ERROR)
     assert isinstance(sent, Revise) and sent.blockers == ("F1", "F2") and "F1 and F2 still stand" in sent.why
-    over = send_back("why", ("F1",), Round(3, 3))
+    over = send_back("why", ("F1",), ConvergenceState(3, 3))
     assert isinstance(over, Escalate) and over.blockers == ("F1",) and "3 cycles" in over.why
     assert isinstance(after_review(panel(signed=False), [], FIRST, block_on=ERROR), Wait)
 
@@ -228,5 +238,5 @@ WEIGHED = {
 @pytest.mark.parametrize("case", WEIGHED)
 def test_a_contradicted_approval_is_weighed_and_says_in_a_line_why(case: str) -> None:
     said, findings, verdict, but = WEIGHED[case]
-    counts, why = weigh(said, findings, ERROR)
+    counts, why = effective_verdict(said, findings, ERROR)
     assert counts is verdict and but in why and bool(but) == why.startswith("approved by the reviewer, but ")

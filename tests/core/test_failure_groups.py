@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.codec import decode, encode
 from burnish.core.failure_groups import covers
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
-from burnish.core.ledger import Update, absorb_checks, waive
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
+from burnish.core.ledger.ledger import LedgerDiff, absorb_checks, waive
 
 BROKEN = "ImportError: cannot import name 'helper'"
 
@@ -27,7 +27,7 @@ def flood(numbers: Iterable[int], message: str = BROKEN, file: str = "t/test_a.p
     return [TestFailure(f"t.test_a::test_{n}", "failed", message, file, 3) for n in numbers]
 
 
-def absorb(findings: tuple[Finding, ...], failures: Iterable[TestFailure], cycle: int = 1) -> Update:
+def absorb(findings: tuple[Finding, ...], failures: Iterable[TestFailure], cycle: int = 1) -> LedgerDiff:
     return absorb_checks(findings, comparisons=(failing(failures),), cycle=cycle)
 
 
@@ -88,9 +88,9 @@ def test_a_test_with_a_finding_of_its_own_keeps_it_in_a_flood() -> None:
 def test_a_waiver_covers_the_failures_of_then_and_no_others() -> None:
     known = waive(absorb((), flood(range(30))).findings, "F1", Waiver("ann", "legacy", "2026-01-01")).findings
     fewer = absorb(known, flood(range(10)), 2)
-    assert fewer.finding("F1").state is State.WAIVED and not fewer.opened
+    assert fewer.finding("F1").state is FindingState.WAIVED and not fewer.opened
     more = absorb(known, flood(range(60)), 2)
-    assert more.finding("F1").state is State.WAIVED
+    assert more.finding("F1").state is FindingState.WAIVED
     assert more.opened == ("F2",) and more.finding("F2").remark.count == 30
     assert absorb(more.findings, flood(range(60)), 3).still == ("F2",)
 
@@ -99,7 +99,7 @@ def test_a_waived_group_does_not_take_in_a_test_that_passed_when_it_was_waived()
     known = absorb(absorb((), flood(range(10))).findings, flood(range(5)), 2).findings
     known = waive(known, "F1", Waiver("ann", "legacy", "2026-01-01")).findings
     update = absorb(known, flood(range(5, 10)), 3)
-    assert update.finding("F1").state is State.WAIVED
+    assert update.finding("F1").state is FindingState.WAIVED
     assert update.opened == ("F2",) and update.finding("F2").remark.count == 5
     fewer = absorb(known, flood([1]), 3).findings
     assert absorb(fewer, flood([2]), 4).opened == (), "the person has seen it"

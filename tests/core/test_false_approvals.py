@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.codec import encode
-from burnish.core.decision import Accept, Revise, Round, Wait, after_review, weigh
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.decision import Accept, ConvergenceState, Revise, Wait, after_review, effective_verdict
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.history import PhaseRecord
-from burnish.core.ledger import Update, absorb_review, waive
-from burnish.core.review import Panel, Ruling, RulingState, Verdict
-from burnish.core.stored import panel_of
+from burnish.core.ledger.ledger import LedgerDiff, absorb_review, waive
+from burnish.core.recorded_reviews import panel_of
+from burnish.core.review import PanelResult, Ruling, RulingState, Verdict
 from testing.histories import change
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -28,7 +28,7 @@ LOST = replace(
     title="Customer money is lost when the counter wraps",
     description="Every second booking is dropped silently at midnight.",
 )
-NOW = Round(cycle=2, max_cycles=5)
+NOW = ConvergenceState(cycle=2, max_cycles=5)
 WAIVER = Waiver("ann", "known", "2026-01-01")
 
 
@@ -36,13 +36,13 @@ def first(*remarks: Remark) -> tuple[Finding, ...]:
     return absorb_review((), remarks=remarks, cycle=1, files=BEFORE.get).findings
 
 
-def then(known: tuple[Finding, ...], *remarks: Remark, cycle: int = 2, **more: Any) -> Update:
+def then(known: tuple[Finding, ...], *remarks: Remark, cycle: int = 2, **more: Any) -> LedgerDiff:
     delta = change(BEFORE, AFTER, {})
     return absorb_review(known, remarks=remarks, cycle=cycle, delta=delta, files=AFTER.get, **more)
 
 
-def approved(*remarks: Remark) -> Panel:
-    return Panel((), Verdict.APPROVED, "fine", remarks=remarks)
+def approved(*remarks: Remark) -> PanelResult:
+    return PanelResult((), Verdict.APPROVED, "fine", remarks=remarks)
 
 
 def by(who: str, remark: Remark, **more: Any) -> Remark:
@@ -57,7 +57,7 @@ def test_a_grave_remark_on_the_line_of_a_mild_one_is_a_finding_of_its_own(ruling
     assert update.given == ("F2",)
     assert update.finding("F2").remark.severity is ERROR
     assert update.finding("F1").remark.title == NAMED.title
-    assert weigh(approved(said), update.findings, ERROR) == (
+    assert effective_verdict(approved(said), update.findings, ERROR) == (
         Verdict.CHANGES_REQUESTED,
         "approved by the reviewer, but F2 still stands",
     )
@@ -87,9 +87,9 @@ def test_a_waiver_holds_for_what_was_waived_and_not_for_the_line() -> None:
 
 
 def test_a_waiver_holds_in_the_file_that_it_was_given_for() -> None:
-    waived = Finding("F1", NAMED, state=State.WAIVED, waiver=WAIVER)
-    assert weigh(approved(NAMED), [waived], WARNING)[0] is Verdict.APPROVED
-    assert weigh(approved(replace(NAMED, file="b.py")), [waived], WARNING)[0] is Verdict.CHANGES_REQUESTED
+    waived = Finding("F1", NAMED, state=FindingState.WAIVED, waiver=WAIVER)
+    assert effective_verdict(approved(NAMED), [waived], WARNING)[0] is Verdict.APPROVED
+    assert effective_verdict(approved(replace(NAMED, file="b.py")), [waived], WARNING)[0] is Verdict.CHANGES_REQUESTED
 
 
 def test_a_stored_review_is_weighed_by_its_words_until_their_finding_is_waived() -> None:
@@ -98,7 +98,7 @@ def test_a_stored_review_is_weighed_by_its_words_until_their_finding_is_waived()
     finding = Finding("F1", NAMED)
     panel = panel_of(record, [finding])
     assert isinstance(after_review(panel, [finding], NOW, block_on=ERROR), Revise)
-    waived = replace(finding, state=State.WAIVED, waiver=WAIVER)
+    waived = replace(finding, state=FindingState.WAIVED, waiver=WAIVER)
     assert isinstance(after_review(panel_of(record, [waived]), [waived], NOW, block_on=ERROR), Accept)
 
 
@@ -159,6 +159,6 @@ def test_an_approval_that_holds_a_blocking_remark_is_never_accepted(
     panel = approved(*said)
     decision = after_review(panel, update.findings, NOW, block_on=block_on)
     accepted = isinstance(decision, Accept | Wait)
-    assert accepted == (weigh(panel, update.findings, block_on)[0] is Verdict.APPROVED)
+    assert accepted == (effective_verdict(panel, update.findings, block_on)[0] is Verdict.APPROVED)
     if any(remark.severity.rank <= block_on.rank for remark in said):
         assert not accepted

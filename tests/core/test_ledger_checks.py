@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
-from burnish.core.finding import Category, Finding, Remark, Severity, State
-from burnish.core.ledger import absorb_checks, absorb_review, absorb_source
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.ledger.ledger import absorb_checks, absorb_review, absorb_source
 from burnish.core.review import Ruling, RulingState
 from testing.histories import change
 
@@ -145,4 +145,4 @@ def test_any_other_source_that_lists_all_there_is_can_be_written_in() -> None:
     opened = absorb_source((), source="check:guard", remarks=(thinner,), cycle=1)
     assert opened.findings[0].reviewers == ("check:guard",)
     settled = absorb_source(opened.findings, source="check:guard", remarks=(), cycle=2)
-    assert settled.finding("F1").state is State.RESOLVED
+    assert settled.finding("F1").state is FindingState.RESOLVED

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from bench.ledger import score
 from burnish.core.change import Change
-from burnish.core.finding import Category, Finding, Remark, Severity, State
-from burnish.core.ledger import Update, absorb_review
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.ledger.ledger import LedgerDiff, absorb_review
 from burnish.core.review import Ruling, RulingState
 from testing.histories import change
 
@@ -24,7 +24,7 @@ LEAK = Remark(
 )
 
 
-def first(*remarks: Remark, text: str = LOAD, file: str = "app.py") -> Update:
+def first(*remarks: Remark, text: str = LOAD, file: str = "app.py") -> LedgerDiff:
     return absorb_review((), remarks=remarks, cycle=1, files={file: text}.get)
 
 
@@ -36,7 +36,7 @@ def again(
     rulings: tuple[Ruling, ...] = (),
     renamed: dict[str, str] | None = None,
     cycle: int = 2,
-) -> Update:
+) -> LedgerDiff:
     delta: Change = change(before, after, renamed or {})
     return absorb_review(findings, remarks=remarks, rulings=rulings, cycle=cycle, delta=delta, files=after.get)
 
@@ -126,7 +126,7 @@ def test_a_resolved_finding_that_comes_back_is_reopened() -> None:
     assert gone.resolved == ("F1",)
     back = again(gone.findings, {"app.py": LOAD}, {"app.py": "\n" + LOAD}, replace(LEAK, line=6), cycle=3)
     assert back.reopened == ("F1",)
-    assert back.finding("F1").state is State.REOPENED
+    assert back.finding("F1").state is FindingState.REOPENED
     assert back.opened == ()
 
 

@@ -8,9 +8,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burnish.core.assignment import best_pairs
-from burnish.core.finding import Category, Remark, Severity, State
-from burnish.core.ledger import Update, absorb_checks, absorb_review
+from burnish.core.finding import Category, FindingState, Remark, Severity
+from burnish.core.ledger.assignment import best_pairs
+from burnish.core.ledger.ledger import LedgerDiff, absorb_checks, absorb_review
 from burnish.core.review import Ruling, RulingState
 from testing.histories import history
 
@@ -35,7 +35,7 @@ rulings = st.lists(
 ).map(tuple)
 
 
-def absorb(before: Update, said: tuple[Remark, ...], ruled: tuple[Ruling, ...], cycle: int) -> Update:
+def absorb(before: LedgerDiff, said: tuple[Remark, ...], ruled: tuple[Ruling, ...], cycle: int) -> LedgerDiff:
     return absorb_review(before.findings, remarks=said, rulings=ruled, cycle=cycle, files=FILES.get)
 
 
@@ -44,7 +44,7 @@ def absorb(before: Update, said: tuple[Remark, ...], ruled: tuple[Ruling, ...], 
 def test_nothing_is_lost_no_id_is_used_twice_and_only_a_ruling_resolves(
     told: list[tuple[tuple[Remark, ...], tuple[Ruling, ...]]],
 ) -> None:
-    ledger = Update(())
+    ledger = LedgerDiff(())
     for cycle, (said, ruled) in enumerate(told, 1):
         after = absorb(ledger, said, ruled, cycle)
         ids = [finding.id for finding in after.findings]
@@ -61,14 +61,14 @@ def test_nothing_is_lost_no_id_is_used_twice_and_only_a_ruling_resolves(
 def test_the_order_of_remarks_changes_no_match(
     first: tuple[Remark, ...], second: tuple[Remark, ...], chance: random.Random
 ) -> None:
-    known = absorb(Update(()), first, (), 1)
+    known = absorb(LedgerDiff(()), first, (), 1)
     order = list(range(len(second)))
     chance.shuffle(order)
     straight = absorb(known, second, (), 2)
     shuffled = absorb(known, tuple(second[i] for i in order), (), 2)
     old = {finding.id for finding in known.findings}
 
-    def matches(update: Update, said: tuple[Remark, ...]) -> list[tuple[str, str]]:
+    def matches(update: LedgerDiff, said: tuple[Remark, ...]) -> list[tuple[str, str]]:
         return sorted((id, repr(remark)) for id, remark in zip(update.given, said, strict=True) if id in old)
 
     assert matches(straight, second) == matches(shuffled, tuple(second[i] for i in order))
@@ -80,7 +80,7 @@ def test_the_order_of_remarks_changes_no_match(
 def test_the_same_review_twice_opens_nothing_new(
     first: tuple[Remark, ...], second: tuple[Remark, ...], ruled: tuple[Ruling, ...]
 ) -> None:
-    known = absorb(Update(()), first, (), 1)
+    known = absorb(LedgerDiff(()), first, (), 1)
     once = absorb(known, second, ruled, 2)
     twice = absorb(once, second, ruled, 2)
     assert twice.opened == ()
@@ -90,16 +90,16 @@ def test_the_same_review_twice_opens_nothing_new(
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000))
 def test_through_any_history_a_finding_without_a_ruling_lives_on(seed: int) -> None:
-    ledger = Update(())
+    ledger = LedgerDiff(())
     for cycle, told in enumerate(history(seed), 1):
         ledger = absorb_review(
             ledger.findings, remarks=told.remarks, cycle=cycle, delta=told.delta, files=told.texts.get
         )
-        assert all(finding.state is not State.RESOLVED for finding in ledger.findings)
+        assert all(finding.state is not FindingState.RESOLVED for finding in ledger.findings)
 
 
 def test_no_check_results_change_nothing() -> None:
-    known = absorb(Update(()), (Remark(Category.CODE, Severity.ERROR, "Leak", source="one"),), (), 1)
+    known = absorb(LedgerDiff(()), (Remark(Category.CODE, Severity.ERROR, "Leak", source="one"),), (), 1)
     assert absorb_checks(known.findings, comparisons=(), cycle=2).findings == known.findings
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from burnish.core.finding import Category, Remark, Severity, State, Waiver
-from burnish.core.ledger import absorb_review, dispute, expire, reopen, waive
+from burnish.core.finding import Category, FindingState, Remark, Severity, Waiver
+from burnish.core.ledger.ledger import absorb_review, dispute, expire, reopen, waive
 from burnish.core.review import Ruling, RulingState
 from burnish.errors import BadInput, Refused
 from testing.histories import change
@@ -52,7 +52,7 @@ def test_an_invalid_finding_is_withdrawn() -> None:
 
 def test_resolved_and_raised_in_one_review_stays_open() -> None:
     update = ruled(ledger(), RulingState.RESOLVED, WARN)
-    assert update.finding("F1").state is State.OPEN
+    assert update.finding("F1").state is FindingState.OPEN
     assert any("raised again" in note for note in update.notes)
 
 
@@ -154,7 +154,7 @@ def test_code_that_is_not_there_leaves_the_line_and_a_note() -> None:
 
 def test_a_reviewer_that_lists_all_there_is_resolves_by_leaving_out() -> None:
     known = ledger(replace(WARN, source="static"))
-    for mechanical, state in ((frozenset({"static"}), State.RESOLVED), (frozenset[str](), State.OPEN)):
+    for mechanical, state in ((frozenset({"static"}), FindingState.RESOLVED), (frozenset[str](), FindingState.OPEN)):
         update = absorb_review(known, remarks=(), cycle=2, files=FILES.get, mechanical=mechanical)
         assert update.finding("F1").state is state
 
@@ -177,9 +177,9 @@ def test_a_dispute_is_upheld_or_withdrawn_by_the_next_review() -> None:
     assert disputed.disputed == ("F1",)
     assert disputed.notes == ("F7 was disputed but is not open",)
     upheld = ruled(disputed.findings, RulingState.OPEN).finding("F1")
-    assert (upheld.state, upheld.disputes, upheld.note) == (State.OPEN, 1, "upheld: so")
+    assert (upheld.state, upheld.disputes, upheld.note) == (FindingState.OPEN, 1, "upheld: so")
     assert ruled(disputed.findings, RulingState.INVALID).resolved == ("F1",)
-    assert ruled(disputed.findings, RulingState.OPEN, WARN).finding("F1").state is State.OPEN
+    assert ruled(disputed.findings, RulingState.OPEN, WARN).finding("F1").state is FindingState.OPEN
 
 
 def test_a_second_dispute_counts_only_after_the_first_was_ruled_on() -> None:
@@ -200,17 +200,20 @@ def test_what_a_person_waived_does_not_cover_a_graver_problem_in_code_that_chang
     delta = change(FILES, {"a.py": text}, {})
     update = absorb_review(waived, remarks=(graver,), cycle=2, delta=delta, files={"a.py": text}.get)
     assert update.opened == ("F2",) and update.finding("F2").remark.severity is Severity.ERROR
-    assert update.finding("F1").state is State.WAIVED
+    assert update.finding("F1").state is FindingState.WAIVED
     # where nothing changed, severity may not rise
     again = absorb_review(waived, remarks=(replace(WARN, severity=Severity.ERROR),), cycle=2, files=FILES.get)
-    assert [finding.state for finding in again.findings] == [State.WAIVED]
+    assert [finding.state for finding in again.findings] == [FindingState.WAIVED]
 
 
 def test_a_waived_finding_stays_waived_when_it_is_raised_again() -> None:
     waived = waive(ledger(), "f1", WAIVER)
     assert waived.waived == ("F1",)
-    assert absorb_review(waived.findings, remarks=(WARN,), cycle=2, files=FILES.get).findings[0].state is State.WAIVED
-    assert ruled(waived.findings, RulingState.OPEN).findings[0].state is State.WAIVED
+    assert (
+        absorb_review(waived.findings, remarks=(WARN,), cycle=2, files=FILES.get).findings[0].state
+        is FindingState.WAIVED
+    )
+    assert ruled(waived.findings, RulingState.OPEN).findings[0].state is FindingState.WAIVED
 
 
 def test_a_waiver_ends_after_its_last_day() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burnish.core.finding import Category, Remark, Severity
-from burnish.core.ledger import absorb_review
+from burnish.core.ledger.ledger import absorb_review
 from burnish.core.remark_limit import MOST_REMARKS, RULE, SMALLEST_SHARE, limit_remarks, stands_for_more
 
 WHERE = {"judge": "the reviewer's reply (`burnish log 7 --phase review`)"}

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.secrets import NO_SECRETS, Leak, LineFilter, Secrets
-from burnish.plain import clean_text
+from burnish.sanitize import clean_text
 from testing.known_secrets import ALNUM, DICE, KEY, KNOWN, STRICT, some
 
 

@@ -18,7 +18,7 @@ from burnish.cli.main import main
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.demo import stage, tasks
-from burnish.demo.retold import retold
+from burnish.demo.outcome import retold
 from burnish.demo.tasks import TASKS, surprises
 from testing.userrepo import UserRepo
 from tools.record import FILE, record

@@ -11,10 +11,11 @@ from unittest import mock
 
 import pytest
 
-from burnish.wiring import automatic_cleaning, open_app
-from burnish.wiring.app import App
-from burnish.wiring.automatic_cleaning import clean_if_due
-from burnish.wiring.cleaning_record import CleaningRecord, read_record, write_record
+from burnish.features.clean import automatic as automatic_cleaning
+from burnish.features.clean.automatic import clean_if_due
+from burnish.features.clean.record import CleaningRecord, read_record, write_record
+from burnish.runtime import open_app
+from burnish.runtime.app import App
 from testing.lab import Lab
 
 DAY = timedelta(days=1)

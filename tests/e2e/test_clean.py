@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from burnish.wiring.check_environments import CheckEnvironment, CheckEnvironments
-from burnish.wiring.stored_environments import delete_unused, environment_in_use
+from burnish.adapters.checks.environments import CheckEnvironment, CheckEnvironments
+from burnish.adapters.checks.stored_environments import delete_unused, environment_in_use
 from testing.lab import APPROVE, Lab
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.agents.runner import Retry
+from burnish.agents.runner import RetryPolicy
 from testing.lab import APPROVE, AUTHOR, Lab
 
 # Refuses as often as it is told, in a server's words, and leaves half a file behind; then does its work.
@@ -30,7 +30,7 @@ def refusing(words: str, times: int, then: str) -> str:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same number of tries, without the waiting."""
-    monkeypatch.setattr("burnish.agents.runner.Retry", lambda: Retry(base_seconds=0.01))
+    monkeypatch.setattr("burnish.agents.runner.Retry", lambda: RetryPolicy(base_seconds=0.01))
 
 
 def asked(lab: Lab) -> Counter[tuple[str, str]]:

@@ -7,10 +7,10 @@ import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from burnish.features.hooks.commits import CommitReview
+from burnish.features.hooks.news import commits_folder
 from burnish.store import Store
 from burnish.views.inbox import inbox
-from burnish.wiring.hook_commits import CommitReview
-from burnish.wiring.hook_news import commits_folder
 from testing.byhand import ADDS_A_LINE, commit_by_hand
 from testing.lab import APPROVE, REJECT, Lab
 

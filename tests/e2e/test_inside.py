@@ -12,8 +12,15 @@ import pytest
 
 from burnish.cli.main import VERBS, main
 from burnish.errors import Refused
-from burnish.wiring import RunRequest, cleaning, handoff, merging, outside, people, pull_request, rebuilding
-from burnish.wiring.app import App
+from burnish.features.clean import clean as cleaning
+from burnish.features.decide import decisions as people
+from burnish.features.merge import merge as merging
+from burnish.features.merge import pull_request
+from burnish.features.rebuild import rebuild as rebuilding
+from burnish.features.review import external_review as outside
+from burnish.features.review import handoff
+from burnish.runtime import RunRequest
+from burnish.runtime.app import App
 from testing.byhand import facts
 from testing.deciding_commands import DECISIONS, HARMLESS_VERBS, OTHER_COMMANDS
 from testing.lab import APPROVE, REJECT, Lab

@@ -31,7 +31,7 @@ SIDE_ROADS = {"fix-": "test_may_fix.py", "followups-": "test_followups.py", "out
 def every_failpoint() -> list[str]:
     """Every place the source names, so that a new one is never forgotten."""
     texts = [file.read_text() for file in SOURCE.rglob("*.py")]
-    names = [name for text in texts for name in re.findall(r'fail_at\("([a-z-]+)"\)', text)]
+    names = [name for text in texts for name in re.findall(r'failpoint\("([a-z-]+)"\)', text)]
     assert len(names) == len(set(names)) > 12, names
     return sorted(names)
 

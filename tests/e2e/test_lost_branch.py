@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from burnish.wiring.house import House
+from burnish.features.server.registry import ProjectRegistry
 from testing.lab import CRITIC, REJECT, Lab
 from testing.userrepo import UserRepo
 
@@ -178,13 +178,13 @@ def test_a_server_shows_no_approval_of_a_branch_that_was_deleted_while_it_ran(
 ) -> None:
     for name, value in verified.env.items():
         monkeypatch.setenv(name, value)
-    house = House.here()
-    (row,) = house.projects()
-    assert house.store.task(row.key, 1).status == "verified"
+    registry = ProjectRegistry.here()
+    (row,) = registry.projects()
+    assert registry.store.task(row.key, 1).status == "verified"
     delete(verified)
-    house.project(row.key)
-    assert house.store.task(row.key, 1).status == "blocked"
-    house.close()
+    registry.project(row.key)
+    assert registry.store.task(row.key, 1).status == "blocked"
+    registry.close()
 
 
 def test_another_repository_at_the_old_place_takes_no_approval_away(verified: Lab) -> None:

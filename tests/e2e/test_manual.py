@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from burnish.core.flow import WORK_ALONE
-from burnish.core.gate import Person
-from burnish.engine import people as engine
+from burnish.core.gate import Actor
+from burnish.engine.commands import decide as engine
 from testing.approved import app_of
 from testing.byhand import ADDS_A_LINE, facts
 from testing.lab import APPROVE, CRITIC, REJECT, Lab
@@ -47,7 +47,7 @@ def test_a_branch_in_the_users_checkout_is_refused_before_anybody_works(tmp_path
     assert (lab.events(), len(steps(lab))) == before and lab.task()["status"] == "verified"
     with app_of(lab) as app:
         # an order that was given before, and not yet carried out
-        engine.improve(app.book, 1, "shorter", Person("user:me", "cli"), then=WORK_ALONE)
+        engine.improve(app.event_log, 1, "shorter", Actor("user:me", "cli"), then=WORK_ALONE)
     before = lab.events(), len(steps(lab))
     lab.burnish("run", "1", code=4)
     assert (lab.events(), len(steps(lab))) == before and lab.task()["status"] == "in_progress"

@@ -15,12 +15,12 @@ import pytest
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.errors import BurnishError
-from burnish.git import landing
+from burnish.features.merge.merge import MergeReport, MergeRequest, merge
 from burnish.git import run as door
+from burnish.git import target_branch as landing
 from burnish.git.base import is_ancestor
 from burnish.git.refs import read_ref
-from burnish.wiring.app import App
-from burnish.wiring.merging import MergeReport, MergeRequest, merge
+from burnish.runtime.app import App
 from testing.approved import Silent, app_of, approved, put_commit
 from testing.lab import Lab
 

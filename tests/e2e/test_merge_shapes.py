@@ -13,12 +13,12 @@ import pytest
 
 from burnish.core.task import Task
 from burnish.errors import BurnishError
+from burnish.features.merge.merge import MergeRequest, merge
 from burnish.git.objects import NOBODY, read_commit, write_commit
 from burnish.git.publishing import publish
 from burnish.git.refs import read_ref
-from burnish.wiring.app import App
-from burnish.wiring.merging import MergeRequest, merge
-from burnish.wiring.trust import BY_COMMAND, grant
+from burnish.runtime.app import App
+from burnish.runtime.trust import BY_COMMAND, grant
 from testing.approved import Silent, app_of, approved, digest, put_commit
 from testing.lab import Lab
 from testing.userrepo import UserRepo

@@ -12,8 +12,9 @@ from unittest import mock
 import pytest
 
 from burnish.errors import BurnishError
+from burnish.features.server.registry import ProjectRegistry
+from burnish.features.tasks.inspect import diff_text
 from burnish.git.repository_id import ID_REF, read_id
-from burnish.wiring.house import House
 from testing.lab import APPROVE, Lab, Said
 from testing.userrepo import UserRepo
 
@@ -238,14 +239,14 @@ def test_words_that_make_no_sense_are_refused(tmp_path: Path, words: list[str]) 
 def test_the_board_opens_a_moved_project_once_it_is_relinked(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     lab.burnish("run", "1")
-    with mock.patch.dict(os.environ, lab.env), closing(House.here()) as house:
-        (row,) = house.projects()
+    with mock.patch.dict(os.environ, lab.env), closing(ProjectRegistry.here()) as registry:
+        (row,) = registry.projects()
         lab = moved(lab, tmp_path / "elsewhere")
         with pytest.raises(BurnishError, match="gone") as gone:
-            house.open(row.key)
+            registry.open(row.key)
         assert "burnish status" in gone.value.hint
         assert titles(lab) == ["One", "Two"]
-        app = house.open(row.key)
-        assert app.repo.root == lab.repo.path and app.diff(1, since_review=False)
-        untrusted = house.untrusted(house.project(row.key))
+        app = registry.open(row.key)
+        assert app.repo.root == lab.repo.path and diff_text(app, 1, since_review=False)
+        untrusted = registry.untrusted(registry.project(row.key))
         assert untrusted is not None and untrusted.state == "untrusted"

@@ -10,7 +10,7 @@ import pytest
 
 from burnish.checks.compare import compare
 from burnish.core.check import CheckReport, CheckStatus, Counts
-from burnish.review.sections import baseline_text
+from burnish.review.prompt_sections import baseline_text
 from testing.at_hand import TOKEN, at_hand
 from testing.lab import Lab
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.review import Compliance, Review, Verdict
-from burnish.engine.joining import joined
+from burnish.engine.merge_replies import merge_replies
 from testing.lab import Lab
 
 TWO_FILES = "pathlib.Path('huge.py').write_text('x = 1\\n' * 20000)\napp.write_text(app.read_text() + 'y = 2\\n')"
@@ -38,12 +38,12 @@ def review(*judgements: tuple[str, bool | None]) -> Review:
 def test_a_criterion_is_met_only_if_no_part_calls_it_unmet(
     one: bool | None, other: bool | None, result: bool | None
 ) -> None:
-    (entry,) = joined(review(("It divides", one)), review(("- it divides.", other))).compliance
+    (entry,) = merge_replies(review(("It divides", one)), review(("- it divides.", other))).compliance
     assert entry.met is result
 
 
 def test_a_criterion_that_one_part_leaves_out_is_judged_by_the_other() -> None:
-    assert joined(review(), review(("It divides", True))).compliance == (Compliance("It divides", True),)
+    assert merge_replies(review(), review(("It divides", True))).compliance == (Compliance("It divides", True),)
 
 
 @pytest.mark.parametrize(

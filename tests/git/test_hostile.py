@@ -18,7 +18,7 @@ from burnish.git.dirty import dirty_paths
 from burnish.git.project import discover, open_project
 from burnish.git.refs import list_refs
 from burnish.git.snapshot import snapshot
-from burnish.git.workspace import Workspace
+from burnish.git.workspace import GitWorkspace
 from testing.gitworld import ME, GitWorld, commit
 from testing.hostile import VECTORS, Vector, run_plain, trap
 from testing.userrepo import UserRepo
@@ -33,7 +33,7 @@ def readable_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def calls(
-    world: GitWorld, workspace: Workspace, plant: Callable[[Path], None]
+    world: GitWorld, workspace: GitWorkspace, plant: Callable[[Path], None]
 ) -> Iterator[tuple[str, Callable[[], object]]]:
     """Every way into the package, with the trap laid anew before each."""
     project, base = world.project, world.base
@@ -62,7 +62,7 @@ def calls(
     yield "changes", lambda: workspace.changes(base.commit, head()).text()
     yield "files", lambda: workspace.files(head())
     yield "read", lambda: workspace.read(head(), ["app.py", ".gitattributes"])
-    yield "tidy", workspace.tidy
+    yield "tidy", workspace.remove_junk
     yield "snapshot", lambda: look_at(head())
     yield "snapshot again", lambda: look_at(head())
     yield "throwaway", lambda: throw_away(head())
@@ -72,7 +72,7 @@ def calls(
     yield "base", lambda: (resolve_base(project, None), merged_base(project, [base.commit, head()]))
     yield "user", lambda: (uncommitted(project), identity(project))
     yield "open", lambda: open_project(discover(world.repo.path), home=world.home, key="repo")
-    yield "put_right", lambda: workspace.put_right(head(), base=base)
+    yield "put_right", lambda: workspace.reset_to(head(), base=base)
     yield "restart", lambda: workspace.restart(base)
     yield "remove", workspace.remove
 
@@ -145,7 +145,7 @@ def test_a_root_swapped_for_a_link_stages_nothing(world: GitWorld, tmp_path: Pat
     with pytest.raises(PhaseFailed, match="not the directory"):
         workspace.rescue("1-implement")
 
-    workspace.put_right(world.base.commit, base=world.base)
+    workspace.reset_to(world.base.commit, base=world.base)
     assert (private / "key").read_text() == "secret"
     assert not workspace.path.is_symlink()
     assert (workspace.path / "app.py").is_file()
@@ -161,7 +161,7 @@ def test_another_directory_in_its_place_is_moved_away_unharmed(world: GitWorld, 
 
     with pytest.raises(PhaseFailed):
         workspace.is_dirty()
-    workspace.put_right(world.base.commit, base=world.base)
+    workspace.reset_to(world.base.commit, base=world.base)
 
     found = list(workspace.path.parent.glob("*.replaced-*/thesis.txt"))
     assert [path.read_text() for path in found] == ["years of work"]

@@ -50,7 +50,7 @@ def test_killed_anywhere_it_goes_on(world: GitWorld, delay: float, monkeypatch: 
     if head is None:
         workspace.create(world.base)
     else:
-        workspace.put_right(head.sha, base=world.base)
+        workspace.reset_to(head.sha, base=world.base)
     assert not workspace.is_dirty()
     (workspace.path / "after").write_text("it goes on\n")
     commit(workspace)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput, Refused
-from burnish.git.landing import fast_forward, swap, target_ref
 from burnish.git.merge import contains, merge_commits, merge_trees, overlap, replay, touched
 from burnish.git.project import Project, discover, open_project
 from burnish.git.publishing import publish
 from burnish.git.refs import StaleRef, read_ref
+from burnish.git.target_branch import fast_forward, swap, target_ref
 from testing.userrepo import UserRepo
 
 WHO = ("Somebody", "s@example.org")

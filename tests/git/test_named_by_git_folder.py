@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BadInput
-from burnish.git.lent_objects import lent_objects
+from burnish.git.object_links import lent_objects
 from burnish.git.project import discover, open_project
 from burnish.git.reading import read_files
 from burnish.git.refs import read_ref

@@ -45,7 +45,7 @@ def go_round(world: GitWorld) -> None:
         assert (files.path / "made.txt").read_text() == "made\n"
         assert files.breaches() == []
     (workspace.path / "made.txt").write_text("spoiled\n")
-    workspace.put_right(made.sha, base=world.base)
+    workspace.reset_to(made.sha, base=world.base)
     assert not workspace.is_dirty()
     plain = UserRepo(workspace.path)
     assert plain.git("status", "--porcelain") == ""
@@ -334,7 +334,7 @@ def test_secrets_and_the_users_ignored_files_are_not_swept_in(user_repo: UserRep
         (workspace.path / name).write_text("x\n")
     made = commit(workspace)
     assert set(workspace.files(made.sha)) == {"app.py", ".env.example"}
-    workspace.put_right(made.sha, base=world.base)
+    workspace.reset_to(made.sha, base=world.base)
     assert (workspace.path / ".env").exists()
 
 

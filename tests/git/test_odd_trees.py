@@ -28,7 +28,7 @@ def test_work_behind_rights_that_the_author_took_away_is_committed(closed: str) 
             workspace.after_phase("1-implement")
             made = commit(workspace)
             (workspace.path / closed).chmod(0)
-            workspace.put_right(made.sha, base=world.base)
+            workspace.reset_to(made.sha, base=world.base)
             return workspace.files(made.sha)
 
         assert {"app.py", "sub/new.py"} <= set(as_ordinary_user(work))
@@ -51,7 +51,7 @@ def test_a_file_that_does_not_fit_its_encoding_is_named_and_kept(world: GitWorld
     assert ref is not None
     kept = world.repo.git("rev-parse", ref).strip()
     assert workspace.read(kept, ["app.py", "other.txt"]) == {"app.py": b"y = 1\n", "other.txt": b"kept\n"}
-    workspace.put_right(head.sha, base=world.base)
+    workspace.reset_to(head.sha, base=world.base)
     assert not workspace.is_dirty()
 
 
@@ -62,7 +62,7 @@ def test_attributes_that_an_author_left_do_not_change_the_files_that_are_laid(wo
     before = (workspace.path / "app.py").read_bytes()
     (workspace.path / ".gitattributes").write_text("*.py text eol=crlf\n")
     (workspace.path / "app.py").write_text("y = 1\n")
-    workspace.put_right(head.sha, base=world.base)
+    workspace.reset_to(head.sha, base=world.base)
     assert (workspace.path / "app.py").read_bytes() == before
     assert not workspace.is_dirty()
 

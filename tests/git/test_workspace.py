@@ -16,7 +16,7 @@ from burnish.git.artifacts import commit_artifacts
 from burnish.git.dirty import dirty_paths
 from burnish.git.refs import read_ref, update_ref
 from burnish.git.snapshot import snapshot
-from burnish.git.workspace import Workspace
+from burnish.git.workspace import GitWorkspace
 from testing.gitworld import ME, GitWorld, commit
 from testing.userrepo import UserRepo
 
@@ -107,7 +107,7 @@ def test_put_right_keeps_ignored_files_and_nothing_else(world: GitWorld) -> None
         (workspace.path / name).write_text("x\n")
     (workspace.path / "app.py").write_text("spoiled\n")
     (workspace.path / "app.py").chmod(0o755)
-    workspace.put_right(made.sha, base=world.base)
+    workspace.reset_to(made.sha, base=world.base)
     assert sorted(p.name for p in workspace.path.iterdir()) == [".git", ".gitignore", "app.py", "node_modules"]
     assert "spoiled" not in (workspace.path / "app.py").read_text()
     assert not workspace.is_dirty()
@@ -115,11 +115,11 @@ def test_put_right_keeps_ignored_files_and_nothing_else(world: GitWorld) -> None
 
 def test_tidy_says_what_it_put_back(world: GitWorld) -> None:
     workspace = world.workspace()
-    assert workspace.tidy() == []
+    assert workspace.remove_junk() == []
     (workspace.path / "app.py").write_text("by a test\n")
     (workspace.path / "report.xml").write_text("<x/>")
-    assert workspace.tidy() == ["restored app.py", "removed report.xml"]
-    assert workspace.tidy() == []
+    assert workspace.remove_junk() == ["restored app.py", "removed report.xml"]
+    assert workspace.remove_junk() == []
 
 
 def test_rescue_keeps_everything_and_is_not_repeated(world: GitWorld) -> None:
@@ -209,7 +209,7 @@ def test_killed_between_staging_and_the_ref_nothing_is_forgotten(
         patched.setattr("burnish.git.workspace.update_ref", killed)
         with pytest.raises(KeyboardInterrupt):
             commit(workspace)
-    again = Workspace(world.project, workspace.path, workspace.name)
+    again = GitWorkspace(world.project, workspace.path, workspace.name)
     assert again.is_dirty()
     assert commit(again).parents == (world.base.commit,)
 
@@ -228,7 +228,7 @@ def test_killed_between_the_ref_and_the_index_the_commit_counts(
         patched.setattr("burnish.git.workspace.update_ref", then_killed)
         with pytest.raises(KeyboardInterrupt):
             commit(workspace)
-    again = Workspace(world.project, workspace.path, workspace.name)
+    again = GitWorkspace(world.project, workspace.path, workspace.name)
     head = again.head()
     assert head is not None and head.trailers == {"Burnish-Task": "1"}
     assert not again.is_dirty()
@@ -240,13 +240,13 @@ def test_a_damaged_index_or_state_is_no_loss(world: GitWorld) -> None:
     workspace = world.workspace()
     workspace.index.write_bytes(b"garbage")
     (workspace.index.parent / "1-task.index").touch()
-    workspace.put_right(world.base.commit, base=world.base)
+    workspace.reset_to(world.base.commit, base=world.base)
     assert not workspace.is_dirty()
     (workspace.index.parent / "1-task.json").write_text("{")
     assert not workspace.exists()
     with pytest.raises(PhaseFailed):
         workspace.is_dirty()
-    workspace.put_right(world.base.commit, base=world.base)
+    workspace.reset_to(world.base.commit, base=world.base)
     assert not workspace.is_dirty()
 
 
@@ -256,7 +256,7 @@ def test_a_dead_lock_is_removed_and_a_live_one_waited_for(world: GitWorld, monke
     lock = workspace.index.with_name("1-task.lock")
     lock.touch()
     began = time.monotonic()
-    workspace.put_right(world.base.commit, base=world.base)
+    workspace.reset_to(world.base.commit, base=world.base)
     assert time.monotonic() - began > 0.4
     assert not lock.exists()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.task import Spec, Task
 from burnish.notify.message import is_quiet, message_for
 
@@ -15,8 +15,8 @@ ALL = ("blocked", "approved", "waiting_approval", "failed")
 TASK = Task("p", 29, Spec("Add login"))
 
 
-def event(to: str, kind: str = "task.status", **data: Any) -> Recorded:
-    return Recorded(1, "", "p", 29, 1, 3, kind, {"from": "code_review", "to": to, **data})
+def event(to: str, kind: str = "task.status", **data: Any) -> RecordedEvent:
+    return RecordedEvent(1, "", "p", 29, 1, 3, kind, {"from": "code_review", "to": to, **data})
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from burnish.proc import run as proc_run
 from burnish.proc.ending import outcome_file
-from burnish.proc.run import Lost, Stop, run, wait_for_orphans
+from burnish.proc.run import ShimLost, StopToken, run, wait_for_orphans
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and a subreaper")
 
@@ -48,7 +48,7 @@ def shape(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.attacks("outlive a stop", 1)
 def test_a_stop_leaves_nothing(shape: str, bench) -> None:
-    stop, results = Stop(), []
+    stop, results = StopToken(), []
     thread = threading.Thread(target=lambda: results.append(run(bench.python(shape), stop=stop)))
     thread.start()
     bench.wait_until_ready()
@@ -106,7 +106,7 @@ def test_what_a_finished_program_left_behind_ends_too(bench) -> None:
 
 
 def test_stop_now_does_not_wait_for_manners(bench) -> None:
-    stop, results = Stop(), []
+    stop, results = StopToken(), []
     command = bench.python(SHAPES["TERM ignored"])
     thread = threading.Thread(target=lambda: results.append(run(command, stop=stop)))
     thread.start()
@@ -132,7 +132,7 @@ def test_an_error_of_ours_ends_the_program_as_well(bench) -> None:
 
 
 def test_a_program_that_kills_its_shim_does_not_outlive_it(bench) -> None:
-    with pytest.raises(Lost):
+    with pytest.raises(ShimLost):
         run(bench.python("import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(99)"))
 
     bench.wait_until_gone()
@@ -151,7 +151,7 @@ def test_a_program_that_freezes_its_shim_gains_nothing(bench) -> None:
 def test_a_shim_that_is_frozen_again_and_again_is_ended_by_force(bench) -> None:
     code = "import os, signal, time\nsignal.signal(15, signal.SIG_IGN)\nwhile True: os.kill(os.getppid(), 19)"
 
-    with pytest.raises(Lost):
+    with pytest.raises(ShimLost):
         run(bench.python(code, timeout_seconds=0.5))
 
     bench.wait_until_gone()

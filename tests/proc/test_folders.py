@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from burnish.features.server.private_files import keep
 from burnish.git.files import disk_usage
 from burnish.proc.folders import private_folder, remove_folder
-from burnish.wiring.keeping import keep
 
 
 @pytest.fixture(autouse=True)

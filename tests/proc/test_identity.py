@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from burnish.proc import identity
-from burnish.proc.identity import Runner, describe, hold, is_dead, process_start
+from burnish.proc.identity import RunnerIdentity, describe, hold, is_dead, process_start
 from burnish.proc.slots import slot
-from burnish.proc.stop import Stop, Stopped
+from burnish.proc.stop import Stopped, StopToken
 
 HOLD = """
 import sys, time
@@ -68,7 +68,7 @@ def test_a_runner_that_could_not_remove_its_record_is_dead_for_other_processes_w
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", GIVE_UP, str(tmp_path)], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        recorded = Runner(**json.loads(server.stdout.readline()))
+        recorded = RunnerIdentity(**json.loads(server.stdout.readline()))
         assert (recorded.pid, process_start(server.pid)) == (server.pid, recorded.start_time)
         assert is_dead(tmp_path, recorded.uuid, lambda: recorded)
         server.kill()
@@ -174,7 +174,7 @@ def test_places_are_counted_over_processes_and_freed_by_death(tmp_path: Path) ->
     others = [subprocess.Popen([sys.executable, "-c", TAKE, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(2)]
     taken = sorted(int(other.stdout.readline()) for other in others if other.stdout)
     assert taken == [0, 1]
-    stop = Stop()
+    stop = StopToken()
     threading.Timer(0.3, stop.request).start()
     with pytest.raises(Stopped), slot(tmp_path, "agent/x", 2, stop):
         pass

@@ -19,7 +19,7 @@ from burnish.proc.run import (
     SHIM,
     DiskFull,
     ProgramMissing,
-    Stop,
+    StopToken,
     finished_call,
     run,
     wait_for_orphans,
@@ -167,7 +167,7 @@ def test_an_old_outcome_does_not_survive_a_new_call(bench) -> None:
 
 
 def test_orphans_are_waited_for_while_a_shim_holds_the_lock(bench) -> None:
-    lock, stop = bench.root / "lock", Stop()
+    lock, stop = bench.root / "lock", StopToken()
     command = bench.python("print('ready', flush=True); import time; time.sleep(99)", lock_file=lock)
     thread = threading.Thread(target=lambda: run(command, stop=stop))
     assert wait_for_orphans(lock)  # there is none yet
@@ -209,7 +209,7 @@ def test_live_output_is_heard_at_most_four_times_a_second(bench) -> None:
 
 
 def test_after_a_stop_nothing_new_is_started(bench) -> None:
-    stop = Stop()
+    stop = StopToken()
     stop.request()
 
     done = run(bench.python("open('here', 'w')"), stop=stop)
@@ -219,7 +219,7 @@ def test_after_a_stop_nothing_new_is_started(bench) -> None:
 
 
 def test_one_stop_reaches_all_programs_of_a_run(bench) -> None:
-    stop = Stop()
+    stop = StopToken()
     threads = []
     for number in range(3):
         folder = bench.root / str(number)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from burnish.proc.mounts import Mount, covering, mount_options
-from burnish.proc.run import Command, Stop, run
+from burnish.proc.run import Command, StopToken, run
 from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
 
@@ -157,7 +157,7 @@ time.sleep(60)
     env = {"PATH": os.environ["PATH"]}
     argv = sandbox.around((sys.executable, "-I", "-S", "-c", code), env=env, writable=(work,))
     (tmp_path / "call").mkdir()
-    stop = Stop()
+    stop = StopToken()
 
     def stop_when_ready() -> None:
         while not (work / "ready").exists():

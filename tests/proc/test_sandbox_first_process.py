@@ -16,7 +16,7 @@ import pytest
 
 from burnish.errors import BurnishError
 from burnish.proc import shim
-from burnish.proc.run import Command, Done, Stop, run
+from burnish.proc.run import Command, ExitRecord, StopToken, run
 from burnish.proc.sandbox import Sandbox
 from testing.bubblewrap import needs_bubblewrap
 from testing.sandbox_attacks import only_in_a_namespace
@@ -82,7 +82,7 @@ class Workplace:
     def call(self) -> Path:
         return self.root / "home/burnish/call"
 
-    def run(self, code: str, *, stdin: Path | None = None, stop: Stop | None = None) -> Done:
+    def run(self, code: str, *, stdin: Path | None = None, stop: StopToken | None = None) -> ExitRecord:
         home = self.root / "home"
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(self.root / "tmp")}
         box = Sandbox(home, home / "project", home / "burnish")

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.check import CheckReport, CheckStatus, Counts, TestFailure
-from burnish.core.finding import Category, Finding, Remark, Severity, State
-from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Unreadable, Verdict
 from burnish.core.task import Spec, Task
 from burnish.review.artifact import (
     AffectedFile,
+    ArtifactReviewer,
     MalformedArtifact,
     ReviewArtifact,
-    Reviewer,
     cut,
     cycle_of,
     file_name,
@@ -30,8 +30,10 @@ REMARK = Remark(
     Category.COMPLIANCE, Severity.ERROR, "Missing check", "Empty passes.", "Add it.", "a b.py", 45, 47, "if x:"
 )
 FOUND = Finding("F1", REMARK, reviewers=("claude",))
-VOICE = Voice("claude", "opus", Review(Verdict.CHANGES_REQUESTED, "Not yet: see F1"), "2026-01-09T14:22:00Z", "ab12")
-PANEL = Panel(
+VOICE = ReviewerResult(
+    "claude", "opus", Review(Verdict.CHANGES_REQUESTED, "Not yet: see F1"), "2026-01-09T14:22:00Z", "ab12"
+)
+PANEL = PanelResult(
     (VOICE,),
     Verdict.CHANGES_REQUESTED,
     "Not yet.",
@@ -43,7 +45,7 @@ CYCLE = Cycle("29", "Add login", 1, 3, PANEL, (FOUND,), "c" * 40, "t" * 40, "b" 
 _words = st.text(max_size=30)
 _verdicts = st.sampled_from(["approved", "changes_requested", "unreadable", "skipped"])
 _reviewers = st.builds(
-    Reviewer, _words, st.none() | _words, _words, _words, _words, _verdicts, st.booleans(), _words, _words
+    ArtifactReviewer, _words, st.none() | _words, _words, _words, _words, _verdicts, st.booleans(), _words, _words
 )
 _files = st.builds(AffectedFile, st.text(max_size=20).filter(lambda t: "\0" not in t), st.none() | st.integers(0, 99))
 _artifacts = st.builds(
@@ -218,7 +220,7 @@ def test_what_a_reply_says_loses_whole_control_sequences() -> None:
 
 
 def test_a_finding_in_task_json_tells_its_state() -> None:
-    done = replace(FOUND, state=State.RESOLVED)
+    done = replace(FOUND, state=FindingState.RESOLVED)
     said = json.loads(render_task_json(Task("p", 29, Spec("x")), [Iteration(2, "c", "d", PANEL, (done,))]))
     assert said["codeReviewSpec"]["iterations"][0]["findings"][0]["state"] == "resolved"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from burnish.core.check import CheckReport, CheckStatus, Comparison, Counts, TestFailure
-from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.review import Review
 from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
@@ -48,7 +48,7 @@ def test_the_number_comes_first_and_no_finding_is_invented() -> None:
 
 
 def test_earlier_findings_are_given_and_must_be_ruled_on() -> None:
-    closed = replace(FOUND, id="F1", state=State.RESOLVED)
+    closed = replace(FOUND, id="F1", state=FindingState.RESOLVED)
     context = replace(CONTEXT, cycle=2, findings=(FOUND, closed), delta=change(modified("src/a.py")))
     text = build_review_prompt(context).text
     assert {"F1", "F3"} == set(re.findall(r"\bF\d+\b", text))

@@ -8,7 +8,7 @@ import pytest
 
 from bench.prompts import ratios
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.review.contract import read_disputes
@@ -57,7 +57,7 @@ def test_the_text_of_a_follow_up_task_stays_fenced_where_it_is_cut() -> None:
 
 
 def test_empty_feedback_is_refused() -> None:
-    resolved = finding("F1", state=State.RESOLVED)
+    resolved = finding("F1", state=FindingState.RESOLVED)
     with pytest.raises(BadInput, match="no feedback"):
         build_fix_prompt(FixContext(TASK, 2, 3, findings=(resolved,), summary="  "))
     assert build_fix_prompt(FixContext(TASK, 2, 3, guidance="use argon2"))
@@ -77,8 +77,8 @@ def test_checks_that_pass_are_not_called_failing() -> None:
 
 
 def test_what_people_decided_and_what_was_tried_is_told() -> None:
-    waived = finding("F2", state=State.WAIVED, waiver=Waiver("ann", "legacy", "2026-01-01"))
-    resolved = finding("F3", state=State.RESOLVED)
+    waived = finding("F2", state=FindingState.WAIVED, waiver=Waiver("ann", "legacy", "2026-01-01"))
+    resolved = finding("F3", state=FindingState.RESOLVED)
     context = replace(
         CONTEXT,
         findings=(finding("F1"), waived, resolved),
@@ -148,7 +148,7 @@ def test_findings_beyond_the_limit_are_named_then_counted_with_a_command_that_sh
 
 
 def test_what_a_person_settled_is_not_also_to_be_fixed() -> None:
-    waived = finding("F2", state=State.WAIVED, waiver=Waiver("ann", "legacy", "2026-01-01"))
+    waived = finding("F2", state=FindingState.WAIVED, waiver=Waiver("ann", "legacy", "2026-01-01"))
     failure = TestFailure("t::old", "failed", "boom")
     kept = replace(waived, remark=replace(waived.remark, rule="t::old", category=Category.TEST))
     report = CheckReport("test", "pytest", CheckStatus.FAILED, 1, failures=(failure,))

@@ -57,7 +57,7 @@ def test_what_cannot_be_filled_in_is_known_before_it_is_kept() -> None:
 
 
 def test_the_shipped_prompts_say_no_more_than_anybody_may() -> None:
-    from burnish.review.language import parsed
+    from burnish.review.template_sandbox import parsed
 
     assert all(parsed(shipped(name)) for name in NAMES)
 

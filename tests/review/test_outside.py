@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.review import Review, RulingState, Unreadable, Verdict
-from burnish.review.outside import in_person, page_of, read_contract, read_markdown, says_nothing
-from burnish.review.outside_lines import rulings
+from burnish.review.external.lines import rulings
+from burnish.review.external.reader import in_person, page_of, read_contract, read_markdown, says_nothing
 from burnish.review.reading import Expect
 
 ADA = Expect(cycle=2, prior_ids=("F1", "F2"), criteria=("rejects empty passwords",), source="user:ada")
@@ -192,7 +192,7 @@ def test_a_block_in_markdown_counts_only_with_this_reviews_number() -> None:
 
 
 def finding(id: str, category: Category = Category.CODE, source: str = "judge") -> Finding:
-    return Finding(id, Remark(category, Severity.ERROR, "x", source=source), State.OPEN, reviewers=(source,))
+    return Finding(id, Remark(category, Severity.ERROR, "x", source=source), FindingState.OPEN, reviewers=(source,))
 
 
 def test_a_persons_approval_is_of_the_whole_but_not_against_checks_guards_or_an_earlier_rejection() -> None:

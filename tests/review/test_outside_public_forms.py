@@ -8,8 +8,8 @@ import pytest
 
 from burnish.core.finding import Remark, Severity
 from burnish.core.review import Review, Unreadable, Verdict
-from burnish.review.outside import read_markdown
-from burnish.review.outside_places import existing_places
+from burnish.review.external.places import existing_places
+from burnish.review.external.reader import read_markdown
 from burnish.review.reading import Expect
 
 FRONT = "---\nverdict: {}\ncycle_number: 1\n---\n"

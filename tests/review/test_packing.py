@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from burnish.core.change import Change, ChangedFile, HiddenContent
 from burnish.review.context import ReviewPrompt, coverage, together
-from burnish.review.names import quoted, unquoted
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
+from burnish.review.path_quoting import quoted, unquoted
 from testing.changes import added, binary, change, deleted, modified, renamed
 
 MANY = change(

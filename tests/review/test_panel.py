@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.finding import Category, Remark, Severity
-from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict, Voice
+from burnish.core.review import Compliance, Review, ReviewerResult, Ruling, RulingState, Unreadable, Verdict
 from burnish.review.panel import combine, joined_remarks, same_remark
 
 YES = Review(Verdict.APPROVED, "good")
@@ -14,8 +14,8 @@ STOP = Review(Verdict.APPROVED, "but", blocking=True)
 LOST = Unreadable("no block", "…")
 
 
-def voices(*readings: Review | Unreadable) -> tuple[Voice, ...]:
-    return tuple(Voice(f"agent{n}", None, reading, "2026-01-01", "00") for n, reading in enumerate(readings))
+def voices(*readings: Review | Unreadable) -> tuple[ReviewerResult, ...]:
+    return tuple(ReviewerResult(f"agent{n}", None, reading, "2026-01-01", "00") for n, reading in enumerate(readings))
 
 
 def remark(title: str = "No error handling", line: int | None = 10, file: str | None = "a.py") -> Remark:
@@ -139,6 +139,6 @@ def test_an_unsigned_voice_makes_the_panel_unsigned() -> None:
 
 
 def test_two_voices_of_one_agent_have_names_of_their_own() -> None:
-    made = [Voice("claude", model, NO, "", "") for model in ("opus", "sonnet", None)]
+    made = [ReviewerResult("claude", model, NO, "", "") for model in ("opus", "sonnet", None)]
     panel = combine(made, quorum="all", configured=3)
     assert "claude/opus: " in panel.summary and panel.remarks[2].source == "claude"

@@ -8,16 +8,16 @@ from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison, TestFailure
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Review, Verdict
-from burnish.review.static import conclude, elsewhere
-from burnish.review.static_files import Looked, look
-from burnish.review.static_unrun import ranges, unrun_remark
+from burnish.review.static.files import FileScan, look
+from burnish.review.static.review import conclude, elsewhere
+from burnish.review.static.untested_lines import ranges, unrun_remark
 from testing.defects import changed_file
 
 BEFORE = "one\ntwo\nthree\nfour\nfive\n"
 AFTER = "one\nTWO\nthree\nfour\nFIVE\nSIX\n"
 
 
-def looked(path: str = "a.py", after: str = AFTER, before: str | None = BEFORE) -> Looked:
+def looked(path: str = "a.py", after: str = AFTER, before: str | None = BEFORE) -> FileScan:
     file = look(changed_file(path, before, after), after.encode(), lambda _: before)
     assert file is not None
     return file

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Verdict
-from burnish.review.static import conclude, elsewhere
-from burnish.review.static_files import look
+from burnish.review.static.files import look
+from burnish.review.static.review import conclude, elsewhere
 
 SUFFIXES = [".py", ".json", ".toml", ".yml", ".js", ".md", ".rb", ".env", ".lock", "", ".png"]
 TELLING = """<<<<<<< a|=======|>>>>>>> b|debugger;|breakpoint()|{|}|[|a: b|a: &x|- *x|a = 1|# ruff: noqa

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from burnish.core.finding import Severity
-from burnish.review.static_files import look
-from burnish.review.static_secrets import Secret, secrets
+from burnish.review.static.files import look
+from burnish.review.static.secrets import Secret, secrets
 from testing.defects import changed_file
 
 BODY = "MC4CAQAwBQYDK2VwBCIEIPtUxyxlhjOWetjIYmc98dmB2GxpeaMPP64qBhZmG13r"

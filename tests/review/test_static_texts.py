@@ -10,10 +10,10 @@ import pytest
 
 from burnish.core.finding import Remark, Severity
 from burnish.core.secrets import NO_SECRETS
-from burnish.review.static_files import Looked, look
-from burnish.review.static_lines import line_remarks
-from burnish.review.static_secrets import AROUND, _lines_to_search, secrets
-from burnish.review.static_syntax import syntax_remarks
+from burnish.review.static.files import FileScan, look
+from burnish.review.static.lines import line_remarks
+from burnish.review.static.secrets import AROUND, _lines_to_search, secrets
+from burnish.review.static.syntax import syntax_remarks
 from testing.changes import binary
 from testing.defects import changed_file
 from testing.known_secrets import KNOWN
@@ -22,7 +22,7 @@ CONFLICT = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n"
 TOKEN = "gh" + "p_" + "a8Kd02mZqPw7Ls93Xc51Vb64Nn20Rt85Yu17"
 
 
-def looked(path: str, after: str, before: str | None = None) -> Looked:
+def looked(path: str, after: str, before: str | None = None) -> FileScan:
     file = look(changed_file(path, before, after), after.encode(), lambda _: before)
     assert file is not None
     return file

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from burnish.core.finding import Category, Severity
 from burnish.core.review import Verdict
+from burnish.review.legacy_markers import summary_in
 from burnish.review.prose import first_sentence
 from burnish.review.reading import Expect
-from burnish.review.strict import summary_in
 from burnish.review.unsigned import read_unsigned
 
 APPROVED = ["**Verdict: APPROVED**", "**[APPROVED]**", "[APPROVED]", "REVIEW_PASSED", "Verdict: APPROVED"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from burnish.core.event import Event
-from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.task import Spec
 from burnish.errors import BurnishError
 from burnish.store import Store
@@ -38,7 +38,7 @@ def phase(kind: str, name: str, *, cycle: int = 1, run: int = 1, attempt: int = 
     return Event(f"phase.{kind}", {"phase": name, "attempt": attempt, **more}, run=run, cycle=cycle)
 
 
-def finding(id: str, state: State = State.OPEN) -> Finding:
+def finding(id: str, state: FindingState = FindingState.OPEN) -> Finding:
     return Finding(id, Remark(Category.CODE, Severity.ERROR, "wrong", file="a.py", line=3), state=state)
 
 
@@ -128,15 +128,15 @@ def test_open_findings_are_counted_as_they_live_and_die(store: Store, project: s
     assert tell("opened", finding("F1")) == 1
     assert tell("opened", finding("F10")) == 2
     assert tell("opened", finding("F2")) == 3
-    assert tell("disputed", finding("F2", State.DISPUTED)) == 3
-    assert tell("resolved", finding("F1", State.RESOLVED)) == 2
+    assert tell("disputed", finding("F2", FindingState.DISPUTED)) == 3
+    assert tell("resolved", finding("F1", FindingState.RESOLVED)) == 2
     # a person's word, who need not know the run
-    assert tell("waived", finding("F10", State.WAIVED), run=0) == 1
-    assert tell("reopened", finding("F1", State.REOPENED)) == 2
+    assert tell("waived", finding("F10", FindingState.WAIVED), run=0) == 1
+    assert tell("reopened", finding("F1", FindingState.REOPENED)) == 2
     assert store.findings(project, task) == (
-        finding("F1", State.REOPENED),
-        finding("F2", State.DISPUTED),
-        finding("F10", State.WAIVED),
+        finding("F1", FindingState.REOPENED),
+        finding("F2", FindingState.DISPUTED),
+        finding("F10", FindingState.WAIVED),
     )
     assert store.history(project, task).findings == store.findings(project, task)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.event import Event
-from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
 from burnish.core.status import MOVES, ErrorCode, FinalVerdict, Reason, ReviewStatus
 from burnish.core.task import Spec
 from burnish.errors import BadInput
@@ -109,7 +109,7 @@ class Teller:
 
     def finding(self, id: int) -> list[Event]:
         remark = Remark(self.one(Category), self.one(Severity), self.draw(st.text(max_size=5)))
-        finding = Finding(f"F{self.draw(st.integers(1, 4))}", remark, state=self.one(State))
+        finding = Finding(f"F{self.draw(st.integers(1, 4))}", remark, state=self.one(FindingState))
         kind = self.one(["opened", "resolved", "reopened", "waived", "disputed", "reanchored"])
         return [Event(f"finding.{kind}", {"finding": finding}, run=self.draw(st.integers(0, 2)), cycle=1)]
 

@@ -10,8 +10,8 @@ from burnish.core.status import MOVES, Status
 from burnish.core.task import Spec, Task
 from burnish.errors import Refused
 from burnish.store import Store
-from burnish.views.board import ORDER, Card, Holders, board, cards_of, head_of, near
-from burnish.views.moves import ACTS, BY_HAND, moves, others, refuse_move
+from burnish.views.board import ORDER, Holders, TaskCard, board, cards_of, head_of, near
+from burnish.views.board_moves import ACTS, BY_HAND, moves, others, refuse_move
 from burnish.views.projects import project_lines
 from testing import boards
 
@@ -22,7 +22,7 @@ def task(status: Status, id: int = 7, *, depends_on: tuple[int, ...] = (), **mor
     return Task("p", id, Spec("Add feature X", depends_on=depends_on), status=status, **more)
 
 
-def card(one: Task, *others: Task, holders: Holders = NOBODY) -> Card:
+def card(one: Task, *others: Task, holders: Holders = NOBODY) -> TaskCard:
     return cards_of([one, *others], holders, [one.id])[0]
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from burnish.core.finding import Category, Severity, State
-from burnish.views.effort import Effort
-from burnish.views.judged import Fate
+from burnish.core.finding import Category, FindingState, Severity
+from burnish.views.cost import CostView
+from burnish.views.reviewer_stats import Fate
 from burnish.views.stats import StatsView, cost_json, stats, stats_json
 from testing.tales import NOON, Tale, Teller
 
@@ -41,9 +41,9 @@ def told(teller: Teller) -> None:
     first.to("code_review")
     first.phase("check", 10, checks=[])
     first.review("changes_requested", [JUDGE, OTHER])
-    first.finding("judge", state=State.RESOLVED)
-    first.finding("judge", "static", state=State.WAIVED, category=Category.TEST, severity=Severity.WARNING)
-    first.finding("judge", state=State.RESOLVED, note="withdrawn: it is fine", severity=Severity.INFO)
+    first.finding("judge", state=FindingState.RESOLVED)
+    first.finding("judge", "static", state=FindingState.WAIVED, category=Category.TEST, severity=Severity.WARNING)
+    first.finding("judge", state=FindingState.RESOLVED, note="withdrawn: it is fine", severity=Severity.INFO)
     first.again()
     first.phase("improve", 50, agent="robot", model="big", cost_usd=0.5, tokens=500, commit="2" * 40)
     first.to("code_review")
@@ -144,11 +144,11 @@ def test_cost_and_time_go_to_whoever_spent_them(teller: Teller) -> None:
     # told without a source, as before sources were recorded
     assert {line.effort.cost_source for line in view.agents} == {"mixed", "unknown"}
     lines = {(line.name, line.detail): replace(line.effort, cost_source=None) for line in view.agents}
-    assert lines["robot", "big"] == Effort(calls=2, seconds=150, cost_usd=1.5, tokens=1500)
-    assert lines["robot", "small"] == Effort(calls=1, seconds=20, cost_usd=None, tokens=7, unpriced=1)
+    assert lines["robot", "big"] == CostView(calls=2, seconds=150, cost_usd=1.5, tokens=1500)
+    assert lines["robot", "small"] == CostView(calls=1, seconds=20, cost_usd=None, tokens=7, unpriced=1)
     # whoever failed is not told by the event: the task's own agent did
-    assert lines["robot", ""] == Effort(calls=1, failed=1, seconds=5, unpriced=1)
-    assert lines["judge", "m1"] == Effort(calls=3, failed=1, seconds=90, cost_usd=0.75, tokens=300)
+    assert lines["robot", ""] == CostView(calls=1, failed=1, seconds=5, unpriced=1)
+    assert lines["judge", "m1"] == CostView(calls=3, failed=1, seconds=90, cost_usd=0.75, tokens=300)
     assert lines["static", ""].unpriced == 1
     assert [line.name for line in view.phases] == ["implement", "improve", "check", "review"]
     assert view.total.cost_usd == pytest.approx(2.25) and view.total.seconds == 275

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from burnish.core.event import Event
-from burnish.core.finding import Category, Finding, Remark, Severity, State, Waiver
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.history import PhaseRecord
 from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
@@ -46,7 +46,7 @@ def lived(store: Store, project: str) -> tuple[Store, str]:
     store.add_task(project, spec, max_cycles=3, auto_review=True)
     begun = {"run": 1, "branch": "burnish/2-add-login", "base": "b" * 40, "agent": "scripted", "model": "m"}
     remark = Remark(Category.TEST, Severity.ERROR, "t::a fails", file="t.py", line=3)
-    finding = Finding("F1", remark, State.WAIVED, waiver=Waiver("ann", "flaky", "2026-01-01T00:00:00Z"))
+    finding = Finding("F1", remark, FindingState.WAIVED, waiver=Waiver("ann", "flaky", "2026-01-01T00:00:00Z"))
     review = {"verdict": "approved", "summary": "fine", "review_status": "passed", "reviewers": [REVIEWER]}
     store.record(
         project,

@@ -15,7 +15,7 @@ import pytest
 from burnish.core.status import Status
 from burnish.core.task import Item, Spec
 from burnish.store import Store
-from burnish.views.moves import ACTS
+from burnish.views.board_moves import ACTS
 from testing import boards
 from testing.boards import open_store, until_in
 from testing.browser import THEMES, WIDTHS, browser, logged_in, until

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burnish.core.change import ChangedFile
-from burnish.core.finding import Category, Finding, Remark, Severity, State
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.features.tasks.changes import without_secrets
 from burnish.views.diff import FileDiff, bare, pinned
 from burnish.web.pages.diff_colour import LONGEST_LINE, coloured
 from burnish.web.pages.diff_lines import Painter, between, markup
 from burnish.web.pages.rendering import render
-from burnish.wiring.changes import without_secrets
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.histories import hunks
 
@@ -138,7 +138,7 @@ def test_findings_stand_under_their_line_or_are_said_to_stand_elsewhere() -> Non
 
 def test_the_tree_sums_up_and_joins_folders_that_hold_one_folder() -> None:
     files = (added("src/shop/cart/total.py", 4), added("src/shop/cart/tax.py", 2), modified("README.md"))
-    over = found("F1", "src/shop/cart/tax.py", 1, state=State.RESOLVED)
+    over = found("F1", "src/shop/cart/tax.py", 1, state=FindingState.RESOLVED)
     folder, readme = pinned(bare(change(*files)), [found("F2", "src/shop/cart/tax.py", 1), over]).tree(10)
     assert (folder.name, folder.added, folder.alive) == ("src/shop/cart", 6, 1)
     assert [leaf.name for leaf in folder.inside] == ["tax.py", "total.py"] and readme.name == "README.md"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from burnish.cli.gate import screen
-from burnish.wiring.changes import standing
+from burnish.features.decide.decisions import decision_view
 from testing.at_hand import TOKEN, AtHand, at_hand
 from testing.lab import APPROVE, AUTHOR, Lab
 
@@ -34,7 +34,7 @@ def opened_tab(html: str) -> str:
 def look(lab: Lab) -> tuple[str, str]:
     """The page, and the gate on a terminal of 80 columns."""
     with at_hand(lab) as server:
-        shown = standing(server.house.open(server.project), 1).shown
+        shown = decision_view(server.registry.open(server.project), 1).shown
         return page_of(server), "\n".join(screen(shown, room=80, colour=False))
 
 

@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI
 
 from burnish.errors import BadInput, BurnishError, NotFound, Refused
+from burnish.features.merge.merge import NotApproved
 from burnish.web.problems import install, status_of
-from burnish.wiring.merging import NotApproved
 from testing.at_hand import TOKEN, AtHand, TestClient
 
 
@@ -93,7 +93,7 @@ def test_whatever_is_refused_says_what_to_do(
 def test_what_the_home_keeps_is_told_without_a_checkout_and_the_rest_says_what_is_missing(
     server: AtHand, tmp_path: Path
 ) -> None:
-    root, away = server.house.project(server.project).root, tmp_path / "away"
+    root, away = server.registry.project(server.project).root, tmp_path / "away"
 
     def asked(path: str) -> tuple[int, str]:
         answer = server.of_project("GET", f"/tasks/1{path}")

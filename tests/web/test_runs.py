@@ -59,12 +59,12 @@ def test_a_run_of_everything_is_listed_its_queue_is_shown_and_it_is_stopped_as_a
     # one is taken out, and a restart would remember it
     assert server.of_project("POST", "/tasks/2/stop").json()["status"] == "backlog"
     assert "queued" not in card(server, 2).partition("<li")[2] and "queued" in card(server, 3).partition("<li")[2]
-    kept = json.loads((server.house.home / "serve" / "runs.json").read_text())
+    kept = json.loads((server.registry.home / "serve" / "runs.json").read_text())
     assert kept[run["id"]]["out"] == [2]
 
     assert server.of_project("POST", "/stop", {}).json() == {"stopped": [run["id"]]}
     over(server)
-    assert [server.house.store.task(key, n).status.value for n in (1, 2, 3)] == ["in_progress", "backlog", "backlog"]
+    assert [server.registry.store.task(key, n).status.value for n in (1, 2, 3)] == ["in_progress", "backlog", "backlog"]
     assert {call["task"] for call in server.lab.calls()} == {"1"}
 
 
@@ -75,17 +75,17 @@ def test_what_was_taken_out_is_left_while_the_rest_goes_on(server: AtHand) -> No
     (server.lab.root / "go").touch()
     over(server)
     key = server.project
-    assert [server.house.store.task(key, n).status.value for n in (1, 2, 3)] == ["verified", "backlog", "verified"]
+    assert [server.registry.store.task(key, n).status.value for n in (1, 2, 3)] == ["verified", "backlog", "verified"]
     # and it can be run again, for itself
     assert server.of_project("POST", "/tasks/2/run").status_code == 202
     over(server)
-    assert server.house.store.task(key, 2).status.value == "verified"
+    assert server.registry.store.task(key, 2).status.value == "verified"
 
 
 def test_a_task_is_stopped_in_the_moment_after_it_was_started(server: AtHand) -> None:
     assert server.of_project("POST", "/tasks/1/run").status_code == 202
     assert server.of_project("POST", "/tasks/1/stop").status_code == 202
     over(server)
-    assert server.house.store.task(server.project, 1).status.value in ("backlog", "in_progress")
+    assert server.registry.store.task(server.project, 1).status.value in ("backlog", "in_progress")
     # nobody has it any more
     assert server.of_project("POST", "/tasks/1/stop").status_code == 409

@@ -13,9 +13,9 @@ import pytest
 
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
-from burnish.views.inbox import ANSWERS, Entry
+from burnish.features.hooks.news import commits_folder
+from burnish.views.inbox import ANSWERS, InboxEntry
 from burnish.web.pages.inbox import answer_of
-from burnish.wiring.hook_news import commits_folder
 from testing.at_hand import AtHand, at_hand
 from testing.lab import Lab
 from testing.tales import Teller, lay_branches
@@ -109,7 +109,7 @@ def test_a_merge_names_the_commit_that_was_shown(past: AtHand) -> None:
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_an_answer_that_does_what_the_command_does(reason: Reason) -> None:
     task = Task("p", 1, Spec("x"), Status.BLOCKED, reason=reason)
-    answer = answer_of(Entry(task, "blocked", "", "", ANSWERS[reason]))
+    answer = answer_of(InboxEntry(task, "blocked", "", "", ANSWERS[reason]))
     verb = ANSWERS[reason].split()[1]
     assert answer.path == f"/{verb}" or (verb, answer.part) == ("waive", "findings")
     assert bool(answer.note) == ("-m" in ANSWERS[reason])
@@ -124,9 +124,9 @@ def test_what_waits_is_counted_once_for_all_pages_and_anew_after_an_event(tmp_pa
         _, headers = server.browser()
 
         def asked() -> tuple[dict[str, int], int]:
-            before = server.house.store.statements
+            before = server.registry.store.statements
             told = server.client.get("/inbox/count", headers=headers).json()
-            return told, server.house.store.statements - before
+            return told, server.registry.store.statements - before
 
         (first, many), (second, few) = asked(), asked()
         assert first == second and many > 4 >= few

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
-from burnish.views.task_page import what_next
+from burnish.views.task_page.page import what_next
 from burnish.web.pages import diff
 from burnish.web.pages.task_markdown import LONGEST, read
 from testing.at_hand import TOKEN, AtHand
@@ -36,7 +36,7 @@ def buttons(html: str) -> list[str]:
 def test_a_task_that_waits_shows_what_a_decision_is_about(server: AtHand) -> None:
     page = Page(server, 1)
     html = page.get().text
-    task = server.house.store.task(server.project, 1)
+    task = server.registry.store.task(server.project, 1)
     assert "It waits for your decision." in html and f'data-commit="{task.commit}"' in html
     assert [choice in html for choice in ('value="approve"', 'value="fix"', 'value="reject"')] == [True] * 3
     # the review is required here: there is nothing to skip

@@ -11,7 +11,7 @@ import pytest
 from burnish.core.event import Event
 from burnish.core.task import Spec
 from burnish.store import Store
-from burnish.views.task_page_story import CycleStory, Moment, story
+from burnish.views.task_page.story import CycleStory, Moment, story
 from burnish.web.pages.filters import brief_cost, cost
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from burnish.errors import BurnishError
+from burnish.features.server.registry import ProjectRegistry
+from burnish.runtime.requests import RunRequest
 from burnish.store import Store
-from burnish.web.hub import Hub
+from burnish.web.change_notifier import ChangeNotifier
 from burnish.web.sessions import Sessions
-from burnish.wiring.house import House
-from burnish.wiring.requests import RunRequest
 from testing.lab import Lab
 
 
@@ -36,13 +36,13 @@ def test_a_run_that_a_restart_would_forget_is_not_begun(tmp_path: Path, monkeypa
     lab.add("Add division")
     for name, value in lab.env.items():
         monkeypatch.setenv(name, value)
-    house = House.here()
-    key = house.projects()[0].key
-    no_room(house.home / "serve")
+    registry = ProjectRegistry.here()
+    key = registry.projects()[0].key
+    no_room(registry.home / "serve")
     with pytest.raises(BurnishError, match="Cannot write"):
-        house.begin(house.open(key), RunRequest(ids=(1,)))
-    assert house.runs.running(key) == 0
-    house.close()  # and there is nothing to wait for
+        registry.begin(registry.open(key), RunRequest(ids=(1,)))
+    assert registry.runs.running(key) == 0
+    registry.close()  # and there is nothing to wait for
     assert lab.calls() == []
 
 
@@ -56,7 +56,7 @@ def test_news_come_again_when_the_store_can_be_read_again() -> None:
         return next(version)
 
     async def listen() -> None:
-        hub = Hub(look)
+        hub = ChangeNotifier(look)
         hub.open(asyncio.get_running_loop())
         for _ in range(3):
             await asyncio.wait_for(hub.news.wait(), 10)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.command import OTHER_PROJECT_FILES, CommandAgent
+from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, number, read_events, words
 from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.own import own_program
 from burnish.agents.program import located
 from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
@@ -44,7 +44,7 @@ class AcpAgent:
         prompt = without_mentions(request.prompt) if may == "look" else request.prompt
         return Call((*own_program("acp_main"), may, path, *program[1:]), stdin=prompt)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         stream = read_events(done.stdout)
         results = {index: event for index, event in stream if "so_far" not in event}
         if damage := unreadable("The agent", done, stream, max(results, default=-1)):
@@ -62,7 +62,7 @@ class AcpAgent:
             return failure("The agent", "the answer was empty", cut=True)
         return _reply(text or "(no output)", list(results.values()), done)
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         results = [event for _, event in read_events(done.stdout) if "so_far" not in event]
         return _reply("", results, done) if results else None
 
@@ -73,7 +73,7 @@ class AcpAgent:
         return told[-1][:200] if told else ""
 
 
-def _reply(text: str, results: list[Json], done: Spoken) -> AgentReply:
+def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
     """Of several result lines the highest counts of each model and the highest amount."""
     reports = [_counts(result) for result in results]
     names = dict.fromkeys(name for report in reports for name in report)
@@ -108,7 +108,7 @@ def _counts(result: Json) -> dict[str, TokenCount]:
     return counts
 
 
-def _failure(result: Json, text: str, done: Spoken) -> AgentFailure:
+def _failure(result: Json, text: str, done: FinishedCall) -> AgentFailure:
     said = words(result.get("error")) or text
     if result.get("died"):
         last = [line.strip() for line in done.stderr.split("\n") if line.strip()][-1:]

@@ -32,7 +32,7 @@ AUTH_REQUIRED = -32000
 EXCUSE = re.compile(r"(?:Info: [^\n]*?Retrying\.\.\.\s*)*Error: ")
 
 
-class Refused(Exception):
+class AcpFailure(Exception):
     """It answered, but not with work that is done."""
 
 
@@ -135,7 +135,7 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     us = Implementation(name="burnish", version="1")
     met = await agent.initialize(PROTOCOL_VERSION, client_capabilities=ClientCapabilities(), client_info=us)
     if met.protocol_version != PROTOCOL_VERSION:
-        raise Refused(f"it speaks version {met.protocol_version} of the protocol, and burnish {PROTOCOL_VERSION}")
+        raise AcpFailure(f"it speaks version {met.protocol_version} of the protocol, and burnish {PROTOCOL_VERSION}")
     listener.agent = met.agent_info.name if met.agent_info else ""
     listener.logins = [method.name for method in met.auth_methods or ()]
     session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
@@ -143,9 +143,9 @@ async def talk(agent: ClientSideConnection, listener: Listener, prompt: str) -> 
     end = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
     listener.usage = used_tokens(end)
     if end.stop_reason != "end_turn":
-        raise Refused(f"it stopped without an end ({end.stop_reason})")
+        raise AcpFailure(f"it stopped without an end ({end.stop_reason})")
     if excuse := EXCUSE.match(listener.last):
-        raise Refused(listener.last[excuse.end() :])
+        raise AcpFailure(listener.last[excuse.end() :])
 
 
 async def answer(listener: Listener, program: list[str], prompt: str) -> dict[str, Any]:
@@ -183,7 +183,7 @@ async def outcome(agent: ClientSideConnection, listener: Listener, prompt: str) 
     except RequestError as problem:
         why = login_required(listener) if problem.code == AUTH_REQUIRED else failed(problem)
         return {**why, **spent(listener)}
-    except Refused as problem:
+    except AcpFailure as problem:
         return {"error": str(problem), **spent(listener)}
     except ConnectionError:
         return died(listener)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import failure, no_answer, silent
 from burnish.agents.login import Login, TokenFile
 from burnish.agents.usage import TokenCount, billed, dollars, is_token_count
@@ -86,7 +86,7 @@ class AiderAgent:
         files = {"aider.yml": "{}\n", "no.env": "", "none": ""}
         return Call(tuple(argv), env=_ENV, files=files)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         chat = done.files.get(_CHAT, "")
         answer = _after_prompt(chat)
         if done.exit_code != 0 or answer is None:
@@ -103,7 +103,7 @@ class AiderAgent:
             return failure("aider", reason, cut=cut or not answer.strip(), login=_LOGIN)
         return _reply(text, list(_SUM.finditer(chat)), _MODEL.search(chat), done)
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         chat = done.files.get(_CHAT, "")
         sums = list(_SUM.finditer(chat))
         return _reply("", sums, _MODEL.search(chat), done) if sums else None
@@ -137,7 +137,7 @@ def _without_own_lines(answer: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, done: Spoken) -> AgentReply:
+def _reply(text: str, sums: list[re.Match[str]], model: re.Match[str] | None, done: FinishedCall) -> AgentReply:
     counts = [(_count(found[1]), _count(found[2])) for found in sums]
     given, out = sum(one or 0 for one, _ in counts), sum(one or 0 for _, one in counts)
     complete = all(one is not None for count in counts for one in count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import read_events, telling, words
@@ -48,7 +48,7 @@ class AmpAgent:
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
         return Call(tuple(argv), stdin=prompt, files=files, env={"AMP_SKIP_UPDATE_CHECK": "1"})
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         login = "Run `amp login`, or set AMP_API_KEY."
         stream = read_events(done.stdout)
         results = stream.of_type("result")

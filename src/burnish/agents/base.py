@@ -73,7 +73,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class FinishedCall:
     """A call that is over: how it ended and what was said. Head and tail only, if it was very much."""
 
     exit_code: int | None
@@ -144,11 +144,11 @@ class Agent(Protocol):
 
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call: ...
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure: ...
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure: ...
 
 
 @runtime_checkable
-class Tells(Protocol):
+class ReportsProgress(Protocol):
     """An agent whose output is not for people, and that can say in a line what it is doing."""
 
     def progress(self, piece: str) -> str:
@@ -160,7 +160,7 @@ class Tells(Protocol):
 class ReportsUsage(Protocol):
     """An agent whose program reports what it used where a failed call can be read, too: at its end, or in a file."""
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         """The usage that was reported, whatever became of the answer; the text is of no account."""
         ...
 
@@ -177,7 +177,7 @@ class KnowsModel(Protocol):
 
 
 @runtime_checkable
-class GivesUp(Protocol):
+class AbortsEarly(Protocol):
     """An agent whose program goes on trying for minutes or without end, and shows it."""
 
     def hopeless(self, stdout: str, stderr: str) -> AgentFailure | None:

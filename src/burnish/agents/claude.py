@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, dig, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
@@ -88,7 +88,7 @@ class ClaudeAgent:
             env["CLAUDE_CODE_DISABLE_ATTACHMENTS"] = "1"
         return Call(argv=tuple(argv), stdin=request.prompt, env=env)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         stream = read_events(done.stdout)
         results = stream.of_type("result")
         if damage := unreadable("claude", done, stream, max(results, default=-1)):
@@ -113,7 +113,7 @@ class ClaudeAgent:
             return failure("claude", "the answer was cut off", cut=True)
         return _reply(text, list(results.values()), done)
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         results = list(read_events(done.stdout).of_type("result").values())
         return _reply("", results, done) if results else None
 
@@ -121,7 +121,7 @@ class ClaudeAgent:
         return telling(piece)
 
 
-def _reply(text: str, results: list[Json], done: Spoken) -> AgentReply:
+def _reply(text: str, results: list[Json], done: FinishedCall) -> AgentReply:
     counts = [_tokens(event) for event in results]
     counted = highest(counts)
     reply = AgentReply(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.codex_model import codex_home, configured_model, session_model
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, read_events, telling, words
@@ -89,7 +89,7 @@ class CodexAgent:
             argv += ["resume", request.session]
         return Call(argv=(*argv, "-"), stdin=request.prompt, files=files)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, answer_at, turn = "", None, "", -1, _Turn()
         counts: list[TokenCount] = []
         stream = read_events(done.stdout)
@@ -124,7 +124,7 @@ class CodexAgent:
             return failure("codex", text or "the answer was empty", cut=not text)
         return _reply(text.strip(), session, counts, done)
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         stream = read_events(done.stdout)
         counts = [_tokens(event.get("usage")) for event in stream.of_type("turn.completed").values()]
         threads = [words(event.get("thread_id")) for event in stream.of_type("thread.started").values()]
@@ -148,7 +148,7 @@ class CodexAgent:
         return failure("codex", told, cut=True) if waits >= _MOST_WAITS else None
 
 
-def _failed(problem: str, done: Spoken) -> AgentFailure:
+def _failed(problem: str, done: FinishedCall) -> AgentFailure:
     if not problem:
         return silent("codex", done, login=_LOGIN)
     # where it gave up after several tries, the status stands in the tries
@@ -161,7 +161,7 @@ def _tokens(usage: Any) -> TokenCount:
     return TokenCount.of(*(dig(usage, f"{name}_tokens") for name in ("input", "cached_input", "output")))
 
 
-def _reply(text: str, session: str | None, counts: list[TokenCount], done: Spoken) -> AgentReply:
+def _reply(text: str, session: str | None, counts: list[TokenCount], done: FinishedCall) -> AgentReply:
     counted = highest(counts)
     # a resumed session is counted from its beginning
     used = counted.since(done.session_usage) if session and session == done.resumed else counted

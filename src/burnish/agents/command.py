@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.login import NO_LOGIN, Login
 from burnish.agents.transient import looks_transient
 from burnish.core.agent import AgentReply, AgentRequest
@@ -47,7 +47,7 @@ class CommandAgent:
         argv = tuple(_NAMES.sub(lambda found: values[found[1]], word) for word in settings.argv)
         return Call(argv=argv, stdin=request.prompt)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         if done.exit_code != 0:
             return failed_exit("The command", done)
         text = done.stdout.strip()
@@ -58,7 +58,7 @@ class CommandAgent:
         return AgentReply(text=text or "(no output)", seconds=done.seconds)
 
 
-def failed_exit(who: str, done: Spoken) -> AgentFailure:
+def failed_exit(who: str, done: FinishedCall) -> AgentFailure:
     """A program that ended badly, in its own last words."""
     last = next((line for line in reversed((done.stderr.strip() or done.stdout).split("\n")) if line.strip()), "")
     return AgentFailure(

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from burnish.agents.base import Agent, AgentSettings
 from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.login_copy import LoginCopy, Plan, login_copy
+from burnish.agents.login_copy import CopyPlan, LoginCopy, login_copy
 from burnish.agents.login_refresh import LoginCheck, not_copied_warning
 from burnish.core.agent import AgentRequest
 from burnish.folder_walk import walk_folders
 from burnish.proc.environment import listed_environment
 from burnish.proc.mounts import Mount
 from burnish.proc.own_programs import find_own_program
-from burnish.proc.stop import Stop
+from burnish.proc.stop import StopToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ConfinedLogins:
     burnish_home: Path
     agents: Mapping[str, Agent]
 
-    def warnings(self, request: AgentRequest, entry: AgentSettings, *, lock_dir: Path, stop: Stop) -> list[str]:
+    def warnings(self, request: AgentRequest, entry: AgentSettings, *, lock_dir: Path, stop: StopToken) -> list[str]:
         """Renews the access token if it would expire during the call, and says what a person should know."""
         owner = self._owner(entry)
         if owner is None:
@@ -79,7 +79,7 @@ class ConfinedLogins:
         names = ((agent, {str(getattr(agent, "program", "")), *agent.login.programs}) for agent in by_program)
         return next((agent for agent, programs in names if name in programs), None)
 
-    def _plan(self, login: Login, request: AgentRequest, entry: AgentSettings, env: Mapping[str, str]) -> Plan:
+    def _plan(self, login: Login, request: AgentRequest, entry: AgentSettings, env: Mapping[str, str]) -> CopyPlan:
         def real(path: str, of: Login = login) -> Path:
             return self._real(of.located(path, self.home, env))
 
@@ -88,7 +88,7 @@ class ConfinedLogins:
         logins = (login, *(agent.login for agent in self.agents.values()))
         folder = _session_folder(request, entry)
         sessions = {real(path): folder / path.replace("/", "_") for path in login.sessions} if folder else {}
-        return Plan(
+        return CopyPlan(
             self.home.resolve(),
             places=(*map(real, login.places), *listed),
             skipped=tuple(dict.fromkeys(_pattern(real(path, one)) for one in logins for path in one.skipped)),
@@ -112,7 +112,7 @@ def _pattern(place: Path) -> str:
     return glob.escape(str(place)).replace("[*]", "*")
 
 
-def _mounts(plan: Plan, copy: LoginCopy) -> tuple[Mount, ...]:
+def _mounts(plan: CopyPlan, copy: LoginCopy) -> tuple[Mount, ...]:
     """The private home, then each place of it: a program's folder that is mounted there must not cover the copy."""
     if plan.home == Path("/"):
         home = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, json_value, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
@@ -70,7 +70,7 @@ class CopilotAgent:
             argv += [f"--resume={request.session}"]
         return Call(tuple(argv), stdin=request.prompt, env={"COPILOT_AUTO_UPDATE": "false"})
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         text, problem, result, answer_at = "", None, None, -1
         cancelled = False
         stream = read_events(done.stdout)
@@ -98,7 +98,7 @@ class CopilotAgent:
             return failure("copilot", "the answer was empty", cut=True)
         return _reply(text, words(dig(result, "sessionId")) or None, json_value(done.files.get(_USAGE, "")), done)
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         usage = json_value(done.files.get(_USAGE, ""))
         sessions = [words(event.get("sessionId")) for event in read_events(done.stdout).of_type("result").values()]
         return _reply("", next(filter(None, sessions), None), usage, done) if usage is not None else None
@@ -122,7 +122,7 @@ class CopilotAgent:
         return failure("copilot", told, status=code, cut=code is None, login=_LOGIN)
 
 
-def _reply(text: str, session: str | None, usage: Any, done: Spoken) -> AgentReply:
+def _reply(text: str, session: str | None, usage: Any, done: FinishedCall) -> AgentReply:
     metrics = dig(usage, "modelMetrics")
     counts = {str(name): _tokens(told) for name, told in (metrics.items() if isinstance(metrics, dict) else ())}
     model = max(counts, key=lambda name: counts[name].out, default=None)

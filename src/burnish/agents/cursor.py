@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import read_events, telling, words
@@ -46,7 +46,7 @@ class CursorAgent:
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
         return Call(tuple(argv), stdin=prompt)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         login = "Run `cursor-agent login`, or set CURSOR_API_KEY."
         stream = read_events(done.stdout)
         results = stream.of_type("result")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.jsonlines import EventStream, Json, json_value
 from burnish.agents.transient import looks_transient, refuses_for_good
 
@@ -37,7 +37,7 @@ def failure(who: str, said: str, *, status: int | None = None, cut: bool = False
     return AgentFailure(f"{who} failed: {told.rstrip('.')}.", retryable=retryable, hint=hint)
 
 
-def silent(who: str, done: Spoken, *, login: str = "") -> AgentFailure:
+def silent(who: str, done: FinishedCall, *, login: str = "") -> AgentFailure:
     """Ended without a final answer: in its own last words, which are on stderr if anywhere."""
     lines = [line.strip() for line in (done.stderr.strip() or done.stdout).split("\n") if line.strip()]
     if done.exit_code == 0 and not done.stderr.strip():
@@ -51,7 +51,7 @@ def silent(who: str, done: Spoken, *, login: str = "") -> AgentFailure:
 
 
 def unreadable(
-    who: str, done: Spoken, stream: EventStream, last_message: int, understood: Collection[int] = ()
+    who: str, done: FinishedCall, stream: EventStream, last_message: int, understood: Collection[int] = ()
 ) -> AgentFailure | None:
     """A damaged line or a message of unknown shape follows the last readable message, which is not the final one then.
 
@@ -73,7 +73,7 @@ def unreadable(
     )
 
 
-def contradictory(who: str, done: Spoken, results: Sequence[object]) -> AgentFailure | None:
+def contradictory(who: str, done: FinishedCall, results: Sequence[object]) -> AgentFailure | None:
     """A reviewer with two different results has not given one answer. An author may report several times."""
     if done.role not in ("review", "parse") or all(result == results[0] for result in results):
         return None

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import Json, dig, read_events, telling, words
@@ -92,7 +92,7 @@ class GeminiAgent:
         )
         return Call(tuple(argv), stdin=prompt, env=env, files={"gemini.json": json.dumps(told)})
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, result, before_answer = "", None, "", None, -1
         result_at = -1
         pieces: list[int] = []
@@ -126,7 +126,7 @@ class GeminiAgent:
             return failure("gemini", problem or "the answer was empty", cut=True)
         return _reply(text.strip(), session, list(stream.of_type("result").values()))
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         results = list(read_events(done.stdout).of_type("result").values())
         return _reply("", None, results) if results else None
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
+from burnish.agents.entrypoints import own_program
 from burnish.agents.failure import contradictory, failure, silent, structured_conflict, unreadable
 from burnish.agents.jsonlines import Json, json_value, number, read_events, telling, words
 from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.own import own_program
 from burnish.agents.usage import TokenCount, billed, dollars, highest
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.errors import BadInput
@@ -68,7 +68,7 @@ class LlmAgent:
         argv.append(str(request.call_dir / "schema.json"))
         return Call(tuple(argv), stdin=request.prompt, files={"schema.json": request.schema})
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         stream = read_events(done.stdout)
         if damage := unreadable("The model", done, stream, len(stream.events) - 1):
             return damage
@@ -91,7 +91,7 @@ class LlmAgent:
                 return problem
         return _reply(text, list(stream.events))
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         events = list(read_events(done.stdout).events)
         return _reply("", events) if events else None
 
@@ -101,7 +101,7 @@ class LlmAgent:
 
 def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None:
     """What keeps a model from being asked, and the remedy; None where only asking can tell."""
-    from burnish.agents.llm_main import Refused, full_name
+    from burnish.agents.llm_main import ModelFailure, full_name
 
     if find_spec("pydantic_ai") is None:
         return "pydantic-ai is not installed", "pip install 'burnish[llm]'"
@@ -109,7 +109,7 @@ def lacking(model: str | None, env: Mapping[str, str]) -> tuple[str, str] | None
         return "it has no model", "Name one where the agent is described or used: `model: 'openai:…'`."
     try:
         keys = _KEYS.get(full_name(model, dict(env)).partition(":")[0], ())
-    except Refused as refused:
+    except ModelFailure as refused:
         what, _, remedy = str(refused).partition(": ")
         return what, f"{remedy[:1].upper()}{remedy[1:]}."
     if keys and not any(env.get(key) for key in keys):

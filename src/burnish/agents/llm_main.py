@@ -29,7 +29,7 @@ MOST_TOKENS = 16_000
 TOOL = "structured_output"
 
 
-class Refused(Exception):
+class ModelFailure(Exception):
     """Settings that no server need be asked about."""
 
 
@@ -45,7 +45,7 @@ def full_name(model: str, env: dict[str, str]) -> str:
     if own_server:
         # a colon may be part of a name: llama3:8b
         return f"openai-chat:{model}"
-    raise Refused(
+    raise ModelFailure(
         f"the model {model!r} says not whose it is: write anthropic:…, openai:…, google:… or ollama:…,"
         " or set OPENAI_BASE_URL to the server that has it"
     )
@@ -174,7 +174,7 @@ def answer(argv: list[str], prompt: str) -> dict[str, Any]:
         response = asyncio.run(ask(name, prompt, schema, float(seconds)))
         # what a server of one's own takes for a model of that name is not known
         return result(response, priced=not name.startswith(("openai-chat:", "ollama:")))
-    except (Refused, UserError) as problem:
+    except (ModelFailure, UserError) as problem:
         return {"error": str(problem)}
     except (AgentRunError, OSError) as problem:
         return failed(problem)

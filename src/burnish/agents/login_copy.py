@@ -28,7 +28,7 @@ _DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CopyPlan:
     """What to copy; absolute paths as they are outside the sandbox."""
 
     home: Path
@@ -61,7 +61,7 @@ class LoginCopy:
 
 
 @contextmanager
-def login_copy(parent: Path, plan: Plan) -> Iterator[LoginCopy]:
+def login_copy(parent: Path, plan: CopyPlan) -> Iterator[LoginCopy]:
     """The copy, in a folder of its own below `parent` (in the burnish home). Gone when the block ends."""
     private_folder(parent, durable=False)
     _remove_leftovers(parent)
@@ -98,7 +98,7 @@ def _remove_leftovers(parent: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Copier:
-    plan: Plan
+    plan: CopyPlan
     copy: LoginCopy
 
     def fill(self) -> None:

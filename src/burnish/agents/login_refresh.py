@@ -16,7 +16,7 @@ from pathlib import Path
 from burnish.agents.credentials import expiry, parsed
 from burnish.agents.login import Login
 from burnish.proc.slots import slot
-from burnish.proc.stop import Stop
+from burnish.proc.stop import StopToken
 
 # The program asks one server for a new token.
 _LONGEST_SECONDS = 60.0
@@ -53,7 +53,7 @@ class LoginCheck:
         expires = self.expires_at()
         return expires is None or expires > self.clock() + seconds
 
-    def renew(self, program: str, seconds: float, *, folder: Path, stop: Stop | None = None) -> None:
+    def renew(self, program: str, seconds: float, *, folder: Path, stop: StopToken | None = None) -> None:
         """Have the program renew a token that would not last; one call at a time for each login.
 
         `folder`: for locks, and the working directory. Never a repository, whose settings the program would read.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import failure, no_answer, silent, unreadable
 from burnish.agents.jsonlines import dig, json_lines, number, read_events, telling, words
 from burnish.agents.login import Login, TokenFile
@@ -92,7 +92,7 @@ class OpencodeAgent:
         env["OPENCODE_PERMISSION"] = json.dumps(_LOOK if request.read_only else _WORK)
         return Call(tuple(argv), stdin=request.prompt, env=env)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         text, session, problem, reason, answer_at = "", None, None, "", -1
         in_step = False
         steps: list[Any] = []

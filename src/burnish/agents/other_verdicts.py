@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from burnish.agents.base import AgentFailure, Spoken
+from burnish.agents.base import AgentFailure, FinishedCall
 from burnish.agents.verdict_blocks import BLOCK_NAME as _BLOCK_NAME
 from burnish.agents.verdict_blocks import blocks_of
 from burnish.core.finding import Severity
@@ -51,7 +51,7 @@ _REGION_END = re.compile(r"\n[ \t]*\n|```|~~~|\n\}")
 _HARMLESS = frozenset(severity.value for severity in Severity if severity is not Severity.ERROR)
 
 
-def conflicting_verdict(who: str, done: Spoken, answer: str) -> AgentFailure | None:
+def conflicting_verdict(who: str, done: FinishedCall, answer: str) -> AgentFailure | None:
     """The failure of a review whose answer approves, while a verdict with the same number elsewhere does not."""
     if done.role not in _ROLES:
         return None

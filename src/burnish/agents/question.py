@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, KnowsModel, ReportsUsage, Spoken
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, FinishedCall, KnowsModel, ReportsUsage
 from burnish.agents.file_mentions import plain_answer
 from burnish.agents.jsonlines import LEFT_OUT, read_events, recover_events
 from burnish.agents.meter import Meter
@@ -18,7 +18,7 @@ from burnish.agents.other_verdicts import conflicting_verdict
 from burnish.agents.usage import at_least, of_failed_attempt
 from burnish.core.agent import AgentReply, AgentRequest, Use
 from burnish.proc.ending import done_of, read_outcome
-from burnish.proc.run import Done, finished_call, read_text
+from burnish.proc.run import ExitRecord, finished_call, read_text
 from burnish.regular_files import read_regular
 
 # characters of a failed program's output that are kept in the event log
@@ -28,7 +28,7 @@ RECORDS = ("prompt.md", "agent", "command")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AgentCall:
     """One agent and one request; each attempt leaves a folder of its own, `try-N`, in the call's."""
 
     request: AgentRequest
@@ -109,14 +109,14 @@ class Question:
             report = self.agent.bill(spoken)
         return of_failed_attempt(report, metered)
 
-    def _damaged_report(self, spoken: Spoken) -> Use:
+    def _damaged_report(self, spoken: FinishedCall) -> Use:
         """What the program reported in lines that another process wrote into: these must not lower the bill."""
         report = self.agent.bill(_with_recovered(spoken)) if isinstance(self.agent, ReportsUsage) else None
         return Use(report.cost_usd, report.tokens, report.cost_source) if report else Use()
 
-    def _spoken(self, folder: Path, done: Done) -> Spoken:
+    def _spoken(self, folder: Path, done: ExitRecord) -> FinishedCall:
         request = self.request
-        return Spoken(
+        return FinishedCall(
             exit_code=done.exit_code,
             signal=done.signal,
             ended=done.ended,
@@ -130,7 +130,7 @@ class Question:
             files={name: _text(folder / name, errors="replace") for name in self.agent.keeps},
         )
 
-    def read(self, folder: Path, done: Done, meter: Meter | None = None) -> AgentReply | AgentFailure:
+    def read(self, folder: Path, done: ExitRecord, meter: Meter | None = None) -> AgentReply | AgentFailure:
         """`meter`: the one that has counted while the program worked."""
         spoken = self._spoken(folder, done)
         stdout = spoken.stdout
@@ -161,7 +161,7 @@ class Question:
             agent=self.entry.name,
         )
 
-    def _without_secrets(self, spoken: Spoken, failed: AgentFailure) -> AgentFailure:
+    def _without_secrets(self, spoken: FinishedCall, failed: AgentFailure) -> AgentFailure:
         """The same failure, in words that are taken from the redacted output."""
         clean = replace(spoken, stdout=self.redact(spoken.stdout), stderr=self.redact(spoken.stderr))
         again = self.agent.read(clean) if (clean.stdout, clean.stderr) != (spoken.stdout, spoken.stderr) else failed
@@ -174,7 +174,7 @@ class Question:
 _PLAIN_TEXT = ("aider", "command", "scripted")
 
 
-def _with_recovered(spoken: Spoken) -> Spoken:
+def _with_recovered(spoken: FinishedCall) -> FinishedCall:
     """For the bill only: what stands in a damaged line is never an answer."""
     lines = [json.dumps(event) for event in recover_events(spoken.stdout)]
     return replace(spoken, stdout="\n".join([spoken.stdout, *lines]))

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.failure import contradictory, failure, is_failed, no_answer, silent, structured_conflict, unreadable
 from burnish.agents.file_mentions import without_mentions
 from burnish.agents.jsonlines import EventStream, Json, dig, read_events, telling, words
@@ -81,7 +81,7 @@ class QwenAgent:
         prompt = without_mentions(request.prompt) if request.read_only else request.prompt
         return Call(tuple(argv), stdin=prompt, env=env, files=files)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         stream = read_events(done.stdout)
         results = stream.of_type("result")
         if damage := unreadable("qwen", done, stream, max(results, default=-1)):
@@ -102,7 +102,7 @@ class QwenAgent:
             return failure("qwen", "the answer was empty", cut=True)
         return _reply(text, _models(stream), list(results.values()), done)
 
-    def bill(self, done: Spoken) -> AgentReply | None:
+    def bill(self, done: FinishedCall) -> AgentReply | None:
         stream = read_events(done.stdout)
         results = list(stream.of_type("result").values())
         return _reply("", _models(stream), results, done) if results else None
@@ -121,7 +121,7 @@ def _status(told: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _reply(text: str, models: list[str], results: list[Json], done: Spoken) -> AgentReply:
+def _reply(text: str, models: list[str], results: list[Json], done: FinishedCall) -> AgentReply:
     counts = [_tokens(result) for result in results]
     counted = highest(counts)
     session = next((id_ for result in results if (id_ := words(result.get("session_id")))), None)

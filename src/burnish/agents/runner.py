@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, Tells
+from burnish.agents.base import Agent, AgentFailure, AgentSettings, Call, ReportsProgress
 from burnish.agents.confined_login import ConfinedLogins
 from burnish.agents.env import agent_environment
 from burnish.agents.meter import Beyond, Spending
-from burnish.agents.patience import Patience
 from burnish.agents.program import located
-from burnish.agents.question import RECORDS, Question, agent_file, last_output, unrecorded_folders, write_private
+from burnish.agents.question import RECORDS, AgentCall, agent_file, last_output, unrecorded_folders, write_private
 from burnish.agents.registry import AGENTS
 from burnish.agents.transient import in_short
 from burnish.agents.usage import with_failed_attempts
+from burnish.agents.watchdog import Watchdog
 from burnish.core.agent import AgentReply, AgentRequest, FailedAttempt, Setback, Use
 from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, OverBudget, PhaseFailed
@@ -30,10 +30,10 @@ from burnish.proc.overlay import TreeView, with_overlays
 from burnish.proc.run import (
     Command,
     DiskFull,
-    Lost,
     ProgramMissing,
-    Stop,
+    ShimLost,
     Stopped,
+    StopToken,
     read_text,
     run,
 )
@@ -45,7 +45,7 @@ OnSetback = Callable[[Setback], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class RetryPolicy:
     """How often, and how long to wait in between: base, twice that, four times that, up to `most`."""
 
     attempts: int = 4
@@ -66,7 +66,7 @@ class _Watch:
     on_setback: OnSetback
 
 
-class Runner:
+class AgentRunner:
     """Calls the agents of one project. Safe to share between threads."""
 
     def __init__(
@@ -76,8 +76,8 @@ class Runner:
         checkout: Path,
         lock_dir: Path,
         cap_bytes: int = 64 * 1024 * 1024,
-        stop: Stop | None = None,
-        retry: Retry | None = None,
+        stop: StopToken | None = None,
+        retry: RetryPolicy | None = None,
         agents: Mapping[str, Agent] = AGENTS,
         sandbox: Sandbox | None = None,
         programs: Path | None = None,
@@ -92,7 +92,7 @@ class Runner:
         self._settings = {name: entry.placed(programs or checkout) for name, entry in settings.items()}
         self._author_view, self._redact = author_view, redact
         self._checkout, self._lock_dir, self._cap = checkout, lock_dir, cap_bytes
-        self._stop, self._retry, self._agents = stop or Stop(), retry or Retry(), agents
+        self._stop, self._retry, self._agents = stop or StopToken(), retry or RetryPolicy(), agents
         self._sandbox = sandbox
         self._logins = ConfinedLogins(sandbox.home, sandbox.burnish_home, agents) if sandbox else None
 
@@ -149,11 +149,11 @@ class Runner:
             request = replace(request, agent=entry.fallback or "", model=None)
         return None
 
-    def _question(self, request: AgentRequest, entry: AgentSettings) -> Question:
+    def _question(self, request: AgentRequest, entry: AgentSettings) -> AgentCall:
         if request.session and self._logins and not self._logins.can_resume(request, entry):
             request = replace(request, session=None, session_usage=None)
         request = replace(request, model=request.model or entry.model)
-        return Question(request, entry, self._agent(entry), self._redact)
+        return AgentCall(request, entry, self._agent(entry), self._redact)
 
     def unrecorded_attempts(self, request: AgentRequest, *, besides: Path | None = None) -> Iterator[FailedAttempt]:
         """Attempts of this call that an earlier process of burnish was killed in; their cost is not on record."""
@@ -197,7 +197,7 @@ class Runner:
                 break
         raise Stopped(f"Stopped while waiting to ask {entry.name} again.")
 
-    def _counted(self, question: Question, watch: _Watch, failed: list[FailedAttempt]) -> AgentReply | AgentFailure:
+    def _counted(self, question: AgentCall, watch: _Watch, failed: list[FailedAttempt]) -> AgentReply | AgentFailure:
         """One attempt. Without an answer, whatever the reason, it has still used something."""
         folder, entry = question.new_folder(), question.entry
         spending = Spending(entry, folder, watch.beyond, before=_used_by(entry.name, failed))
@@ -215,9 +215,9 @@ class Runner:
                 if watch.beyond:
                     watch.beyond(entry.name, _used_by(entry.name, failed))
 
-    def _once(self, question: Question, folder: Path, spending: Spending, watch: _Watch) -> AgentReply | AgentFailure:
+    def _once(self, question: AgentCall, folder: Path, spending: Spending, watch: _Watch) -> AgentReply | AgentFailure:
         call = question.describe(folder)
-        patience = Patience(question.agent, folder, spending)
+        patience = Watchdog(question.agent, folder, spending)
         with self._command(question, call, folder, watch) as command:
             done = run(
                 command,
@@ -259,7 +259,7 @@ class Runner:
                 scratch.rmdir()
 
     @contextmanager
-    def _command(self, question: Question, call: Call, folder: Path, watch: _Watch) -> Iterator[Command]:
+    def _command(self, question: AgentCall, call: Call, folder: Path, watch: _Watch) -> Iterator[Command]:
         """What to run; the copy of the login that it is given lasts as long as the block."""
         request, entry = question.request, question.entry
         env = agent_environment(os.environ, request, entry, keys=question.agent.keys, checkout=self._checkout)
@@ -352,7 +352,7 @@ def _used_by(agent: str, failed: Sequence[FailedAttempt]) -> Use:
 
 def _readable(agent: Agent, on_output: OnOutput | None) -> OnOutput | None:
     """Live output as a person would read it, for agents that print something else."""
-    if on_output is None or not isinstance(agent, Tells):
+    if on_output is None or not isinstance(agent, ReportsProgress):
         return on_output
     tell = agent.progress
 
@@ -380,7 +380,7 @@ def _as_phase_failures() -> Iterator[None]:
         ) from stopped
     except DiskFull as full:
         raise PhaseFailed(ErrorCode.DISK_FULL, full.what, hint=full.hint, retryable=True) from full
-    except Lost as lost:
+    except ShimLost as lost:
         raise PhaseFailed(ErrorCode.AGENT_FAILED, lost.what, hint=lost.hint, retryable=True) from lost
     except PhaseFailed:
         raise

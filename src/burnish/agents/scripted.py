@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burnish.agents.base import AgentFailure, AgentSettings, Call, Spoken
+from burnish.agents.base import AgentFailure, AgentSettings, Call, FinishedCall
 from burnish.agents.command import CommandAgent
+from burnish.agents.entrypoints import own_program
 from burnish.agents.login import NO_LOGIN, Login
-from burnish.agents.own import own_program
 from burnish.core.agent import AgentReply, AgentRequest
 
 
@@ -25,5 +25,5 @@ class ScriptedAgent:
     def call(self, request: AgentRequest, settings: AgentSettings) -> Call:
         return Call(argv=(*own_program("scripted_main"), settings.script or "", request.role), stdin=request.prompt)
 
-    def read(self, done: Spoken) -> AgentReply | AgentFailure:
+    def read(self, done: FinishedCall) -> AgentReply | AgentFailure:
         return CommandAgent().read(done)

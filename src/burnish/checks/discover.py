@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from burnish.checks import node_tools, other_tools, python_tools
 from burnish.checks.cargo_workspaces import is_tested_elsewhere
 from burnish.checks.parts import with_paths
-from burnish.checks.tools import Choice, Command, Place, Read, Surroundings, Tools
+from burnish.checks.tools import Command, ProjectFolder, Read, Surroundings, ToolChoice, Tools
 from burnish.checks.uv_workspaces import is_member, is_workspace
 
 # Folders whose projects are not parts of this one: fixtures, examples, templates, other people's code.
@@ -22,7 +22,7 @@ _FOREIGN = re.compile(
     re.I,
 )
 _NOT_OURS = re.compile(r"(?:^|/)(?:node_modules|site-packages|vendor|third_party|\.venv|venv)/")
-_DETECTORS: dict[str, Callable[[Place], Tools | None]] = {
+_DETECTORS: dict[str, Callable[[ProjectFolder], Tools | None]] = {
     "JavaScript": node_tools.node_tools,
     "Go": other_tools.go_tools,
     "Rust": other_tools.rust_tools,
@@ -44,7 +44,7 @@ MOST_FOLDERS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DiscoveredChecks:
     """One setting for burnish.yaml, and the reason for it."""
 
     key: tuple[str, ...]
@@ -93,7 +93,7 @@ def _python_tools(
 ) -> Tools | None:
     projects = [other for other, languages in folders.items() if "Python" in languages]
 
-    def place(own: str) -> Place:
+    def place(own: str) -> ProjectFolder:
         below = {other for other in projects if other != own} | foreign
         return _place(own, paths, read, without=below, around=around)
 
@@ -129,11 +129,11 @@ def _folders(paths: list[str]) -> dict[str, list[str]]:
 
 def _place(
     folder: str, paths: list[str], read: Read, *, without: set[str], around: Surroundings = _EVERYTHING
-) -> Place:
+) -> ProjectFolder:
     start = f"{folder}/" if folder else ""
     inner = tuple(f"{other}/" for other in without if other.startswith(start))
     own = tuple(path[len(start) :] for path in paths if path.startswith(start) and not path.startswith(inner))
-    return Place(folder, own, frozenset(path for path in own if "/" not in path), read, around)
+    return ProjectFolder(folder, own, frozenset(path for path in own if "/" not in path), read, around)
 
 
 def _covered(tools: Tools, found: list[Tools], paths: list[str], read: Read) -> bool:
@@ -159,7 +159,7 @@ def _is_above(folder: str, other: str) -> bool:
     return folder != other and (folder == "" or other.startswith(f"{folder}/"))
 
 
-def _with_make(found: tuple[Tools, ...], root: Place) -> tuple[Tools, ...]:
+def _with_make(found: tuple[Tools, ...], root: ProjectFolder) -> tuple[Tools, ...]:
     """Make speaks where no language does, at the root or for its parts: those tell more about what failed."""
     make = other_tools.make_tools(root)
     if make is None:
@@ -175,25 +175,25 @@ def _with_make(found: tuple[Tools, ...], root: Place) -> tuple[Tools, ...]:
     return (first, *(tools for tools in found if tools is not top[0]))
 
 
-def decide(found: tuple[Tools, ...]) -> tuple[Decided, ...]:
+def decide(found: tuple[Tools, ...]) -> tuple[DiscoveredChecks, ...]:
     """The settings: one test and one lint check, what else there is as extra checks, and one set-up."""
-    decided: list[Decided] = []
+    decided: list[DiscoveredChecks] = []
     taken: set[str] = set()
     for kind in ("test", "lint"):
         for tools in found:
-            choice: Choice | None = getattr(tools, kind)
+            choice: ToolChoice | None = getattr(tools, kind)
             if choice is None:
                 continue
             key: tuple[str, ...] = ("checks", kind)
             if any(one.key == key for one in decided):
                 key = ("checks", "extra", _name(tools, kind, taken))
             why = _reason(tools, choice.why)
-            decided.append(Decided(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
+            decided.append(DiscoveredChecks(key, choice.command, why, cwd=tools.folder, paths=tools.paths))
     setups = [(tools, tools.setup) for tools in found if tools.setup]
     if setups:
         words = [_from_root(setup.command, tools.folder, among=len(setups)) for tools, setup in setups]
         why = "; ".join(_reason(tools, setup.why) for tools, setup in setups)
-        decided.append(Decided(("workspace", "setup"), " && ".join(map(str, words)), why))
+        decided.append(DiscoveredChecks(("workspace", "setup"), " && ".join(map(str, words)), why))
     return tuple(decided)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from burnish.checks.tools import Place
+from burnish.checks.tools import ProjectFolder
 
 OPTION = "--doctest-modules"
 # where tox has installed the project, and where the repository is
@@ -13,7 +13,7 @@ _INSTALLED = re.compile(r"\{(?:env_?site_?packages_?dir)\}/")
 _ROOT = re.compile(r"\{(?:tox_root|toxinidir)\}/?")
 
 
-def doctest_options(place: Place) -> tuple[str, ...]:
+def doctest_options(place: ProjectFolder) -> tuple[str, ...]:
     """The option, and the paths that the project names with it; () if it runs no doctests or names other paths."""
     text = "\n".join(place.read(name) for name in ("tox.ini", "Makefile")).replace("\\\n", " ")
     for line in text.splitlines():
@@ -22,7 +22,7 @@ def doctest_options(place: Place) -> tuple[str, ...]:
     return ()
 
 
-def _options(place: Place, line: str) -> tuple[str, ...]:
+def _options(place: ProjectFolder, line: str) -> tuple[str, ...]:
     _, _, arguments = re.sub(r"\{posargs[^}]*\}|#.*", "", line).partition("pytest")
     try:
         words = [word for word in shlex.split(arguments) if not word.startswith("-")]
@@ -32,7 +32,7 @@ def _options(place: Place, line: str) -> tuple[str, ...]:
     return (OPTION, *paths) if paths and all(paths) else ()
 
 
-def _path(place: Place, word: str) -> str:
+def _path(place: ProjectFolder, word: str) -> str:
     """The path in the repository that an argument names, "" if there is none."""
     candidates = [_ROOT.sub("", word).rstrip("/")]
     if _INSTALLED.match(word):
@@ -41,5 +41,5 @@ def _path(place: Place, word: str) -> str:
     return next((one for one in candidates if one and _exists(place, one)), "")
 
 
-def _exists(place: Place, path: str) -> bool:
+def _exists(place: ProjectFolder, path: str) -> bool:
     return path in place.paths or any(other.startswith(f"{path}/") for other in place.paths)

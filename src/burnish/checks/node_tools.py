@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from burnish.checks.tools import Choice, Place, Tools
+from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -30,7 +30,7 @@ _LINTERS = {
 _ESLINT = re.compile(r"(?:\.eslintrc(?:\.\w+)?|eslint\.config\.\w+)")
 
 
-def node_tools(place: Place) -> Tools | None:
+def node_tools(place: ProjectFolder) -> Tools | None:
     package = _json(place.read("package.json"))
     if not package:
         return None
@@ -44,7 +44,7 @@ def node_tools(place: Place) -> Tools | None:
     return Tools(place.folder, "JavaScript", test, lint, _setup(place, package, manager, why), weight, notes)
 
 
-def _absent_linter(place: Place, package: dict[str, Any]) -> str:
+def _absent_linter(place: ProjectFolder, package: dict[str, Any]) -> str:
     """The program of the script `lint` where nothing installs it; "" if it is there or unknown."""
     words = _script(package, "lint").split()
     program = words[0] if words and words[0] in _LINTERS else ""
@@ -52,12 +52,12 @@ def _absent_linter(place: Place, package: dict[str, Any]) -> str:
     return "" if _LINTERS.get(program, program) in _dependencies(package) or covers_below(place) else program
 
 
-def covers_below(place: Place) -> bool:
+def covers_below(place: ProjectFolder) -> bool:
     """Do its scripts speak for the packages in its folders?"""
     return bool(place.first(*_WORKSPACES)) or "workspaces" in _json(place.read("package.json"))
 
 
-def _manager(place: Place, package: dict[str, Any]) -> tuple[str, str]:
+def _manager(place: ProjectFolder, package: dict[str, Any]) -> tuple[str, str]:
     for name, manager in _LOCKS.items():
         if name in place.names:
             return manager, name
@@ -65,37 +65,39 @@ def _manager(place: Place, package: dict[str, Any]) -> tuple[str, str]:
     return (named, "packageManager in package.json") if named in _LOCKS.values() else ("npm", "package.json")
 
 
-def _test(package: dict[str, Any], manager: str) -> Choice | None:
+def _test(package: dict[str, Any], manager: str) -> ToolChoice | None:
     script = _script(package, "test")
     if script and "no test specified" not in script:
         # without a terminal most runners run once; this one must be told
         prefix = "CI=true " if "react-scripts" in script else ""
-        return Choice(f"{prefix}{manager} {'run ' if manager == 'bun' else ''}test", "script `test` in package.json")
+        return ToolChoice(
+            f"{prefix}{manager} {'run ' if manager == 'bun' else ''}test", "script `test` in package.json"
+        )
     for name, words in (("vitest", "vitest run"), ("jest", "jest")):
         if name in _dependencies(package):
-            return Choice(f"{_runner(manager)} {words}", f"{name} among the dependencies")
+            return ToolChoice(f"{_runner(manager)} {words}", f"{name} among the dependencies")
     return None
 
 
-def _lint(place: Place, package: dict[str, Any], manager: str) -> Choice | None:
+def _lint(place: ProjectFolder, package: dict[str, Any], manager: str) -> ToolChoice | None:
     if _script(package, "lint"):
-        return Choice(f"{manager} run lint", "script `lint` in package.json")
+        return ToolChoice(f"{manager} run lint", "script `lint` in package.json")
     configured = next((name for name in sorted(place.names) if _ESLINT.fullmatch(name)), None)
     if configured and "eslint" in _dependencies(package):
-        return Choice(f"{_runner(manager)} eslint .", configured)
+        return ToolChoice(f"{_runner(manager)} eslint .", configured)
     if (name := place.first("biome.json", "biome.jsonc")) and "@biomejs/biome" in _dependencies(package):
-        return Choice(f"{_runner(manager)} biome check .", name)
+        return ToolChoice(f"{_runner(manager)} biome check .", name)
     return None
 
 
-def _setup(place: Place, package: dict[str, Any], manager: str, why: str) -> Choice | None:
+def _setup(place: ProjectFolder, package: dict[str, Any], manager: str, why: str) -> ToolChoice | None:
     if why not in _LOCKS:
         # the packages of a workspace find each other by links that an installation makes
-        return Choice(f"{manager} install", why) if _dependencies(package) or covers_below(place) else None
+        return ToolChoice(f"{manager} install", why) if _dependencies(package) or covers_below(place) else None
     if manager == "yarn":
         modern = ".yarnrc.yml" in place.names
-        return Choice(f"yarn install {'--immutable' if modern else '--frozen-lockfile'}", why)
-    return Choice("npm ci" if manager == "npm" else f"{manager} install --frozen-lockfile", why)
+        return ToolChoice(f"yarn install {'--immutable' if modern else '--frozen-lockfile'}", why)
+    return ToolChoice("npm ci" if manager == "npm" else f"{manager} install --frozen-lockfile", why)
 
 
 def _runner(manager: str) -> str:

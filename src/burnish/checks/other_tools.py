@@ -4,63 +4,63 @@ from __future__ import annotations
 
 import re
 
-from burnish.checks.tools import Choice, Place, Tools
+from burnish.checks.tools import ProjectFolder, ToolChoice, Tools
 
 
-def go_tools(place: Place) -> Tools | None:
+def go_tools(place: ProjectFolder) -> Tools | None:
     if "go.mod" not in place.names:
         return None
     configured = next((name for name in sorted(place.names) if re.fullmatch(r"\.golangci\.\w+", name)), None)
-    lint = Choice("go vet ./...", "part of Go itself")
+    lint = ToolChoice("go vet ./...", "part of Go itself")
     notes: tuple[str, ...] = ()
     if configured and place.around.has_program("golangci-lint"):
-        lint = Choice("golangci-lint run", configured)
+        lint = ToolChoice("golangci-lint run", configured)
     elif configured:
         notes = (_not_installed("golangci-lint", configured, instead="go vet"),)
-    return Tools(place.folder, "Go", Choice("go test ./...", "go.mod"), lint, None, place.count(".go"), notes)
+    return Tools(place.folder, "Go", ToolChoice("go test ./...", "go.mod"), lint, None, place.count(".go"), notes)
 
 
-def rust_tools(place: Place) -> Tools | None:
+def rust_tools(place: ProjectFolder) -> Tools | None:
     if "Cargo.toml" not in place.names:
         return None
     every = " --workspace" if re.search(r"^\[workspace\]", place.read("Cargo.toml"), re.M) else ""
-    lint: Choice | None = Choice(f"cargo clippy{every} --all-targets -- -D warnings", "Rust's usual linter")
+    lint: ToolChoice | None = ToolChoice(f"cargo clippy{every} --all-targets -- -D warnings", "Rust's usual linter")
     notes: tuple[str, ...] = ()
     if not place.around.has_program("cargo-clippy"):
         lint, notes = None, (_not_installed("cargo-clippy", "Cargo.toml"),)
-    test = Choice(f"cargo test{every}", "Cargo.toml")
+    test = ToolChoice(f"cargo test{every}", "Cargo.toml")
     return Tools(place.folder, "Rust", test, lint, None, place.count(".rs"), notes)
 
 
-def java_tools(place: Place) -> Tools | None:
+def java_tools(place: ProjectFolder) -> Tools | None:
     weight = place.count(".java", ".kt", ".groovy", ".scala")
     if "pom.xml" in place.names:
         program = "./mvnw" if "mvnw" in place.names else "mvn"
-        return Tools(place.folder, "Java", Choice(f"{program} -q -B test", "pom.xml"), weight=weight)
+        return Tools(place.folder, "Java", ToolChoice(f"{program} -q -B test", "pom.xml"), weight=weight)
     if name := place.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
         program = "./gradlew" if "gradlew" in place.names else "gradle"
-        return Tools(place.folder, "Java", Choice(f"{program} test", name), weight=weight)
+        return Tools(place.folder, "Java", ToolChoice(f"{program} test", name), weight=weight)
     return None
 
 
-def ruby_tools(place: Place) -> Tools | None:
+def ruby_tools(place: ProjectFolder) -> Tools | None:
     if not place.first("Gemfile", "Rakefile", ".rspec"):
         return None
     bundled = "Gemfile" in place.names
     prefix = "bundle exec " if bundled else ""
     test = _ruby_test(place, prefix)
     lint, notes = _ruby_lint(place, prefix, bundled=bundled)
-    setup = Choice("bundle install", "Gemfile") if bundled else None
+    setup = ToolChoice("bundle install", "Gemfile") if bundled else None
     return Tools(place.folder, "Ruby", test, lint, setup, place.count(".rb"), notes)
 
 
-def _ruby_lint(place: Place, prefix: str, *, bundled: bool) -> tuple[Choice | None, tuple[str, ...]]:
+def _ruby_lint(place: ProjectFolder, prefix: str, *, bundled: bool) -> tuple[ToolChoice | None, tuple[str, ...]]:
     if ".rubocop.yml" not in place.names:
         return None, ()
     files = [name for name in place.names if name in ("Gemfile", "Gemfile.lock") or name.endswith(".gemspec")]
     declared = any("rubocop" in place.read(name) for name in files)
     if declared if bundled else place.around.has_program("rubocop"):
-        return Choice(f"{prefix}rubocop", ".rubocop.yml"), ()
+        return ToolChoice(f"{prefix}rubocop", ".rubocop.yml"), ()
     return None, (_not_installed("rubocop", ".rubocop.yml"),)
 
 
@@ -70,15 +70,15 @@ def _not_installed(program: str, configured: str, *, instead: str = "") -> str:
     return f"{program} is not installed here ({configured}): {used}."
 
 
-def _ruby_test(place: Place, prefix: str) -> Choice | None:
+def _ruby_test(place: ProjectFolder, prefix: str) -> ToolChoice | None:
     if ".rspec" in place.names or any(path.startswith("spec/") and path.endswith("_spec.rb") for path in place.paths):
-        return Choice(f"{prefix}rspec", ".rspec" if ".rspec" in place.names else "specs in spec/")
+        return ToolChoice(f"{prefix}rspec", ".rspec" if ".rspec" in place.names else "specs in spec/")
     if "Rakefile" in place.names and any(path.startswith("test/") for path in place.paths):
-        return Choice(f"{prefix}rake test", "Rakefile and test/")
+        return ToolChoice(f"{prefix}rake test", "Rakefile and test/")
     return None
 
 
-def make_tools(place: Place) -> Tools | None:
+def make_tools(place: ProjectFolder) -> Tools | None:
     """Targets of a Makefile; the fallback where no language says how."""
     name = place.first("GNUmakefile", "Makefile", "makefile")
     if not name:
@@ -88,6 +88,6 @@ def make_tools(place: Place) -> Tools | None:
     return Tools(
         place.folder,
         "Make",
-        Choice(f"make {test}", f"target `{test}` in {name}") if test else None,
-        Choice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
+        ToolChoice(f"make {test}", f"target `{test}` in {name}") if test else None,
+        ToolChoice("make lint", f"target `lint` in {name}") if "lint" in targets else None,
     )

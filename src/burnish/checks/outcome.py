@@ -11,7 +11,7 @@ from burnish.checks.import_origins import runs_tests
 from burnish.checks.line_pattern import read_pattern
 from burnish.checks.lines import read_lines
 from burnish.checks.placement import Placement
-from burnish.checks.prepare import Prepared
+from burnish.checks.prepare import PreparedCheck
 from burnish.checks.reading import Reading, read_report, shortened
 from burnish.checks.report_formats import FILE_FORMATS, TEXT_FORMATS, FileMarks, read_new_reports, read_printed
 from burnish.checks.toolchain_errors import not_started
@@ -19,7 +19,7 @@ from burnish.core.check import CheckReport, CheckStatus, Counts
 from burnish.core.error_lines import without_usage
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, setting_of
-from burnish.proc.run import Done
+from burnish.proc.run import ExitRecord
 from burnish.proc.text import read_text
 
 TAIL = 4000
@@ -38,8 +38,8 @@ def trouble(spec: CheckSpec, why: str, hint: str = "") -> CheckReport:
 
 def report_of(
     spec: CheckSpec,
-    prepared: Prepared,
-    done: Done,
+    prepared: PreparedCheck,
+    done: ExitRecord,
     *,
     place: Placement,
     report_dir: Path,
@@ -79,7 +79,7 @@ def report_of(
     )
 
 
-def _not_started(spec: CheckSpec, prepared: Prepared, done: Done, reading: Reading, place: Placement) -> str:
+def _not_started(spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord, reading: Reading, place: Placement) -> str:
     """Why the tests never began, where no case was reported."""
     if reading.counts or reading.failures or reading.remarks or spec.name in ("setup", "build", "origins"):
         return ""
@@ -87,7 +87,7 @@ def _not_started(spec: CheckSpec, prepared: Prepared, done: Done, reading: Readi
     return not_started(tail_of(done.stdout, done.stderr), done.exit_code, runner=runner, place=place)
 
 
-def _crashed(prepared: Prepared, done: Done, reading: Reading) -> str:
+def _crashed(prepared: PreparedCheck, done: ExitRecord, reading: Reading) -> str:
     """Why pytest ended before it ran any test: nothing is known about the tests."""
     if reading.failures:
         return ""
@@ -96,7 +96,7 @@ def _crashed(prepared: Prepared, done: Done, reading: Reading) -> str:
     return ""
 
 
-def _first_error(done: Done) -> str:
+def _first_error(done: ExitRecord) -> str:
     """pytest's last line with an error, else the first line that names one, else the last line."""
     lines = [line.strip() for line in tail_of(done.stdout, done.stderr).splitlines() if line.strip()]
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
@@ -104,7 +104,7 @@ def _first_error(done: Done) -> str:
     return (*marked[-1:], *named[:1], *lines[-1:], "it printed nothing")[0][:300]
 
 
-def _partial(prepared: Prepared, done: Done, reading: Reading) -> str:
+def _partial(prepared: PreparedCheck, done: ExitRecord, reading: Reading) -> str:
     if not reading.failures:
         return ""
     if prepared.report_file in (None, "-") and _was_cut(done):
@@ -113,7 +113,7 @@ def _partial(prepared: Prepared, done: Done, reading: Reading) -> str:
     return reading.partial or prepared.may_hide or ("pytest stopped before it had run every test" if stopped else "")
 
 
-def _was_cut(done: Done) -> bool:
+def _was_cut(done: ExitRecord) -> bool:
     streams = ((done.stdout, done.stdout_bytes), (done.stderr, done.stderr_bytes))
     return any(path.is_file() and path.stat().st_size < size for path, size in streams)
 
@@ -132,7 +132,7 @@ def _more_time(spec: CheckSpec) -> str:
     )
 
 
-def _did_not_run(spec: CheckSpec, prepared: Prepared, done: Done) -> str:
+def _did_not_run(spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord) -> str:
     if done.ended == "timeout":
         return f"It took longer than {spec.timeout_seconds / 60:g} minutes and was ended."
     if done.ended != "exit":
@@ -146,7 +146,7 @@ def _did_not_run(spec: CheckSpec, prepared: Prepared, done: Done) -> str:
     return ""
 
 
-def _killed(done: Done) -> str:
+def _killed(done: ExitRecord) -> str:
     if done.signal is None:
         return ""
     try:
@@ -156,7 +156,7 @@ def _killed(done: Done) -> str:
     return f"It was ended by signal {name}."
 
 
-def _status(done: Done, reading: Reading) -> CheckStatus:
+def _status(done: ExitRecord, reading: Reading) -> CheckStatus:
     # Either of the two is enough: a green report does not make up for a red exit code.
     bad = reading.failures or any(remark.severity is Severity.ERROR for remark in reading.remarks)
     bad = bad or (reading.counts is not None and reading.counts.failed > 0)
@@ -164,7 +164,7 @@ def _status(done: Done, reading: Reading) -> CheckStatus:
 
 
 def _read(
-    spec: CheckSpec, prepared: Prepared, done: Done, place: Placement, report_dir: Path, before: FileMarks
+    spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord, place: Placement, report_dir: Path, before: FileMarks
 ) -> Reading:
     if spec.pattern:
         return read_pattern(spec.pattern, (done.stdout, done.stderr))
@@ -188,7 +188,7 @@ def _read(
     return reading if prepared.promised or prepared.known else _with_printed(reading, done, place)
 
 
-def _with_printed(report: Reading, done: Done, place: Placement) -> Reading:
+def _with_printed(report: Reading, done: ExitRecord, place: Placement) -> Reading:
     """The report of a command that may start several runners, each of which may have replaced the report before it.
 
     The exit code may be that of the last one alone, so failures that were only printed count as well.
@@ -213,13 +213,13 @@ def _covers(report: Counts | None, printed: Counts | None) -> bool:
     return report is not None and report.total >= printed.total and report.failed >= printed.failed
 
 
-def _from_tree(spec: CheckSpec, prepared: Prepared, place: Placement, before: FileMarks) -> Reading | None:
+def _from_tree(spec: CheckSpec, prepared: PreparedCheck, place: Placement, before: FileMarks) -> Reading | None:
     """JUnit files that the build tool wrote during this run."""
     reports = prepared.known.runner.tree_reports if prepared.known else None
     return read_new_reports(place, spec.name, *reports, before=before) if reports else None
 
 
-def _from_text(spec: CheckSpec, prepared: Prepared, done: Done, place: Placement) -> Reading:
+def _from_text(spec: CheckSpec, prepared: PreparedCheck, done: ExitRecord, place: Placement) -> Reading:
     """Test results as they were printed, or problems with a place out of what a linter printed."""
     if spec.name == "lint":
         return _from_lines(spec, done, place)
@@ -228,7 +228,7 @@ def _from_text(spec: CheckSpec, prepared: Prepared, done: Done, place: Placement
     return reading if reading else _from_lines(spec, done, place)
 
 
-def _from_lines(spec: CheckSpec, done: Done, place: Placement) -> Reading:
+def _from_lines(spec: CheckSpec, done: ExitRecord, place: Placement) -> Reading:
     """Problems with a place, out of what a failing linter printed."""
     # The traces that tests print name files and lines, too, but no problems.
     if done.exit_code == 0 or spec.name == "test":

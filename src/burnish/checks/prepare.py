@@ -35,7 +35,7 @@ SKIPS_MODULES = "Maven leaves out the modules that come after one that failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCheck:
     """What to start, and what to read afterwards."""
 
     argv: tuple[str, ...]
@@ -61,29 +61,29 @@ class Prepared:
         return STOPS_EARLY if self.known.stops_early else ""
 
 
-def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: Path | None = None) -> Prepared:
+def prepare(spec: CheckSpec, *, report_dir: Path, env: Mapping[str, str], root: Path | None = None) -> PreparedCheck:
     """Fill in `{report_dir}`, and have a known runner write a report where the user asked for none."""
     command = _filled(spec.command, report_dir)
     known = known_command(command, root) if spec.name != "lint" else None
     is_pytest = pytest_end(command) is not None or (known is not None and known.runner is PYTEST)
     if spec.report or spec.pattern:
         file = _local(spec.report_file or "-", report_dir) if spec.report else None
-        return Prepared(_argv(command, env), env, spec.report, file, True, known, is_pytest)
+        return PreparedCheck(_argv(command, env), env, spec.report, file, True, known, is_pytest)
     if spec.name == "lint" or (is_pytest and _OWN_REPORT["pytest"].search(spec.words)):
-        return Prepared(_argv(command, env), env, None, None, False, known, is_pytest)
+        return PreparedCheck(_argv(command, env), env, None, None, False, known, is_pytest)
     if known:
         return _with_report(spec, command, known, report_dir, env)
     options = PYTEST.options(str(report_dir / JUNIT_FILE))
     if is_pytest:
-        return Prepared(_argv(_with_options(command, options), env), env, "junit", JUNIT_FILE, False, None, True)
+        return PreparedCheck(_argv(_with_options(command, options), env), env, "junit", JUNIT_FILE, False, None, True)
     # `make test` and the like: pytest, if there is one below, gets the options by this variable.
     words = " ".join([*filter(None, [env.get("PYTEST_ADDOPTS")]), shlex.join(options)])
-    return Prepared(_argv(command, env), {**env, "PYTEST_ADDOPTS": words}, "junit", JUNIT_FILE, False)
+    return PreparedCheck(_argv(command, env), {**env, "PYTEST_ADDOPTS": words}, "junit", JUNIT_FILE, False)
 
 
 def _with_report(
     spec: CheckSpec, command: Command, known: KnownCommand, report_dir: Path, env: Mapping[str, str]
-) -> Prepared:
+) -> PreparedCheck:
     runner = known.runner
     kind, file = runner.report or (None, None)
     own = _OWN_REPORT.get(runner.name)
@@ -91,8 +91,8 @@ def _with_report(
     options = () if own and own.search(text) else runner.options(str(report_dir / file) if file else "")
     changed = known.with_options(options) if options else None
     if changed is None:
-        return Prepared(_argv(command, env), env, None, None, False, known, runner is PYTEST)
-    return Prepared(_argv(changed, env), env, kind, file, False, known, runner is PYTEST)
+        return PreparedCheck(_argv(command, env), env, None, None, False, known, runner is PYTEST)
+    return PreparedCheck(_argv(changed, env), env, kind, file, False, known, runner is PYTEST)
 
 
 def _filled(command: Command, report_dir: Path) -> Command:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.checks.tools import Place
+from burnish.checks.tools import ProjectFolder
 
 REQUIREMENTS = re.compile(
     r"(?:requirements[-_.](?:dev|devel|develop|test|tests|testing)|(?:dev|test|tests|testing)[-_.]requirements"
@@ -107,7 +107,7 @@ class PythonDependencies:
         return [name for name in self.extras if not _words(name) & _OTHER_WORDS]
 
 
-def read_dependencies(place: Place, table: Mapping[str, Any]) -> PythonDependencies:
+def read_dependencies(place: ProjectFolder, table: Mapping[str, Any]) -> PythonDependencies:
     project = _dict(table.get("project"))
     tool = _dict(table.get("tool"))
     own, extras = _of_setup_files(place)
@@ -196,7 +196,7 @@ def _of_nox(text: str) -> tuple[str, ...]:
     return tuple(text for text in dict.fromkeys(found) if re.match(r"[A-Za-z]", text))
 
 
-def _of_setup_files(place: Place) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
+def _of_setup_files(place: ProjectFolder) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
     own: frozenset[str] = frozenset()
     extras: dict[str, frozenset[str]] = {}
     parser = configparser.ConfigParser(interpolation=None, strict=False)
@@ -237,7 +237,7 @@ def _setup_arguments(text: str) -> dict[str, Any]:
     return found
 
 
-def _files_for_tests(place: Place) -> list[str]:
+def _files_for_tests(place: ProjectFolder) -> list[str]:
     """Requirements files at the top, and of a folder of them the ones for tests."""
     found = sorted(name for name in place.names if REQUIREMENTS.fullmatch(name))
     inner = {match[1]: match[0] for path in place.paths if (match := _FOLDER_OF_REQUIREMENTS.fullmatch(path))}
@@ -246,7 +246,7 @@ def _files_for_tests(place: Place) -> list[str]:
     return [*found, *(inner[name] for name in chosen)]
 
 
-def _lines_of(place: Place, path: str, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+def _lines_of(place: ProjectFolder, path: str, seen: frozenset[str] = frozenset()) -> Iterator[str]:
     """The lines of a requirements file and of those that it includes."""
     if path in seen or len(seen) > 10:
         return
@@ -267,7 +267,7 @@ _PYTEST_INI_SECTIONS = (
 )
 
 
-def _plugins(place: Place, tool: Mapping[str, Any]) -> tuple[str, ...]:
+def _plugins(place: ProjectFolder, tool: Mapping[str, Any]) -> tuple[str, ...]:
     pyproject = _dict(tool.get("pytest"))
     # pytest 9 reads its own names from `[tool.pytest]`, and files of its own
     tables = [_dict(pyproject.get("ini_options")), pyproject]
@@ -288,7 +288,7 @@ def _plugins(place: Place, tool: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(plugin for pattern, plugin in _PLUGINS.items() if re.search(pattern, text))
 
 
-def _toml(place: Place, name: str) -> dict[str, Any]:
+def _toml(place: ProjectFolder, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(place.read(name)) if name in place.names else {}
     except (tomllib.TOMLDecodeError, RecursionError):

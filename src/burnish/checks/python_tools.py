@@ -16,7 +16,7 @@ from burnish.checks.python_dependencies import (
     requirement_names,
     sets_for_tests,
 )
-from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Choice, Command, Place, Tools
+from burnish.checks.tools import MOST_OPENED, PYTEST, RUFF, Command, ProjectFolder, ToolChoice, Tools
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "Pipfile", "manage.py")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|tests)\.py$")
@@ -32,7 +32,9 @@ _LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile"
 _PIP_WITH_GROUPS = "pip>=25.1"
 
 
-def python_tools(place: Place, *, uv_root: Place | None = None, uv_members: Sequence[Place] = ()) -> Tools | None:
+def python_tools(
+    place: ProjectFolder, *, uv_root: ProjectFolder | None = None, uv_members: Sequence[ProjectFolder] = ()
+) -> Tools | None:
     """With the root of its uv workspace if it is a member of one, or with the members if it is such a root."""
     weight = place.count(".py")
     if not weight and not uv_members:
@@ -48,7 +50,7 @@ def python_tools(place: Place, *, uv_root: Place | None = None, uv_members: Sequ
 class _Project:
     """A Python project, as its files tell."""
 
-    def __init__(self, place: Place, uv_root: _Project | None = None) -> None:
+    def __init__(self, place: ProjectFolder, uv_root: _Project | None = None) -> None:
         self.place = place
         # the root of the uv workspace that this project is a member of, and the members of its own workspace
         self.uv_root = uv_root
@@ -77,20 +79,20 @@ class _Project:
             return "", ""  # settings for uv in a folder that uv cannot sync
         return named, f"[tool.{named}] in pyproject.toml" if named else ""
 
-    def test(self) -> Choice | None:
+    def test(self) -> ToolChoice | None:
         if why := self._why_pytest():
             # by `python -m`: the root is then importable, as tests in a package `tests` expect
-            return Choice(self._python(*PYTEST[1:], *doctest_options(self.place)), why)
+            return ToolChoice(self._python(*PYTEST[1:], *doctest_options(self.place)), why)
         if "manage.py" in self.place.names and self.tests:
-            return Choice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")
+            return ToolChoice(self._python("manage.py", "test"), "manage.py and tests: Django's own runner")
         if name := self.place.first("runtests.py", "run_tests.py"):
-            return Choice(self._python(name), name)
+            return ToolChoice(self._python(name), name)
         if self._have("TestCase"):
             words = self._python("-m", "unittest", "discover", *self._unittest_options())
-            return Choice(words, "tests for unittest, and no pytest")
+            return ToolChoice(words, "tests for unittest, and no pytest")
         if "tox.ini" in self.place.names:
-            return Choice("tox -q", "tox.ini")
-        return Choice("nox", "noxfile.py") if "noxfile.py" in self.place.names else None
+            return ToolChoice("tox -q", "tox.ini")
+        return ToolChoice("nox", "noxfile.py") if "noxfile.py" in self.place.names else None
 
     def _unittest_options(self) -> tuple[str, ...]:
         """Where the tests are and how their files are called, where that is not what unittest looks for itself."""
@@ -120,28 +122,28 @@ class _Project:
     def _have(self, pattern: str) -> bool:
         return any(re.search(pattern, self.place.read(path), re.M) for path in self.tests[:MOST_OPENED])
 
-    def lint(self) -> tuple[Choice | None, str]:
+    def lint(self) -> tuple[ToolChoice | None, str]:
         """The linter, and a note if one is configured that nothing installs."""
         ruff = self.place.first("ruff.toml", ".ruff.toml")
         if ruff or "ruff" in self.table.get("tool", {}):
             # burnish brings a ruff; the project's own is used where the set-up installs it
             own = self.manager and "ruff" in self._installed_by_manager()
             command = self._in_environment(RUFF) if own else RUFF
-            return Choice(command, ruff or "[tool.ruff] in pyproject.toml"), ""
+            return ToolChoice(command, ruff or "[tool.ruff] in pyproject.toml"), ""
         settings = "\n".join(self.place.read(name) for name in ("setup.cfg", "tox.ini"))
         if ".flake8" in self.place.names or re.search(r"^\[flake8\]", settings, re.M):
             if "flake8" in self._installed() or (not self.setup() and self.place.around.has_module("flake8")):
                 # unlike other linters it looks into .venv, and finds the problems of every package there
                 options = ("--extend-exclude=.venv",) if self.setup() else ()
-                return Choice(self._python("-m", "flake8", *options), "settings for flake8"), ""
+                return ToolChoice(self._python("-m", "flake8", *options), "settings for flake8"), ""
             return None, "flake8 has settings here, but nothing installs it: not written as a check."
         return None, ""
 
-    def setup(self) -> Choice | None:
+    def setup(self) -> ToolChoice | None:
         if self.uv_root:
             return None  # the root installs its members
         if self.manager:
-            return Choice(self._managed_setup(), self.managed_by)
+            return ToolChoice(self._managed_setup(), self.managed_by)
         packages = self._packages()
         if not packages:
             return None
@@ -149,7 +151,7 @@ class _Project:
         hide = "" if self.place.ignores(".venv/") else "echo '*' > .venv/.gitignore && "
         pip = ".venv/bin/python -m pip install -q"
         newer = f"{pip} {shlex.quote(_PIP_WITH_GROUPS)} && " if "--group" in packages else ""
-        return Choice(f"python3 -m venv .venv && {hide}{newer}{pip} {shlex.join(packages)}", self._why_packages())
+        return ToolChoice(f"python3 -m venv .venv && {hide}{newer}{pip} {shlex.join(packages)}", self._why_packages())
 
     def _managed_setup(self) -> str:
         if self.manager == "uv":

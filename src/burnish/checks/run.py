@@ -24,17 +24,17 @@ from burnish.checks.uncommitted_files import uncommitted_only
 from burnish.checks.unreported_imports import unreported_imports
 from burnish.core.check import CheckReport
 from burnish.core.policy import CheckSpec
-from burnish.proc.run import Command, Lost, ProgramMissing, Stop, run
+from burnish.proc.run import Command, ProgramMissing, ShimLost, StopToken, run
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _CheckRunContext:
     """Where the checks stand, and what they share."""
 
     place: Placement
     out_dir: Path
     env: Mapping[str, str]
-    stop: Stop | None
+    stop: StopToken | None
     cap_bytes: int
     lock_file: Path | None
     clean_output: Callable[[Path], None]
@@ -46,7 +46,7 @@ def run_checks(
     place: Placement,
     out_dir: Path,
     env: Mapping[str, str],
-    stop: Stop | None = None,
+    stop: StopToken | None = None,
     cap_bytes: int = 64 * 1024 * 1024,
     lock_file: Path | None = None,
     clean_output: Callable[[Path], None] = lambda folder: None,
@@ -56,7 +56,7 @@ def run_checks(
     `clean_output` takes secrets out of what a check left in its folder, before it is read: readers cut what is long,
     and a part of a secret cannot be found any more.
     """
-    ground = _Ground(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output)
+    ground = _CheckRunContext(place, out_dir.resolve(), env, stop, cap_bytes, lock_file, clean_output)
     checks = tuple(specs)
     if len(checks) <= 1:
         return tuple(_run_one(spec, ground) for spec in checks)
@@ -64,7 +64,7 @@ def run_checks(
         return tuple(pool.map(partial(_run_one, ground=ground), checks))
 
 
-def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
+def _run_one(spec: CheckSpec, ground: _CheckRunContext) -> CheckReport:
     call_dir = ground.out_dir / spec.name
     shutil.rmtree(call_dir, ignore_errors=True)
     call_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -94,7 +94,7 @@ def _run_one(spec: CheckSpec, ground: _Ground) -> CheckReport:
     )
     try:
         done = run(command, stop=ground.stop)
-    except (ProgramMissing, Lost) as error:
+    except (ProgramMissing, ShimLost) as error:
         return trouble(spec, f"{error.what} {error.hint}")
     finally:
         ground.clean_output(call_dir)

@@ -16,7 +16,7 @@ TAP_FILE = "burnish-tests.tap"
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class TestRunner:
     """One test runner. What it prints is read with `text_formats` where it writes no report."""
 
     name: str
@@ -31,7 +31,7 @@ class Runner:
     tree_reports: tuple[str, str] | None = None
 
 
-PYTEST = Runner(
+PYTEST = TestRunner(
     "pytest",
     ("pytest",),
     ("junit", JUNIT_FILE),
@@ -39,24 +39,24 @@ PYTEST = Runner(
     lambda path: (f"--junitxml={path}", "-o", "junit_family=xunit1", "--continue-on-collection-errors"),
     r"-x|--exitfirst|--maxfail(?:=.*)?|--stepwise|--sw|-(?![rkmpcoWn])[A-Za-z]*x[A-Za-z]*|--lf|--last-failed",
 )
-UNITTEST = Runner("unittest", ("unittest",), stops_early="-f|--failfast")
-DJANGO = Runner("Django", ("unittest",), stops_early="--failfast")
-GO = Runner("go test", ("go-json", "go"), ("go", "-"), lambda path: ("-json",), r"--?failfast(?:=.*)?")
-CARGO = Runner("cargo test", ("cargo",), options=lambda path: ("--no-fail-fast",))
-NEXTEST = Runner(
+UNITTEST = TestRunner("unittest", ("unittest",), stops_early="-f|--failfast")
+DJANGO = TestRunner("Django", ("unittest",), stops_early="--failfast")
+GO = TestRunner("go test", ("go-json", "go"), ("go", "-"), lambda path: ("-json",), r"--?failfast(?:=.*)?")
+CARGO = TestRunner("cargo test", ("cargo",), options=lambda path: ("--no-fail-fast",))
+NEXTEST = TestRunner(
     "cargo nextest",
     ("nextest",),
     options=lambda path: ("--no-fail-fast",),
     stops_early=r"--fail-fast|--max-fail(?:=.*)?",
 )
-JEST = Runner(
+JEST = TestRunner(
     "jest",
     ("jest",),
     ("jest", JSON_FILE),
     lambda path: ("--json", f"--outputFile={path}"),
     r"--bail(?:=.*)?|-b|-o|--onlyChanged|--onlyFailures",
 )
-VITEST = Runner(
+VITEST = TestRunner(
     "vitest",
     ("vitest",),
     ("jest", JSON_FILE),
@@ -64,8 +64,8 @@ VITEST = Runner(
     r"--bail(?:=.*)?|--changed(?:=.*)?",
 )
 # mocha has one reporter at a time: another one would take the output away from people.
-MOCHA = Runner("mocha", ("mocha", "tap"), stops_early="--bail|-b")
-NODE = Runner(
+MOCHA = TestRunner("mocha", ("mocha", "tap"), stops_early="--bail|-b")
+NODE = TestRunner(
     "node --test",
     ("tap", "node"),
     ("tap", TAP_FILE),
@@ -74,8 +74,8 @@ NODE = Runner(
         *("--test-reporter=tap", f"--test-reporter-destination={path}"),
     ),
 )
-MAVEN = Runner("Maven", (), stops_early="-ff|--fail-fast", tree_reports=("target/surefire-reports", "TEST-"))
-GRADLE = Runner(
+MAVEN = TestRunner("Maven", (), stops_early="-ff|--fail-fast", tree_reports=("target/surefire-reports", "TEST-"))
+GRADLE = TestRunner(
     "Gradle",
     (),
     options=lambda path: ("--continue",),
@@ -91,7 +91,7 @@ _GRADLE_TASKS = frozenset({"test", "check", "build"})
 class KnownCommand:
     """A command that starts exactly one runner."""
 
-    runner: Runner
+    runner: TestRunner
     line: CommandLine
     # options go behind this word; None: they cannot be added
     position: int | None
@@ -135,7 +135,7 @@ def known_command(command: Command, root: Path | None) -> KnownCommand | None:
     return KnownCommand(found[0], line, found[1], found[0] is MAVEN and _has_modules(root, line.folder))
 
 
-def _match(line: CommandLine) -> tuple[Runner, int] | None:
+def _match(line: CommandLine) -> tuple[TestRunner, int] | None:
     """The runner, and the word that its options follow."""
     at, words = line.program, line.arguments
     first = words[0] if words else ""
@@ -167,7 +167,7 @@ def _match(line: CommandLine) -> tuple[Runner, int] | None:
     return None
 
 
-def _match_cargo(line: CommandLine) -> tuple[Runner, int] | None:
+def _match_cargo(line: CommandLine) -> tuple[TestRunner, int] | None:
     words = list(line.arguments)
     at = line.program + 1
     if words and words[0].startswith("+"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from burnish.checks.reading import Reading, inside, shortened
 from burnish.core.finding import Remark
-from burnish.core.sarif import Means, failed, remarks_of, runs_of
+from burnish.core.sarif import ResultBuilder, failed, remarks_of, runs_of
 
 MOST_RESULTS = 20_000
 
@@ -21,7 +21,7 @@ def read_sarif(data: bytes, *, source: str, root: Path | None = None, seen_at: P
     runs = runs_of(log)
     if runs is None:
         return Reading(error="the SARIF report has no runs")
-    means = Means(
+    means = ResultBuilder(
         source, lambda path: inside(path, root, seen_at), lambda text, longest: shortened(text, longest=longest)
     )
     remarks: list[Remark] = []

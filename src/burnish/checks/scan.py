@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from burnish.checks.scanners.base import Ground, Scanner, Seen
+from burnish.checks.scanners.base import ScanContext, Scanner, ScanResult
 from burnish.checks.scanners.others import Clippy, Eslint, Golangci, Shellcheck
 from burnish.checks.scanners.parsers import SyntaxScanner
 from burnish.checks.scanners.ruff import Ruff
@@ -19,7 +19,9 @@ READ_WHOLE_TREE = (Eslint(), Golangci(), Clippy())
 SYNTAX = "syntax-error"
 
 
-def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True, from_checkout: bool | None = None) -> Seen:
+def scan(
+    ground: ScanContext, paths: Iterable[str], *, executing: bool = True, from_checkout: bool | None = None
+) -> ScanResult:
     """What they say about these files.
 
     `executing=False` leaves out those that run code of the change, `from_checkout=False` those that run code of the
@@ -36,7 +38,7 @@ def scan(ground: Ground, paths: Iterable[str], *, executing: bool = True, from_c
             jobs.append((scanner, wanted))
     with ThreadPoolExecutor(max(len(jobs), 1), thread_name_prefix="scan") as pool:
         seen = list(pool.map(lambda job: job[0].scan(ground, job[1]), jobs))
-    return Seen(
+    return ScanResult(
         tuple(remark for one in seen for remark in one.remarks),
         (*notes, *(note for one in seen for note in one.notes)),
     )
@@ -47,14 +49,14 @@ def _allowed(executing: bool, from_checkout: bool | None) -> set[str]:
     return {"", *(["change"] if executing else []), *(["checkout"] if plug_ins else [])}
 
 
-def needs_whole_tree(ground: Ground, paths: Sequence[str], *, executing: bool, from_checkout: bool) -> bool:
+def needs_whole_tree(ground: ScanContext, paths: Sequence[str], *, executing: bool, from_checkout: bool) -> bool:
     """Would an installed analyser look beyond the changed files?"""
     allowed = _allowed(executing, from_checkout) - {""}
     candidates = (scanner for scanner in READ_WHOLE_TREE if scanner.executes in allowed)
     return any(any(map(scanner.wants, paths)) and scanner.program(ground) for scanner in candidates)
 
 
-def new_errors(ground: Ground, found: Sequence[Remark], old_path: dict[str, str]) -> tuple[Remark, ...]:
+def new_errors(ground: ScanContext, found: Sequence[Remark], old_path: dict[str, str]) -> tuple[Remark, ...]:
     """Those of the errors that the same files, as the base has them, do not show."""
     root = ground.out_dir / "base"
     shutil.rmtree(root, ignore_errors=True)
@@ -82,7 +84,7 @@ def _lay(target: Path, text: str | None) -> bool:
     return True
 
 
-def _readable(ground: Ground, paths: Iterable[str]) -> tuple[list[str], list[str]]:
+def _readable(ground: ScanContext, paths: Iterable[str]) -> tuple[list[str], list[str]]:
     """Plain files whose names survive a JSON report; the others are named."""
     there: list[str] = []
     odd = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from burnish.checks.prepare import pytest_end
 from burnish.checks.reading import read_report
-from burnish.checks.scanners.base import Ground, Said, call, last_line, read_json
+from burnish.checks.scanners.base import ScanContext, ToolOutput, call, last_line, read_json
 from burnish.core.policy import CheckSpec
 
 MOST_FILES = 20_000
@@ -32,7 +32,7 @@ exclude_also =
 
 
 @dataclass(frozen=True, slots=True)
-class Unrun:
+class UntestedLines:
     """For each measured file the lines that were never run, and those that were."""
 
     missing: Mapping[str, frozenset[int]]
@@ -40,11 +40,11 @@ class Unrun:
     note: str = ""
 
 
-def _unknown(why: str) -> Unrun:
-    return Unrun({}, {}, why)
+def _unknown(why: str) -> UntestedLines:
+    return UntestedLines({}, {}, why)
 
 
-def lines_not_run(ground: Ground, test: CheckSpec) -> Unrun:
+def lines_not_run(ground: ScanContext, test: CheckSpec) -> UntestedLines:
     """Never raises; what could not be measured is said in the note."""
     words = _words(test, ground)
     if words is None:
@@ -65,10 +65,10 @@ def lines_not_run(ground: Ground, test: CheckSpec) -> Unrun:
         shutil.rmtree(place / "tree", ignore_errors=True)
 
 
-def _measure(ground: Ground, tree: Path, python: str, arguments: tuple[str, ...]) -> Unrun:
+def _measure(ground: ScanContext, tree: Path, python: str, arguments: tuple[str, ...]) -> UntestedLines:
     place = tree.parent
 
-    def ask(name: str, *words: str) -> Said:
+    def ask(name: str, *words: str) -> ToolOutput:
         return call(ground, f"coverage-{name}", (python, *words), cwd=tree, env=env, writable=place)
 
     rc = f"--rcfile={place / 'rc'}"
@@ -98,14 +98,14 @@ def _measure(ground: Ground, tree: Path, python: str, arguments: tuple[str, ...]
 _ASK = "import coverage, pytest, importlib.util as u;print(*[n for n in ('pytest_cov', 'xdist') if u.find_spec(n)])"
 
 
-def _read(data: dict[str, Any]) -> Unrun:
+def _read(data: dict[str, Any]) -> UntestedLines:
     files = data.get("files")
     entries = files.items() if isinstance(files, dict) else ()
     missing = {str(path): _numbers(entry, "missing_lines") for path, entry in entries}
     ran = {str(path): _numbers(entry, "executed_lines") for path, entry in entries}
     if not any(lines for path, lines in ran.items() if not _is_of_tests(path)):
         return _unknown("coverage: the tests ran none of the files here; they may test an installed copy")
-    return Unrun(missing, ran)
+    return UntestedLines(missing, ran)
 
 
 def _numbers(entry: Any, key: str) -> frozenset[int]:
@@ -117,7 +117,7 @@ def _is_of_tests(path: str) -> bool:
     return PurePosixPath(path).name.startswith(("test_", "conftest")) or path.endswith("_test.py")
 
 
-def _words(test: CheckSpec, ground: Ground) -> tuple[str, tuple[str, ...]] | None:
+def _words(test: CheckSpec, ground: ScanContext) -> tuple[str, tuple[str, ...]] | None:
     """The python that runs pytest, and pytest's arguments."""
     try:
         command = tuple(shlex.split(test.command)) if isinstance(test.command, str) else test.command

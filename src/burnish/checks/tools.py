@@ -16,7 +16,7 @@ MOST_OPENED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolChoice:
     """A command, and the reason for it."""
 
     command: Command
@@ -29,9 +29,9 @@ class Tools:
 
     folder: str
     language: str
-    test: Choice | None = None
-    lint: Choice | None = None
-    setup: Choice | None = None
+    test: ToolChoice | None = None
+    lint: ToolChoice | None = None
+    setup: ToolChoice | None = None
     weight: int = 0
     # what was found and left out, e.g. a linter that is not installed
     notes: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProjectFolder:
     """One folder as the languages see it: `paths` are all files below it, from there."""
 
     folder: str

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from burnish.cli.paint import say, say_json, tell, titled
+from burnish.cli.output import say, say_json, tell, titled
 from burnish.cli.session import AsJson, open_app, start_dir
 from burnish.core.task import Item, Spec, TaskType, task_id
 from burnish.errors import BadInput
@@ -52,6 +52,9 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a task."""
+    from burnish.git.base import start_problems
+    from burnish.runtime.tasks import add_task
+
     wanted = Spec(
         title=title,
         description=_description(stdin, description, file),
@@ -71,14 +74,14 @@ def add(
         max_cycles=max_cycles,
     )
     app = open_app()
-    task = app.add(wanted)
+    task = add_task(app, wanted)
     if as_json:
         from burnish.views import task_json
 
         say_json(task_json(task))
     else:
         say(titled(f"Added task {task.id}: ", task.spec.title))
-        problems = [] if task.spec.base_ref else app.start_problems()
+        problems = [] if task.spec.base_ref else start_problems(app.repo)
         for problem in problems:
             tell(f"{problem} {problem.hint}")
         say(f"Run it{' then' if problems else ''}: burnish run {task.id}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burnish.cli.paint import BY_STATUS, mark, paint
+from burnish.cli.output import BY_STATUS, mark, paint
 from burnish.cli.text import LONGEST_TITLE, cut, one_line, pad, width
 from burnish.views.status import StatusLine
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import columns, mark, say, say_json, tell
+from burnish.cli.output import columns, mark, say, say_json, tell
 from burnish.cli.session import AsJson, offer_tasks, open_app
 from burnish.cli.text import clean as harmless
 from burnish.cli.text import count, cut, one_line, pad
@@ -15,9 +15,9 @@ from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring import App
-    from burnish.wiring.cleaning import Cleaned, Weight
-    from burnish.wiring.stored_environments import StoredEnvironment
+    from burnish.adapters.checks.stored_environments import StoredEnvironment
+    from burnish.features.clean.clean import CleanReport, FolderSize
+    from burnish.runtime import App
 
 
 def clean(
@@ -40,15 +40,15 @@ def clean(
 
     Branches, reviews and the story stay. What is not committed is kept under refs/burnish/rescue/ first.
     """
-    from burnish.wiring import cleaning
+    from burnish.features.clean import clean as cleaning
 
     if ids and all_completed:
         raise BadInput("Tasks are named and --all-completed is given.", hint="Use one of the two.")
     removing = bool(ids or all_completed or with_environments)
     if removing and not dry_run:
-        from burnish import wiring
+        from burnish import runtime
 
-        wiring.refuse_inside_phase()
+        runtime.refuse_inside_phase()
     app = open_app()
     if show_rescues:
         _rescues(app, as_json)
@@ -74,7 +74,7 @@ def clean(
 
 
 def _rescues(app: App, as_json: bool) -> None:
-    from burnish.wiring.cleaning import rescues
+    from burnish.features.clean.clean import rescues
 
     found = rescues(app)
     if as_json:
@@ -85,7 +85,7 @@ def _rescues(app: App, as_json: bool) -> None:
     tell("Look at one: git show REF" if found else "Nothing had to be rescued.")
 
 
-def _say_weights(weights: list[Weight]) -> None:
+def _say_weights(weights: list[FolderSize]) -> None:
     if not weights:
         say("No task has anything on the disk.")
         return
@@ -125,7 +125,7 @@ def _say_deleted(stored: list[StoredEnvironment], deleted: list[StoredEnvironmen
         tell("No environment of checks is stored.")
 
 
-def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> None:
+def _say_done(going: list[FolderSize], done: list[CleanReport], *, dry_run: bool) -> None:
     if dry_run:
         for weight in going:
             say(f"Would remove {_name(weight)} ({size(weight.removable)})")
@@ -144,7 +144,7 @@ def _say_done(going: list[Weight], done: list[Cleaned], *, dry_run: bool) -> Non
         say(f"{size(freed)} freed, {count(len([o for o in done if not o.error]), 'workspace')}.")
 
 
-def _name(weight: Weight, room: int = 44) -> str:
+def _name(weight: FolderSize, room: int = 44) -> str:
     title = f"{weight.task.id} {one_line(weight.task.spec.title)}" if weight.task else one_line(weight.name)
     return cut(title, room)
 

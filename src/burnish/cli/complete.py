@@ -25,8 +25,8 @@ def tasks(incomplete: str) -> list[tuple[str, str]]:
 
 
 def projects(incomplete: str) -> list[tuple[str, str]]:
+    from burnish.runtime.reader import home_of
     from burnish.store import Store
-    from burnish.wiring.reader import home_of
 
     try:
         with Store.open(home_of(), create=False) as store:
@@ -38,8 +38,8 @@ def projects(incomplete: str) -> list[tuple[str, str]]:
 
 def _tasks() -> list[Any]:
     from burnish.git.project import discover
+    from burnish.runtime.reader import home_of
     from burnish.store import Store
-    from burnish.wiring.reader import home_of
 
     try:
         found = discover(_start())

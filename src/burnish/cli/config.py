@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from burnish.cli.output import coloured, columns, paint, say, say_json
 from burnish.cli.pager import paged
-from burnish.cli.paint import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, start_dir, tell_approval_cost
 from burnish.cli.text import clean, cut, one_line, pad, visible, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.config.reserved import IgnoredKey
-    from burnish.wiring.explain import Value
+    from burnish.features.settings.provenance import Value
 
 ACTIONS = ("show", "path", "reference")
 
@@ -33,7 +33,7 @@ def config(
 
     Also the places where settings are read (path), and a commented file with all of them (reference).
     """
-    from burnish.wiring import explain
+    from burnish.features.settings import provenance as explain
 
     if action not in ACTIONS:
         hint = f"`burnish config show {action}` shows one setting." if key is None else "It is show, path or reference."
@@ -54,7 +54,7 @@ def config(
 
 
 def _show(values: list[Value], ignored: list[IgnoredKey], as_json: bool) -> None:
-    from burnish.wiring.explain import plain
+    from burnish.features.settings.provenance import plain
 
     if as_json:
         unused = [plain(one.as_json()) for one in ignored]
@@ -97,13 +97,13 @@ def written(value: Any) -> str:
     """A value on one line, as it would stand in the file."""
     if isinstance(value, str):
         return visible(value) if value and value == value.strip() else json.dumps(value)
-    from burnish.wiring.explain import plain
+    from burnish.features.settings.provenance import plain
 
     return visible(json.dumps(plain(value), ensure_ascii=False))
 
 
 def _paths(as_json: bool) -> None:
-    from burnish.wiring import explain
+    from burnish.features.settings import provenance as explain
 
     found = explain.sources(start_dir())
     if as_json:

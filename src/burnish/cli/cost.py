@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.output import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson
 from burnish.cli.stats import NOT_LATELY, NOTHING, Days, Everywhere, look, spent
 from burnish.cli.tables import efforts

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from burnish.cli import questions
-from burnish.cli.paint import say, say_json, tell, titled
+from burnish.cli.output import say, say_json, tell, titled
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import count, one_line
-from burnish.core.gate import Answer, Choice
-from burnish.core.override import Grounds
+from burnish.core.gate import GateChoice, GateDecision
+from burnish.core.override import OverrideReasons
 from burnish.core.review import UnseenFile
 from burnish.core.status import Status
 from burnish.core.task import Task, task_id
@@ -21,39 +21,39 @@ Commit = Annotated[
     str | None, typer.Option("--commit", metavar="SHA", help="The commit you looked at; refused if it is another now.")
 ]
 DONE = {
-    Choice.APPROVE: "Approved",
-    Choice.REJECT: "Rejected",
-    Choice.FIX: "Sent back",
-    Choice.SKIP: "Accepted without a review:",
+    GateChoice.APPROVE: "Approved",
+    GateChoice.REJECT: "Rejected",
+    GateChoice.FIX: "Sent back",
+    GateChoice.SKIP: "Accepted without a review:",
 }
 
 
 @questions.with_grounds
 def decide(
     task: TaskId,
-    choice: Annotated[Choice, typer.Argument(metavar="approve|reject|fix|skip", show_default=False)],
+    choice: Annotated[GateChoice, typer.Argument(metavar="approve|reject|fix|skip", show_default=False)],
     note: Annotated[str, typer.Option("-m", "--note", metavar="NOTE", help="For the record, and for who fixes.")] = "",
     commit: Commit = None,
-    grounds: Grounds | None = None,
+    grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer for a task that waits: approve, reject, fix or skip.
 
     The answer counts for the reviewed commit alone. Approving against the review is an override and needs a reason.
     """
-    from burnish import wiring
-    from burnish.wiring import people
+    from burnish import runtime
+    from burnish.features.decide import decisions as people
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
-    if choice in (Choice.APPROVE, Choice.SKIP) and grounds is None and questions.on_terminal():
-        shown = people.what_waits(app, number)
-        against = shown.against if choice is Choice.APPROVE else shown.skip_against and shown.may_skip
+    if choice in (GateChoice.APPROVE, GateChoice.SKIP) and grounds is None and questions.on_terminal():
+        shown = people.gate_view_of(app, number)
+        against = shown.against if choice is GateChoice.APPROVE else shown.skip_against and shown.may_skip
         if against and shown.task.status is Status.WAITING_APPROVAL:
             # what is accepted is what was there when the questions were asked
             grounds, commit = questions.ask(), commit or shown.commit
-    unseen = people.unseen_files(app, number) if choice is Choice.APPROVE else ()
-    done = people.decide(app, number, Answer(choice, note, commit, grounds))
+    unseen = people.unseen_files(app, number) if choice is GateChoice.APPROVE else ()
+    done = people.decide(app, number, GateDecision(choice, note, commit, grounds))
     _report(done, DONE[choice], as_json, unseen)
 
 
@@ -61,17 +61,17 @@ def decide(
 def override(
     task: TaskId,
     commit: Commit = None,
-    grounds: Grounds | None = None,
+    grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Accept a task against its review, with the reason on record.
 
     On a terminal five questions are asked; in scripts the flags answer them.
     """
-    from burnish import wiring
-    from burnish.wiring import people
+    from burnish import runtime
+    from burnish.features.decide import decisions as people
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
     shown = people.check_override(app, number, commit=commit)
     grounds = questions.grounds_or_ask(grounds)

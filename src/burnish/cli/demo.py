@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.output import coloured, columns, paint, say, say_json
 from burnish.cli.session import SESSION, AsJson
 from burnish.cli.text import one_line, wrap
 from burnish.errors import BadInput, BurnishError
@@ -43,7 +43,7 @@ def demo(
 
     folder = _folder(where)
     keep = keep or where is not None
-    show = Shown(silent=as_json or SESSION.quiet)
+    show = DemoView(silent=as_json or SESSION.quiet)
     try:
         stage = lay(folder)
         stories, wrong = _perform(stage, show)
@@ -59,7 +59,7 @@ def demo(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-class Shown:
+class DemoView:
     """What is said besides the commands themselves."""
 
     def __init__(self, *, silent: bool) -> None:
@@ -85,12 +85,12 @@ class Shown:
             return main(["-C", str(stage.repo), *words, *self.flags])
 
 
-def _perform(stage: Stage, show: Shown) -> tuple[list[dict[str, Any]], list[str]]:
+def _perform(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[str]]:
     """Run the tasks; what each came to, and where that is not what it should be."""
-    from burnish.demo.retold import retold
+    from burnish.demo.outcome import retold
     from burnish.demo.tasks import TASKS, surprises
+    from burnish.runtime import open_reader
     from burnish.views import show_json
-    from burnish.wiring import open_reader
 
     show.lines(*OPENING)
     with stage.entered():

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.output import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import count, one_line, pad, visible, width, wrap
 
 if TYPE_CHECKING:
-    from burnish.wiring.signs import Sign
+    from burnish.features.doctor.diagnostic import Diagnostic
 
 TONES = {"ok": "green", "weak": "yellow", "missing": "red"}
 
@@ -27,11 +27,11 @@ def doctor(
 
     Exit code 0: tasks can be run. 1: something that they need is missing.
     """
-    from burnish.wiring.doctor import can_run, examine
+    from burnish.features.doctor.doctor import can_run, examine
 
     signs = examine(start_dir(), encoding=sys.stdout.encoding or "")
     if probe:
-        from burnish.wiring.probe import probe_signs
+        from burnish.features.doctor.probe import probe_signs
 
         signs += probe_signs(start_dir())
     if as_json:
@@ -42,7 +42,7 @@ def doctor(
     return 0 if can_run(signs) else 1
 
 
-def chart(signs: list[Sign], *, room: int, colour: bool) -> list[str]:
+def chart(signs: list[Diagnostic], *, room: int, colour: bool) -> list[str]:
     """The signs under their groups, aligned, and what they come to."""
     names = max(width(sign.name) for sign in signs)
     lines: list[str] = []
@@ -53,7 +53,7 @@ def chart(signs: list[Sign], *, room: int, colour: bool) -> list[str]:
     return [*lines[1:], "", _closing(signs)]
 
 
-def _entry(sign: Sign, names: int, room: int, colour: bool) -> list[str]:
+def _entry(sign: Diagnostic, names: int, room: int, colour: bool) -> list[str]:
     state = paint(f"{sign.state:<7}", TONES[sign.state], on=colour)
     margin = 2 + names + 2 + 7 + 2
     first, *rest = wrap(visible(sign.what), room - margin)
@@ -65,7 +65,7 @@ def _entry(sign: Sign, names: int, room: int, colour: bool) -> list[str]:
     ]
 
 
-def _closing(signs: list[Sign]) -> str:
+def _closing(signs: list[Diagnostic]) -> str:
     missing = [sign.name for sign in signs if sign.state == "missing"]
     weak = sum(sign.state == "weak" for sign in signs)
     if missing:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from burnish.cli import questions
-from burnish.cli.paint import say, say_json, tell, titled
+from burnish.cli.output import say, say_json, tell, titled
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.core.decision import needs_description
-from burnish.core.override import Grounds
+from burnish.core.override import OverrideReasons
 from burnish.core.status import Status
 from burnish.core.task import Item, Task, task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring import App
+    from burnish.runtime import App
 
 
 @questions.with_grounds
@@ -44,10 +44,12 @@ def edit(
     ] = None,
     status: Annotated[str | None, typer.Option("--status", metavar="backlog", help="Put it back.")] = None,
     verdict: Annotated[str | None, typer.Option("--verdict", metavar="V", help="Override the review.")] = None,
-    grounds: Grounds | None = None,
+    grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a task, put it back, or override its verdict."""
+    from burnish.features.tasks.edit import edit_task
+
     _person_decides()  # criteria and cycles are what a task is judged by
     number = task_id(task)
     if verdict is not None:
@@ -71,38 +73,42 @@ def edit(
     if not changes and status is None and verdict is None:
         raise BadInput("Nothing to change was named.", hint="`burnish edit --help` shows what can be changed.")
     if verdict is None:
-        before, edited = app.store.task(app.key, number), app.edit(number, changes, status=status)
+        before, edited = app.store.task(app.key, number), edit_task(app, number, changes, status=status)
         _report(edited, "Changed", as_json)
         if edited.status is Status.CODE_REVIEW is not before.status:
             tell(f"  No longer approved: {edited.note}. `burnish run {number}` has it judged again.")
         elif edited.status is Status.BLOCKED and needs_description(edited.reason, edited.note):
             tell(f"  Next: burnish retry {number}")
         return
-    from burnish.wiring import people
+    from burnish.features.decide import decisions as people
 
     shown = people.check_override(app, number)
     grounds = grounds or questions.ask()
     # what is accepted is the work for the task as it will read
-    app.edit(number, changes, status=status)
+    edit_task(app, number, changes, status=status)
     _report(people.override(app, number, grounds, commit=shown.commit), "Changed", as_json)
 
 
 def rm(task: TaskId, as_json: AsJson = False) -> None:
     """Remove a task from the lists; its story and its work are kept."""
+    from burnish.features.tasks.edit import remove_task
+
     _person_decides()
-    _report(open_app().remove(task_id(task)), "Removed", as_json)
+    _report(remove_task(open_app(), task_id(task)), "Removed", as_json)
 
 
 def cancel(task: TaskId, as_json: AsJson = False) -> None:
     """Give a task up; `burnish edit ID --status backlog` puts it back."""
+    from burnish.features.tasks.edit import cancel_task
+
     _person_decides()
-    _report(open_app().cancel(task_id(task)), "Cancelled", as_json)
+    _report(cancel_task(open_app(), task_id(task)), "Cancelled", as_json)
 
 
 @questions.with_grounds
 def done(
     task: TaskId,
-    grounds: Grounds | None = None,
+    grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Close a task by hand.
@@ -110,7 +116,7 @@ def done(
     On a task that is not approved this is an override and needs a reason.
     """
     _person_decides()
-    from burnish.wiring import people
+    from burnish.features.decide import decisions as people
 
     app, number = open_app(), task_id(task)
     if grounds is None and questions.on_terminal() and people.done_overrides(app, number):
@@ -120,9 +126,9 @@ def done(
 
 def _person_decides() -> None:
     """An agent may not decide on its own work."""
-    from burnish import wiring
+    from burnish import runtime
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
 
 
 def _report(task: Task, what: str, as_json: bool) -> None:
@@ -139,7 +145,7 @@ def _checklist(
 ) -> tuple[Item, ...] | None:
     if not (items or tick or untick):
         return None
-    from burnish.wiring.specs import ticked
+    from burnish.runtime.task_validation import ticked
 
     anew = tuple(Item(text) for text in items or ())
     return ticked(anew or app.store.task(app.key, number).spec.checklist, tick, untick)

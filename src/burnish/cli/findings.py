@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import BY_SEVERITY, coloured, columns, paint, say, say_json, tell
+from burnish.cli.output import BY_SEVERITY, coloured, columns, paint, say, say_json, tell
 from burnish.cli.session import AsJson, TaskId, open_app, open_reader
 from burnish.cli.text import clean, count, cut, one_line, pad, width
 from burnish.core.task import task_id
@@ -119,14 +119,15 @@ def waive(
     as_json: AsJson = False,
 ) -> None:
     """Live with a finding. When it was the last that blocked, `run` decides anew."""
-    from burnish import wiring
+    from burnish import runtime
+    from burnish.features.tasks.edit import waive_finding
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     day = _day(until) if until is not None else None
     if not reason.strip():
         raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
     app, number = open_app(), task_id(task)
-    done = app.waive(number, finding, reason=reason, until=day)
+    done = waive_finding(app, number, finding, reason=reason, until=day)
     _report(done, app.store.task(app.key, number), "Waived", as_json)
 
 
@@ -137,16 +138,17 @@ def reopen(
     as_json: AsJson = False,
 ) -> None:
     """Say that a finding is not settled; an approval that rested on it is void."""
-    from burnish import wiring
+    from burnish import runtime
+    from burnish.features.tasks.edit import reopen_finding
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     app, number = open_app(), task_id(task)
-    done = app.reopen(number, finding, reason=reason)
+    done = reopen_finding(app, number, finding, reason=reason)
     _report(done, app.store.task(app.key, number), "Reopened", as_json)
 
 
 def _day(text: str) -> date:
-    from burnish.wiring.specs import refuse_past
+    from burnish.runtime.task_validation import refuse_past
 
     try:
         day = date.fromisoformat(text.strip())

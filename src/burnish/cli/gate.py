@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from burnish.cli import questions
-from burnish.cli.paint import BY_SEVERITY, coloured, columns, fitted, paint, spoken, tell
+from burnish.cli.output import BY_SEVERITY, coloured, columns, fitted, paint, spoken, tell
 from burnish.cli.text import count, cut, one_line, width, wrap
 from burnish.core.finding import Finding, blocks, worst_first
-from burnish.core.gate import Answer, Choice, Shown
+from burnish.core.gate import GateChoice, GateDecision, GateView
 
-KEYS = {"a": Choice.APPROVE, "r": Choice.REJECT, "f": Choice.FIX, "s": Choice.SKIP}
+KEYS = {"a": GateChoice.APPROVE, "r": GateChoice.REJECT, "f": GateChoice.FIX, "s": GateChoice.SKIP}
 MENU = "  [a]pprove  [r]eject  [f]ix-and-retry"
 SKIP = "  [s]kip"
 TONES = {"approved": "green", "changes_requested": "yellow", "rejected": "red", "needs_discussion": "magenta"}
@@ -40,7 +40,7 @@ class TerminalGate:
         self.aside = aside
         self.asking = False
 
-    def ask(self, shown: Shown, waits: Callable[[], bool]) -> Answer | None:
+    def ask(self, shown: GateView, waits: Callable[[], bool]) -> GateDecision | None:
         with self.aside():
             self.asking = True
             try:
@@ -64,7 +64,7 @@ def can_ask() -> bool:
         return False
 
 
-def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
+def screen(shown: GateView, *, room: int, colour: bool) -> Iterator[str]:
     rule = paint("═" * min(room, _WIDEST), "cyan", on=colour)
     task = shown.task
     cycles = f"cycle {shown.cycle}/{task.max_cycles}"
@@ -90,7 +90,7 @@ def screen(shown: Shown, *, room: int, colour: bool) -> Iterator[str]:
     yield paint(f"{MENU}{SKIP if shown.may_skip else ''}", "bold", on=colour)
 
 
-def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+def _findings(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     found = worst_first(shown.findings)
     nothing = "No issues are open." if shown.fixed else "No issues found."
     yield f"{count(len(found), 'issue')} found:" if found else nothing
@@ -106,7 +106,7 @@ def _findings(shown: Shown, room: int, colour: bool) -> Iterator[str]:
     yield from _fixed(shown, room, colour)
 
 
-def _fixed(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+def _fixed(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     """What the reviewer changed by itself: the person approves that as well."""
     if not shown.fixed:
         return
@@ -140,7 +140,7 @@ def _few(text: str, room: int, most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], cut(f"{lines[most - 1]} …", max(20, room))]
 
 
-def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+def _verdict(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     word = _fixed_word(shown) or shown.verdict.upper() or "NONE (the review could not be read, or there was none)"
     summary = f" — {one_line(shown.summary)}" if shown.summary else ""
     first, *more = wrap(f"{word}{summary}", room - 9)[:6]
@@ -158,7 +158,7 @@ def _verdict(shown: Shown, room: int, colour: bool) -> Iterator[str]:
         yield paint(cut(f"To approve it is an override{why}: you will be asked why.", room), "yellow", on=colour)
 
 
-def _fixed_word(shown: Shown) -> str:
+def _fixed_word(shown: GateView) -> str:
     """An approval of code that the reviewer changed itself."""
     if not shown.fixed or shown.verdict != "approved":
         return ""
@@ -166,7 +166,7 @@ def _fixed_word(shown: Shown) -> str:
     return f"REVIEW_FIXED (auto-fixed {count(number, 'issue')})" if number else "REVIEW_FIXED"
 
 
-def unseen_lines(shown: Shown, room: int, colour: bool) -> Iterator[str]:
+def unseen_lines(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     """The files that an approval accepts although no reviewer could be shown their content."""
     files = shown.unseen_files
     if not files:
@@ -180,7 +180,7 @@ def unseen_lines(shown: Shown, room: int, colour: bool) -> Iterator[str]:
         yield f"  … and {len(files) - _MOST} more: burnish show {shown.task.id} --json"
 
 
-def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:
+def _answer(shown: GateView, waits: Callable[[], bool]) -> GateDecision:
     def line(prompt: str) -> str:
         return _read(prompt, waits, keys=False)
 
@@ -189,21 +189,21 @@ def _answer(shown: Shown, waits: Callable[[], bool]) -> Answer:
         if choice is None:
             keys = "a, r, f or s" if shown.may_skip else "a, r or f"
             tell(f"Press {keys}. Ctrl-C leaves the task waiting.")
-        elif choice is Choice.SKIP and not shown.may_skip:
+        elif choice is GateChoice.SKIP and not shown.may_skip:
             tell(
                 fitted(
                     "The review is required, so it cannot be skipped (`review.required: false` allows it).", sys.stderr
                 )
             )
-        elif (choice is Choice.APPROVE and shown.against) or (choice is Choice.SKIP and shown.skip_against):
-            return Answer(choice, "", shown.commit, questions.ask(line))
-        elif choice is Choice.FIX:
+        elif (choice is GateChoice.APPROVE and shown.against) or (choice is GateChoice.SKIP and shown.skip_against):
+            return GateDecision(choice, "", shown.commit, questions.ask(line))
+        elif choice is GateChoice.FIX:
             note = line("Note for the fix (Enter for none): ").strip()
             if note or shown.findings or shown.against:
-                return Answer(choice, note, shown.commit)
+                return GateDecision(choice, note, shown.commit)
             tell("No finding is open: say in the note what is to be fixed.")
         else:
-            return Answer(choice, "", shown.commit)
+            return GateDecision(choice, "", shown.commit)
 
 
 def _read(prompt: str, waits: Callable[[], bool], *, keys: bool) -> str:

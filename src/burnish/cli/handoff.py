@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.output import coloured, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, open_app
 from burnish.cli.text import clean, count, one_line
 from burnish.core.flow import RUNNING
@@ -19,7 +19,7 @@ from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring.handoff import Handed
+    from burnish.features.review.handoff import HandoffReport
 
 LARGEST = 4 * 1024 * 1024
 SHOWN = 20
@@ -36,14 +36,14 @@ def handoff(
 
     Prints the prompt. `burnish review TASK --from FILE` takes the answer.
     """
-    from burnish import wiring
+    from burnish import runtime
 
-    wiring.refuse_inside_phase()
-    from burnish.wiring.handoff import Dirty, hand_off
+    runtime.refuse_inside_phase()
+    from burnish.features.review.handoff import DirtyWorkspace, hand_off
 
     try:
         handed = hand_off(open_app(), task_id(task), force=force)
-    except Dirty as dirty:
+    except DirtyWorkspace as dirty:
         if as_json:
             say_json({"id": str(task_id(task)), "blocking": list(dirty.blocking), "benign": list(dirty.benign)})
         _tell_dirt(dirty.blocking, dirty.benign, forced=False)
@@ -69,7 +69,7 @@ def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bo
             tell(paint(f"{label}: {count(len(paths) - SHOWN, 'more path')}", colour, on=on))
 
 
-def _where(handed: Handed) -> list[str]:
+def _where(handed: HandoffReport) -> list[str]:
     number = handed.task.id
     void = [f"Task {number} was approved: by the handoff that approval is void."] if handed.voided else []
     return [
@@ -87,11 +87,11 @@ def take_review(
     """A review from a file, or `-` for stdin."""
     from burnish.cli.progress import watcher
     from burnish.cli.run import exit_code, say_report
+    from burnish.features.review.external_review import ReviewFile, bring_review
+    from burnish.runtime import RunReport, RunRequest
     from burnish.views import review_json
-    from burnish.wiring import RunReport, RunRequest
-    from burnish.wiring.outside import Offered, bring_review
 
-    offered = Offered(*_given(source), _verdict(verdict), commit)
+    offered = ReviewFile(*_given(source), _verdict(verdict), commit)
     app = open_app()
     progress = watcher(several=False, quiet=SESSION.quiet, verbose=SESSION.verbose)
     try:

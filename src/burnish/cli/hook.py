@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, paint, say, say_json, tell
+from burnish.cli.output import coloured, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.cli.text import clean, one_line
 from burnish.errors import BadInput, BurnishError
 
 if TYPE_CHECKING:
-    from burnish.wiring.adhoc import Reviewed
-    from burnish.wiring.hook_commits import CommitReview
-    from burnish.wiring.hooks import Outcome
+    from burnish.features.hooks.commits import CommitReview
+    from burnish.features.hooks.install import HookChange
+    from burnish.features.review.adhoc_review import AdhocResult
 
 ACTIONS = ("install", "uninstall", "last", "run")
 LARGEST_QUESTION = 16 * 1024 * 1024
@@ -48,7 +48,7 @@ def hook(
         return _last(as_json)
     if action not in ACTIONS:
         raise BadInput(f"{action!r} is nothing that hook can do.", hint="It is one of: install, uninstall, last.")
-    from burnish.wiring import hooks
+    from burnish.features.hooks import install as hooks
 
     if name not in hooks.NAMES:
         what = f"There is no hook for {name!r}." if name else f"Which hook shall be {action}ed?"
@@ -58,7 +58,7 @@ def hook(
     return 0
 
 
-def _show(done: Outcome, action: str, name: str, dry_run: bool, as_json: bool) -> None:
+def _show(done: HookChange, action: str, name: str, dry_run: bool, as_json: bool) -> None:
     if as_json:
         files = [{"path": str(e.path), "changed": e.changes, "diff": e.diff()} for e in done.edits]
         say_json({"hook": name, "action": action, "dry_run": dry_run, "files": files, "notes": list(done.notes)})
@@ -93,16 +93,16 @@ def _run(name: str | None, commit: str | None) -> int:
 
 
 def _answer(name: str, commit: str | None) -> str:
-    from burnish.wiring.helpers import Stops
-    from burnish.wiring.hook_kinds import GIT, STOP_HOOKS
-    from burnish.wiring.hook_stop import is_nested, on_stop
-    from burnish.wiring.signals import stopping_on_signals
+    from burnish.adapters.agents import StopTokens
+    from burnish.features.hooks.programs import GIT, STOP_HOOKS
+    from burnish.features.hooks.stop import is_nested, on_stop
+    from burnish.runtime.signals import stopping_on_signals
 
     if name not in (*STOP_HOOKS, GIT):
         raise BadInput(f"There is no hook for {name!r}.")
     if is_nested():
         return ""
-    stops = Stops()
+    stops = StopTokens()
     with stopping_on_signals(stops, _tell):
         if name == GIT:
             _review_commit(commit or "", stops)
@@ -137,8 +137,8 @@ def _tell(text: str) -> None:
 
 
 def _review_commit(commit: str, stops: Any) -> None:
-    from burnish.wiring.hook_commits import is_rebasing, on_commit
-    from burnish.wiring.hook_stop import known
+    from burnish.features.hooks.commits import is_rebasing, on_commit
+    from burnish.features.hooks.stop import known
 
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
         raise BadInput("Which commit was made?", hint="burnish hook install git")
@@ -150,14 +150,14 @@ def _review_commit(commit: str, stops: Any) -> None:
     on_commit(found, commit, stops=stops, say=_tell, render=_rendered)
 
 
-def _rendered(done: Reviewed) -> str:
-    from burnish.cli.report import Page, report
+def _rendered(done: AdhocResult) -> str:
+    from burnish.cli.report import ReportText, report
 
-    return "\n".join(report(done, Page(100, colour=False)))
+    return "\n".join(report(done, ReportText(100, colour=False)))
 
 
 def _last(as_json: bool) -> int:
-    from burnish.wiring.hook_commits import failed_stop_reviews, last_review
+    from burnish.features.hooks.commits import failed_stop_reviews, last_review
 
     review, failed_stops = last_review(start_dir()), failed_stop_reviews(start_dir())
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import BY_STATUS, coloured, columns, mark, paint, say, say_json
+from burnish.cli.output import BY_STATUS, coloured, columns, mark, paint, say, say_json
 from burnish.cli.projects import ago
 from burnish.cli.session import AsJson, open_reader
 from burnish.cli.text import count, cut, one_line, width, wrap
@@ -18,9 +18,9 @@ from burnish.views.status import MARKS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from burnish.features.hooks.news import CommitNews
     from burnish.store import Store
-    from burnish.views.inbox import Entry
-    from burnish.wiring.hook_news import CommitNews
+    from burnish.views.inbox import InboxEntry
 
 NOTHING = "Nothing needs you."
 _LINES = 2
@@ -63,7 +63,7 @@ def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetim
 
 def _here() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
     """This project, which needs no folder to be named."""
-    from burnish.wiring.hook_news import hook_news
+    from burnish.features.hooks.news import hook_news
 
     reader = open_reader()
     key = reader.project.key if reader.project else ""
@@ -72,9 +72,9 @@ def _here() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
 
 
 def _everything() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
-    from burnish.wiring.hook_news import hook_news
-    from burnish.wiring.lost_branches import void_lost_approvals
-    from burnish.wiring.reader import open_store
+    from burnish.features.hooks.news import hook_news
+    from burnish.runtime.lost_branches import void_lost_approvals
+    from burnish.runtime.reader import open_store
 
     home, store = open_store()
     rows = store.projects()
@@ -83,7 +83,9 @@ def _everything() -> tuple[Path, Store, dict[str, str], list[CommitNews]]:
     return home, store, {row.key: str(row.root) for row in rows}, news
 
 
-def page(found: list[Entry], folders: Mapping[str, str], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
+def page(
+    found: list[InboxEntry], folders: Mapping[str, str], *, room: int, colour: bool, now: datetime
+) -> Iterator[str]:
     if not found:
         yield NOTHING
         return
@@ -95,7 +97,7 @@ def page(found: list[Entry], folders: Mapping[str, str], *, room: int, colour: b
         yield from _entry(entry, folders.get(entry.task.project, ""), room, colour, now)
 
 
-def _entry(entry: Entry, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
+def _entry(entry: InboxEntry, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
     task = entry.task
     tone = BY_STATUS[task.status]
     since = ago(entry.since, now)

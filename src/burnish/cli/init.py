@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, columns, mark, paint, say, say_json, tell
+from burnish.cli.output import coloured, columns, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, follow_move, start_dir
 from burnish.cli.text import clean, cut, duration, one_line, pad, visible, width, wrap
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.checks.discover import Decided
-    from burnish.wiring.initiate import File, Outcome
-    from burnish.wiring.trial import Trial
+    from burnish.checks.discover import DiscoveredChecks
+    from burnish.features.init.init import File, InitReport
+    from burnish.features.init.trial import TrialReport
 
 WORDS = {
     "written": "Wrote {}.",
@@ -42,7 +42,7 @@ def init(
     Looks at the files of this repository and at the agents on this machine. Never overwrites without --force.
     Nothing of the repository is run unless you say so; --try needs a trusted checkout.
     """
-    from burnish.wiring.initiate import initiate
+    from burnish.features.init.init import initiate
 
     if dry_run and try_now:
         raise BadInput("--dry-run writes nothing that could be tried.", hint="Leave out --dry-run or --try.")
@@ -83,15 +83,15 @@ def _wants_trial() -> bool:
     return answer.strip().lower() in ("", "y", "yes") and answer != ""
 
 
-def _try_out() -> Trial:
+def _try_out() -> TrialReport:
     from burnish.cli.waiting import waiting
-    from burnish.wiring.trial import try_out
+    from burnish.features.init.trial import try_out
 
     with waiting() as tell_now:
         return try_out(start_dir(), tell=tell_now)
 
 
-def trial_lines(trial: Trial, *, room: int, colour: bool) -> list[str]:
+def trial_lines(trial: TrialReport, *, room: int, colour: bool) -> list[str]:
     """What ran, how long it took, and how to go on."""
     lines = [""]
     names = max((width(step.name) for step in trial.steps), default=0)
@@ -110,7 +110,7 @@ def trial_lines(trial: Trial, *, room: int, colour: bool) -> list[str]:
     return lines
 
 
-def report(outcome: Outcome, *, room: int, colour: bool) -> list[str]:
+def report(outcome: InitReport, *, room: int, colour: bool) -> list[str]:
     """What was found, decided and written, and what to type next."""
     lines = [*wrap(_found(outcome), room), ""]
     rows = [(visible(".".join(one.key)), visible(_in_folder(one)), visible(one.why)) for one in outcome.decided]
@@ -133,7 +133,7 @@ def _row(key: str, value: str, why: str, *, values: int, room: int, colour: bool
     return [f"  {key}  {first}", *(margin + part for part in rest), *(f"{margin}  {part}" for part in below)]
 
 
-def _found(outcome: Outcome) -> str:
+def _found(outcome: InitReport) -> str:
     parts = [
         f"{one.language} in {one.folder}" if one.folder else f"{one.language} at the root" for one in outcome.tools
     ]
@@ -141,7 +141,7 @@ def _found(outcome: Outcome) -> str:
     return one_line(f"Looked at {outcome.root}: {what}.")
 
 
-def _written(outcome: Outcome, room: int, colour: bool) -> list[str]:
+def _written(outcome: InitReport, room: int, colour: bool) -> list[str]:
     lines = [part for file in outcome.files for part in wrap(_file(file, outcome), room)]
     if outcome.files[0].state == "planned":
         lines += ["", *map(visible, outcome.text.removesuffix("\n").split("\n"))]
@@ -161,11 +161,11 @@ def _written(outcome: Outcome, room: int, colour: bool) -> list[str]:
     return [*lines, "", "Next:", *(f"  {pad(step, 34)}{paint(why, 'dim', on=colour)}" for step, why in steps)]
 
 
-def _file(file: File, outcome: Outcome) -> str:
+def _file(file: File, outcome: InitReport) -> str:
     return WORDS[file.state].format(one_line(str(file.path.relative_to(outcome.root))))
 
 
-def _in_folder(one: Decided) -> str:
+def _in_folder(one: DiscoveredChecks) -> str:
     return f"{_words(one.value)} (in {one.cwd})" if one.cwd else _words(one.value)
 
 
@@ -175,7 +175,7 @@ def _words(value: Any) -> str:
     return "not set" if value is None else str(value)
 
 
-def _json(outcome: Outcome) -> dict[str, Any]:
+def _json(outcome: InitReport) -> dict[str, Any]:
     return {
         "root": str(outcome.root),
         "files": [{"path": str(file.path), "state": file.state} for file in outcome.files],

@@ -14,11 +14,11 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from burnish.cli import story
-from burnish.cli.progress import Plain
+from burnish.cli import progress_text as story
+from burnish.cli.progress import PlainProgress
 from burnish.cli.text import cut, duration, one_line, width
 from burnish.core.cost_text import short_cost
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
 from burnish.core.task import Task
 
@@ -34,7 +34,7 @@ class Row:
     said: str = ""
 
 
-class Live(Plain):
+class LiveProgress(PlainProgress):
     """The same lines as `Plain`, and below them what runs now, with a spinner and the time it has taken."""
 
     def __init__(self, *, several: bool) -> None:
@@ -50,7 +50,7 @@ class Live(Plain):
         )
         self.screen.start()
 
-    def event(self, task: Task, event: Recorded) -> None:
+    def event(self, task: Task, event: RecordedEvent) -> None:
         with self.lock:
             if task.status not in RUNNING:
                 self.rows.pop(task.id, None)

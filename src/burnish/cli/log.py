@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import columns, json_text, say, say_json, tell
+from burnish.cli.output import columns, json_text, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean, cut, one_line
 from burnish.core.flow import RUNNING
@@ -20,9 +20,9 @@ from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.core.event import Recorded
+    from burnish.core.event import RecordedEvent
     from burnish.core.secrets import LineFilter
-    from burnish.wiring import App, LogFile
+    from burnish.runtime import App, LogFile
 
 Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more comes.")]
 PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
@@ -43,9 +43,11 @@ def log(
 
     With -v: also what they were asked.
     """
+    from burnish.features.tasks.logs import task_logs
+
     number = task_id(task)
     app = open_app(reading=True)
-    _check_phase(phase, {file.phase for file in app.logs(number)})
+    _check_phase(phase, {file.phase for file in task_logs(app, number)})
     if as_json:
         say_json({"logs": [file.as_json() for file in _files(app, number, phase)]})
         return
@@ -69,7 +71,9 @@ def log(
 
 
 def _why_nothing(app: App, number: int, phase: str | None) -> str:
-    task, others = app.store.task(app.key, number), sorted({file.phase for file in app.logs(number)})
+    from burnish.features.tasks.logs import task_logs
+
+    task, others = app.store.task(app.key, number), sorted({file.phase for file in task_logs(app, number)})
     if phase and others and task.error:
         look = ", ".join(f"burnish log {number} --phase {one}" for one in others)
         return f"{phase} printed nothing: the task {task.status} ({task.error}) before it. Look: {look}"
@@ -84,17 +88,19 @@ def _check_phase(phase: str | None, seen: set[str]) -> None:
 
 def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
     # What was asked is an input, not output: shown only to those who want everything.
+    from burnish.features.tasks.logs import task_logs
+
     wanted = (phase, "baseline") if phase == "check" else (phase,)
     return [
         file
-        for file in app.logs(number)
+        for file in task_logs(app, number)
         if (phase is None or file.phase in wanted) and (SESSION.verbose or not file.kind.endswith("prompt"))
     ]
 
 
 def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
     """What the file has gained since we last looked."""
-    from burnish.wiring.logs import is_sarif
+    from burnish.features.tasks.logs import is_sarif
 
     if not file.path.exists():
         return
@@ -158,10 +164,10 @@ def events(
         found = reader.store.events(reader.key, task=number, since=after)
 
 
-def _say_event(event: Recorded, as_json: bool) -> None:
+def _say_event(event: RecordedEvent, as_json: bool) -> None:
     import sys
 
-    from burnish.cli.story import brief
+    from burnish.cli.progress_text import brief
     from burnish.views import event_json
 
     if as_json:

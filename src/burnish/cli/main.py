@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import typer
 
 from burnish.cli.interrupts import install_handlers
-from burnish.cli.lighten import lighten
-from burnish.cli.paint import complain, tell
+from burnish.cli.output import complain, tell
 from burnish.cli.session import SESSION, SHARED, options
+from burnish.cli.typer_startup import lighten
 from burnish.errors import BurnishError, Untrusted
 
 # verb → where it is; only the one that was typed is loaded
@@ -28,8 +28,8 @@ VERBS = {
     "trust": "burnish.cli.trust:trust",
     "untrust": "burnish.cli.trust:untrust",
     "add": "burnish.cli.add:add",
-    "list": "burnish.cli.listing:list_tasks",
-    "status": "burnish.cli.listing:status",
+    "list": "burnish.cli.status:list_tasks",
+    "status": "burnish.cli.status:status",
     "show": "burnish.cli.show:show",
     "edit": "burnish.cli.edit:edit",
     "rm": "burnish.cli.edit:rm",
@@ -49,8 +49,8 @@ VERBS = {
     "waive": "burnish.cli.findings:waive",
     "reopen": "burnish.cli.findings:reopen",
     "prompts": "burnish.cli.prompts:prompts",
-    "diff": "burnish.cli.look:diff",
-    "path": "burnish.cli.look:path",
+    "diff": "burnish.cli.inspect:diff",
+    "path": "burnish.cli.inspect:path",
     "open": "burnish.cli.open:open_task",
     "merge": "burnish.cli.merge:merge",
     "pr": "burnish.cli.pr:pr",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import advise, coloured, complain, fitted, mark, paint, say, say_json, tell
+from burnish.cli.output import advise, coloured, complain, fitted, mark, paint, say, say_json, tell
 from burnish.cli.session import SESSION, AsJson, offer_tasks, open_app
 from burnish.cli.text import clean, cut, one_line
 from burnish.core.check import CANNOT_TELL
@@ -15,7 +15,7 @@ from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring.merging import Landed, MergeReport
+    from burnish.features.merge.merge import MergedTask, MergeReport
 
 HOW = {
     "fast-forward": "fast-forwarded",
@@ -44,16 +44,16 @@ def merge(
 
     Only what is approved and has not moved since is merged. If the target has moved, `merge.on_moved` decides.
     """
-    from burnish import wiring
+    from burnish import runtime
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     if bool(ids) == all_verified:
         raise BadInput("Name tasks or give --all-verified.", hint="burnish merge 29, or burnish merge --all-verified")
     if squash and rebase:
         raise BadInput("--squash and --rebase are given.", hint="Use one of the two.")
     from burnish.cli.progress import watcher
-    from burnish.wiring.merging import MergeRequest, exit_code
-    from burnish.wiring.merging import merge as carry_out
+    from burnish.features.merge.merge import MergeRequest, exit_code
+    from burnish.features.merge.merge import merge as carry_out
 
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     how = "squash" if squash else "rebase" if rebase else "merge"
@@ -86,7 +86,7 @@ def _say(report: MergeReport) -> None:
         tell("Nothing is verified, so there is nothing to merge. `burnish status` shows where things stand.")
 
 
-def _words(landed: Landed) -> str:
+def _words(landed: MergedTask) -> str:
     checked = ", rechecked" if landed.rechecked else ""
     what = f"{mark('✓')} {landed.task.id} {_title(landed.task.spec.title)}"
     return f"{what}  in {clean(landed.into)} at {landed.commit[:12]} ({HOW[landed.how]}{checked})"

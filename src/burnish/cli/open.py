@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from burnish.cli.paint import say, say_json
+from burnish.cli.output import say, say_json
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.core.task import task_id
 
@@ -18,10 +18,11 @@ def open_task(
     as_json: AsJson = False,
 ) -> None:
     """Open a task's workspace in your editor ($VISUAL, else $EDITOR)."""
-    from burnish.wiring.editor import editor, open_in
+    from burnish.features.tasks.editor import editor, open_in
+    from burnish.features.tasks.inspect import workspace_path
 
     number = task_id(task)
-    folder = open_app().path(number)
+    folder = workspace_path(open_app(), number)
     words = editor()
     if as_json:
         say_json({"id": str(number), "path": str(folder), "editor": words})

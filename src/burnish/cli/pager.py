@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from burnish.cli.interrupts import Terminated
-from burnish.cli.paint import advise, is_plain
+from burnish.cli.output import advise, is_plain
 from burnish.cli.session import start_dir
 from burnish.errors import BurnishError
 from burnish.proc.own_programs import find_own_program, lies_in_untrusted_checkout, untrusted_argument
@@ -80,7 +80,7 @@ def _untrusted_word(words: list[str]) -> str:
 
 def _examine_trust() -> None:
     """Most commands that only read do not look at it, because that takes long."""
-    from burnish.wiring.trust import settings_at
+    from burnish.runtime.trust import settings_at
 
     with suppress(BurnishError):
         settings_at(start_dir())

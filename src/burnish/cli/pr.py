@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from burnish.cli.paint import mark, say, say_json
+from burnish.cli.output import mark, say, say_json
 from burnish.cli.session import AsJson, TaskId, open_app
 from burnish.cli.text import clean
 from burnish.core.task import task_id
@@ -23,10 +23,10 @@ def pr(
     as_json: AsJson = False,
 ) -> None:
     """Push a task's branch and open a pull request, by your own git and gh."""
-    from burnish import wiring
+    from burnish import runtime
 
-    wiring.refuse_inside_phase()
-    from burnish.wiring.pull_request import open_pull
+    runtime.refuse_inside_phase()
+    from burnish.features.merge.pull_request import open_pull
 
     pull = open_pull(open_app(), task_id(task), draft=draft, into=into)
     if as_json:

@@ -8,17 +8,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from burnish.cli import story
-from burnish.cli.paint import BY_STATUS, coloured, is_plain, paint, tell
+from burnish.cli import progress_text as story
+from burnish.cli.output import BY_STATUS, coloured, is_plain, paint, tell
 from burnish.cli.text import clean
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
+from burnish.core.recorded_reviews import tests_ran
 from burnish.core.status import Status
-from burnish.core.stored import tests_ran
 from burnish.core.task import Task
 
 
-class Plain:
+class PlainProgress:
     """Lines on stderr. `several` puts the task's number before each."""
 
     def __init__(self, *, several: bool, verbose: bool) -> None:
@@ -30,7 +30,7 @@ class Plain:
         self.untested: set[int] = set()
         self.colour = coloured(sys.stderr)
 
-    def event(self, task: Task, event: Recorded) -> None:
+    def event(self, task: Task, event: RecordedEvent) -> None:
         with self.lock:
             if task.id not in self.met:
                 self.met.add(task.id)
@@ -79,10 +79,10 @@ class Plain:
             )
 
 
-class Quiet(Plain):
+class QuietProgress(PlainProgress):
     """-q: nothing but what went wrong."""
 
-    def event(self, task: Task, event: Recorded) -> None:
+    def event(self, task: Task, event: RecordedEvent) -> None:
         """Not told."""
 
     def output(self, task_id: int, line: str) -> None:
@@ -92,13 +92,13 @@ class Quiet(Plain):
         """Not told."""
 
 
-def watcher(*, several: bool, quiet: bool, verbose: bool) -> Plain:
+def watcher(*, several: bool, quiet: bool, verbose: bool) -> PlainProgress:
     """The progress that suits where stderr goes."""
     if quiet:
-        return Quiet(several=several, verbose=False)
+        return QuietProgress(several=several, verbose=False)
     # -v prints every line of output: a line that redraws itself below would only flicker.
     if sys.stderr.isatty() and not verbose and not is_plain() and os.environ.get("TERM") != "dumb":
-        from burnish.cli.live import Live
+        from burnish.cli.live import LiveProgress
 
-        return Live(several=several)
-    return Plain(several=several, verbose=verbose)
+        return LiveProgress(several=several)
+    return PlainProgress(several=several, verbose=verbose)

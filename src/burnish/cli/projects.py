@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from burnish.cli import complete
-from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
+from burnish.cli.output import coloured, columns, paint, say, say_json, tell
 from burnish.cli.session import AsJson, start_dir
 from burnish.cli.text import count, cut, one_line, pad, width
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring.projects import Known
+    from burnish.features.projects.projects import KnownProject
 
 NONE = "No projects yet. In a repository of yours: burnish init"
 
@@ -39,7 +39,7 @@ def projects(
     Forgetting takes it out of the lists; its events and branches stay, and `burnish add` there brings it back.
     Relinking, in the moved repository, is needed only where burnish does not do it by itself.
     """
-    from burnish.wiring.projects import forget, known
+    from burnish.features.projects.projects import forget, known
 
     if action == "forget":
         if not name:
@@ -64,7 +64,7 @@ def projects(
             tell("One that is gone was moved? Run `burnish status` where it is now.")
 
 
-def table(found: list[Known], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
+def table(found: list[KnownProject], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
     """Name, tasks, last activity and folder; a folder that is gone says so."""
     rows = [(one_line(one.name), _tasks(one), ago(one.last, now)) for one in found]
     names, tasks, times = (min(max(width(row[i]) for row in rows), room // 4) for i in range(3))
@@ -75,7 +75,7 @@ def table(found: list[Known], *, room: int, colour: bool, now: datetime) -> Iter
         yield "  ".join([paint(cells[0], "bold", on=colour), *cells[1:], paint(place, "dim", on=colour)])
 
 
-def _tasks(one: Known) -> str:
+def _tasks(one: KnownProject) -> str:
     return count(one.tasks, "task") + (f", {one.running} running" if one.running else "")
 
 
@@ -103,7 +103,7 @@ def ago(moment: str, now: datetime) -> str:
 
 
 def _relink(name: str | None, as_json: bool, *, new: bool) -> None:
-    from burnish.wiring.relinking import make_own, relink
+    from burnish.features.projects.relink import make_own, relink
 
     if new and name:
         raise BadInput("--new names no project.", hint="Leave out --new, or the name.")
@@ -117,7 +117,7 @@ def _relink(name: str | None, as_json: bool, *, new: bool) -> None:
         say("Trust does not follow: look at `burnish trust --show`, then `burnish trust`.")
 
 
-def _report(one: Known, as_json: bool) -> None:
+def _report(one: KnownProject, as_json: bool) -> None:
     if as_json:
         say_json(one.as_json())
     else:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import coloured, fitted, paint, say, say_json, tell
+from burnish.cli.output import coloured, fitted, paint, say, say_json, tell
 from burnish.cli.session import AsJson, open_app
 from burnish.cli.text import clean, one_line
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring import App
-    from burnish.wiring.approval_cost import ApprovalCost
-    from burnish.wiring.prompts import Prompt
+    from burnish.features.prompts.approval_cost import ApprovalCost
+    from burnish.runtime import App
+    from burnish.runtime.prompts import Prompt
 
 ACTIONS = ("list", "show", "edit", "reset", "on", "off", "render")
 
@@ -35,7 +35,7 @@ def prompts(
     as_json: AsJson = False,
 ) -> None:
     """Show what agents are told, put your own words in its place, or see what a task would get."""
-    from burnish.wiring import refuse_inside_phase
+    from burnish.runtime import refuse_inside_phase
 
     if action not in ACTIONS:
         raise BadInput(f"{action!r} is nothing that prompts can do.", hint=f"It is one of: {', '.join(ACTIONS)}.")
@@ -59,7 +59,7 @@ def prompts(
 
 
 def _named(name: str | None, action: str) -> str:
-    from burnish.wiring.prompts import NAMES, known
+    from burnish.runtime.prompts import NAMES, known
 
     if name is None:
         raise BadInput(f"Which prompt shall prompts {action} take?", hint=f"Name one of: {', '.join(NAMES)}.")
@@ -67,7 +67,7 @@ def _named(name: str | None, action: str) -> str:
 
 
 def _list(as_json: bool) -> None:
-    from burnish.wiring.prompts import NAMES, reviewers_own
+    from burnish.runtime.prompts import NAMES, reviewers_own
 
     app = open_app()
     found = [_in_force(app, name) for name in NAMES] + reviewers_own(
@@ -86,7 +86,7 @@ def _list(as_json: bool) -> None:
 
 
 def _show(name: str, as_json: bool) -> None:
-    from burnish.wiring.prompts import refuse_unknown, variables
+    from burnish.runtime.prompts import refuse_unknown, variables
 
     one = _in_force(open_app(), name)
     refuse_unknown(one)
@@ -99,16 +99,16 @@ def _show(name: str, as_json: bool) -> None:
 
 
 def _edit(name: str, everywhere: bool, as_json: bool) -> None:
-    from burnish.wiring import refuse_inside_phase
-    from burnish.wiring.approval_cost import cost_of_edit
-    from burnish.wiring.prompt_desk import Where, recording_trust
-    from burnish.wiring.prompts import refuse_unknown
+    from burnish.features.prompts.approval_cost import cost_of_edit
+    from burnish.features.prompts.edit import PromptScope, recording_trust
+    from burnish.runtime import refuse_inside_phase
+    from burnish.runtime.prompts import refuse_unknown
 
     refuse_inside_phase()
     app = open_app()
     file = _file(app, name, everywhere)
     new = not file.exists()
-    cost = cost_of_edit(app, name, Where.GLOBAL if everywhere else Where.PROJECT)
+    cost = cost_of_edit(app, name, PromptScope.GLOBAL if everywhere else PromptScope.PROJECT)
     _say_cost(cost, f"Another text of {name}")
     with recording_trust(app, file, "prompts edit"):
         changed = _edited(file, name, new=new)
@@ -121,8 +121,8 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
 
 def _edited(file: Path, name: str, *, new: bool) -> bool:
     """Open the file in the user's editor, a new one with the shipped text; False where that was left as it is."""
+    from burnish.features.tasks.editor import editor, open_in
     from burnish.review.templates import shipped
-    from burnish.wiring.editor import editor, open_in
 
     if new:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -137,12 +137,12 @@ def _edited(file: Path, name: str, *, new: bool) -> bool:
 
 
 def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
-    from burnish.wiring.approval_cost import cost_of_reset
-    from burnish.wiring.prompt_desk import Where, reset
-    from burnish.wiring.prompts import NAMES
+    from burnish.features.prompts.approval_cost import cost_of_reset
+    from burnish.features.prompts.edit import PromptScope, reset
+    from burnish.runtime.prompts import NAMES
 
     app = open_app()
-    names, where = [name] if name else NAMES, Where.GLOBAL if everywhere else Where.PROJECT
+    names, where = [name] if name else NAMES, PromptScope.GLOBAL if everywhere else PromptScope.PROJECT
     cost = cost_of_reset(app, names, where)
     _say_cost(cost, "This reset")
     removed = reset(app, names, where)
@@ -159,11 +159,11 @@ def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
 
 
 def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
-    from burnish.wiring.approval_cost import cost_of_switch
-    from burnish.wiring.prompt_desk import Where, switch
+    from burnish.features.prompts.approval_cost import cost_of_switch
+    from burnish.features.prompts.edit import PromptScope, switch
 
     app = open_app()
-    where = Where.GLOBAL if everywhere else Where.PROJECT
+    where = PromptScope.GLOBAL if everywhere else PromptScope.PROJECT
     cost = cost_of_switch(app, name, on=on, where=where)
     _say_cost(cost, f"Switching {name} {'on' if on else 'off'}")
     file = switch(app, name, on, where)
@@ -184,9 +184,9 @@ def _say_cost(cost: ApprovalCost, change: str) -> None:
 def _render(task: str | None, name: str | None, as_json: bool) -> None:
     if task is None:
         raise BadInput("For which task?", hint="Write: burnish prompts render TASK [NAME]")
-    from burnish.wiring.rendering import rendered
+    from burnish.features.prompts.preview import render_prompts
 
-    found = rendered(open_app(), task_id(task), name)
+    found = render_prompts(open_app(), task_id(task), name)
     if as_json:
         say_json({"id": str(task_id(task)), "prompts": [{"to": one.to, "text": one.text} for one in found]})
         return
@@ -198,14 +198,14 @@ def _render(task: str | None, name: str | None, as_json: bool) -> None:
 
 def _file(app: App, name: str, everywhere: bool) -> Path:
     from burnish import config
-    from burnish.wiring.prompts import file_of
+    from burnish.runtime.prompts import file_of
 
     return file_of(name, app.repo.root, config.user_folder(), everywhere=everywhere)
 
 
 def _in_force(app: App, name: str) -> Prompt:
     from burnish import config
-    from burnish.wiring.prompts import in_force
+    from burnish.runtime.prompts import in_force
 
     return in_force(
         name, app.config, app.repo.root, config.user_folder(), trusted=app.trust.is_trusted, outside=app.trust.outside

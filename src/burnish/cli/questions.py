@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from burnish.cli.paint import tell
-from burnish.core.override import QUESTIONS, Grounds, grounds_of
+from burnish.cli.output import tell
+from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.errors import BadInput
 
 R = TypeVar("R")
@@ -36,7 +36,7 @@ def with_grounds(command: Callable[..., R]) -> Callable[..., R]:
         yes = {flag: given.pop(name) for name, flag in flags.items()}
         words = given.pop("explain")
         said = any(yes.values()) or words.strip()
-        return command(**given, grounds=grounds_of(yes, words) if said else None)
+        return command(**given, grounds=override_reasons(yes, words) if said else None)
 
     asked = [
         _keyword(name, Annotated[bool, typer.Option(flag, help=_HELP[flag])], False) for name, flag in flags.items()
@@ -59,7 +59,7 @@ def on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask(line: Callable[[str], str] | None = None) -> Grounds:
+def ask(line: Callable[[str], str] | None = None) -> OverrideReasons:
     """The first yes gives the category; end of input is not an answer."""
     line = line or _line
     tell("This goes against the review. Why may it be accepted all the same?")
@@ -73,7 +73,7 @@ def ask(line: Callable[[str], str] | None = None) -> Grounds:
         words = line("In your own words: " if free else "In your own words (Enter to leave it at that): ").strip()
         if not free:
             break
-    return grounds_of(yes, words)
+    return override_reasons(yes, words)
 
 
 def _yes_or_no(words: str, line: Callable[[str], str]) -> bool:
@@ -95,6 +95,6 @@ def _line(prompt: str) -> str:
     return text
 
 
-def grounds_or_ask(given: Grounds | None) -> Grounds | None:
+def grounds_or_ask(given: OverrideReasons | None) -> OverrideReasons | None:
     """By flags, else by asking, else nothing."""
     return given or (ask() if on_terminal() else None)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import mark, say, say_json, tell
+from burnish.cli.output import mark, say, say_json, tell
 from burnish.cli.session import AsJson, open_app
 from burnish.cli.text import clean, count
 
 if TYPE_CHECKING:
-    from burnish.wiring.rebuilding import Rebuilt
+    from burnish.features.rebuild.rebuild import RebuildReport
 
 
 def rebuild(
@@ -24,17 +24,17 @@ def rebuild(
 
     What the database has is left as it is. An approval comes back only if it can be shown.
     """
-    from burnish import wiring
+    from burnish import runtime
 
-    wiring.refuse_inside_phase()
-    from burnish.wiring.rebuilding import rebuild as bring_back
+    runtime.refuse_inside_phase()
+    from burnish.features.rebuild.rebuild import rebuild as bring_back
 
     done = bring_back(open_app(), from_ref=from_ref)
     say_json(done.as_json()) if as_json else _say(done)
     return 1 if done.damaged else 0
 
 
-def _say(done: Rebuilt) -> None:
+def _say(done: RebuildReport) -> None:
     for one in done.restored:
         source = "the burnish home" if one.source.startswith("/") else clean(one.source)
         say(f"{mark('✓')} {one.task} {one.status}  from {source}" + (f": {one.note}" if one.note else ""))

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from burnish.cli.paint import BY_SEVERITY, paint
+from burnish.cli.output import BY_SEVERITY, paint
 from burnish.cli.text import clean, count, cut, one_line, wrap
-from burnish.core.decision import weigh
+from burnish.core.decision import effective_verdict
 from burnish.core.finding import Finding, Remark, Severity
 from burnish.core.review import Verdict
 
 if TYPE_CHECKING:
-    from burnish.wiring.adhoc import Reviewed
+    from burnish.features.review.adhoc_review import AdhocResult
 
 # Prose wider than this is hard to read, however wide the terminal.
 WIDEST = 100
@@ -25,7 +25,7 @@ LONGEST_EXCERPT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportText:
     """The sheet it is written on."""
 
     room: int
@@ -38,7 +38,7 @@ class Page:
         return min(self.room, WIDEST)
 
 
-def report(done: Reviewed, page: Page) -> Iterator[str]:
+def report(done: AdhocResult, page: ReportText) -> Iterator[str]:
     yield from _head(done, page)
     texts = without_secrets(done.findings, done.texts)
     for finding in done.findings[:MOST_IN_FULL]:
@@ -68,7 +68,7 @@ def without_secrets(findings: Sequence[Finding], texts: Mapping[str, str]) -> di
     return {path: "\n".join(split) for path, split in lines.items()}
 
 
-def _head(done: Reviewed, page: Page) -> Iterator[str]:
+def _head(done: AdhocResult, page: ReportText) -> Iterator[str]:
     files = done.change.files
     yield from _bold(f"Review of {one_line(done.pair.what)}", page)
     yield from wrap(f"against {one_line(done.pair.against)}", page.prose)
@@ -80,12 +80,12 @@ def _head(done: Reviewed, page: Page) -> Iterator[str]:
     yield ", ".join(facts)
 
 
-def _bold(text: str, page: Page) -> Iterator[str]:
+def _bold(text: str, page: ReportText) -> Iterator[str]:
     for line in wrap(text, page.prose):
         yield paint(line, "bold", on=page.colour)
 
 
-def _finding(finding: Finding, texts: Mapping[str, str], page: Page) -> Iterator[str]:
+def _finding(finding: Finding, texts: Mapping[str, str], page: ReportText) -> Iterator[str]:
     remark = finding.remark
     severity = paint(remark.severity.value, BY_SEVERITY[remark.severity], on=page.colour)
     lead = len(f"{finding.id} {remark.severity.value}  ")
@@ -113,7 +113,7 @@ def _place(remark: Remark) -> str:
     return f"{file}:{remark.line}{last}"
 
 
-def _indented(text: str, page: Page) -> Iterator[str]:
+def _indented(text: str, page: ReportText) -> Iterator[str]:
     for line in clean(text).strip("\n").rstrip().split("\n"):
         # what is indented is code or a table: cut, not reflowed
         pieces = [cut(line.expandtabs(4), page.room - 3)] if line[:1].isspace() else wrap(line, page.prose - 3)
@@ -121,7 +121,7 @@ def _indented(text: str, page: Page) -> Iterator[str]:
             yield f"   {piece}".rstrip()
 
 
-def _excerpt(remark: Remark, text: str | None, page: Page) -> Iterator[str]:
+def _excerpt(remark: Remark, text: str | None, page: ReportText) -> Iterator[str]:
     """The lines it speaks of, a few around them, and a mark on each that is meant."""
     if text is None or remark.line is None:
         return
@@ -138,7 +138,7 @@ def _excerpt(remark: Remark, text: str | None, page: Page) -> Iterator[str]:
         yield _code_line(number, lines[number - 1], size, meant, remark.severity, page)
 
 
-def _code_line(number: int, text: str, size: int, meant: bool, severity: Severity, page: Page) -> str:
+def _code_line(number: int, text: str, size: int, meant: bool, severity: Severity, page: ReportText) -> str:
     code = clean(text.replace("\r", "").expandtabs(4)).replace("\n", " ")
     if page.plain:
         return cut(f"   line {number:>{size}}{' *' if meant else '  '} {code}", page.room).rstrip()
@@ -148,7 +148,7 @@ def _code_line(number: int, text: str, size: int, meant: bool, severity: Severit
     return f"   {mark} {gutter} {body}".rstrip()
 
 
-def _compliance(done: Reviewed, page: Page) -> Iterator[str]:
+def _compliance(done: AdhocResult, page: ReportText) -> Iterator[str]:
     entries = done.panel.compliance if done.panel else ()
     words = {True: "met", False: "not met", None: "not judged"}
     for entry in entries:
@@ -156,12 +156,12 @@ def _compliance(done: Reviewed, page: Page) -> Iterator[str]:
         yield from _hanging(f"{words[entry.met]}: {one_line(entry.item)}{note}", page)
 
 
-def _hanging(text: str, page: Page) -> Iterator[str]:
+def _hanging(text: str, page: ReportText) -> Iterator[str]:
     for n, line in enumerate(wrap(text, page.prose - 2)):
         yield line if n == 0 else f"  {line}"
 
 
-def _end(done: Reviewed, page: Page) -> Iterator[str]:
+def _end(done: AdhocResult, page: ReportText) -> Iterator[str]:
     panel = done.panel
     for check in done.checks:
         tone = "red" if check in done.standing_checks else "green" if check.state == "passed" else "yellow"
@@ -190,7 +190,7 @@ def tally(findings: Sequence[Finding]) -> str:
     return f"{count(len(findings), 'finding')}: {', '.join(parts)}"
 
 
-def _not_shown(paths: Sequence[str], hidden: Mapping[str, str], page: Page) -> Iterator[str]:
+def _not_shown(paths: Sequence[str], hidden: Mapping[str, str], page: ReportText) -> Iterator[str]:
     if not paths:
         return
     yield f"Not seen by any reviewer ({count(len(paths), 'changed path')}):"
@@ -201,7 +201,7 @@ def _not_shown(paths: Sequence[str], hidden: Mapping[str, str], page: Page) -> I
         yield f"  and {len(paths) - 20} more"
 
 
-def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
+def verdict_lines(done: AdhocResult, page: ReportText) -> Iterator[str]:
     """The last word: the verdict, and what keeps it from being a pass."""
     if done.panel is None:
         return
@@ -215,7 +215,7 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
     yield paint(f"Verdict: {_verdict_words(done)}", tone, on=page.colour)
     standing = [finding for finding in done.findings if finding.id in done.blocking]
     # without a task every remark is a finding of its own weight: those that stand say it all
-    counts, but = weigh(replace(done.panel, remarks=()), standing, Severity.INFO)
+    counts, but = effective_verdict(replace(done.panel, remarks=()), standing, Severity.INFO)
     if but and counts is not done.panel.verdict:
         yield from _hanging(f"{one_line(but[0].upper() + but[1:])}.", page)
     if done.approved_in_part:
@@ -229,7 +229,7 @@ def verdict_lines(done: Reviewed, page: Page) -> Iterator[str]:
         yield from _hanging(f"This does not count as a pass: {why}.", page)
 
 
-def _verdict_words(done: Reviewed) -> str:
+def _verdict_words(done: AdhocResult) -> str:
     """Programs that found nothing, without a test that ran, approve nothing."""
     if done.verdict is Verdict.APPROVED and done.nothing_judged:
         return "nothing found (no AI reviewed it and no tests ran)"

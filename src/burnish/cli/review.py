@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from burnish.cli.output import coloured, columns, is_plain, say, say_json, tell
 from burnish.cli.pager import paged
-from burnish.cli.paint import coloured, columns, is_plain, say, say_json, tell
-from burnish.cli.report import Page, report
+from burnish.cli.report import ReportText, report
 from burnish.cli.run import ExitZero
 from burnish.cli.session import SESSION, AsJson, start_dir
 from burnish.cli.text import clean, cut, one_line
@@ -21,7 +21,7 @@ from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring.adhoc import Reviewed, Wish
+    from burnish.features.review.adhoc_review import AdhocResult, ReviewTarget
 
 EXIT_COULD_NOT_RUN = 3
 _TASK = re.compile(r"[Tt]?[0-9]+")
@@ -85,7 +85,7 @@ def _take(
     if what is None:
         raise BadInput("Which task is the review of?", hint="burnish review TASK --from FILE")
     from burnish.cli.handoff import take_review
-    from burnish.wiring import refuse_inside_phase
+    from burnish.runtime import refuse_inside_phase
 
     refuse_inside_phase()
     return take_review(task_id(what), source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
@@ -98,19 +98,21 @@ def _flags(agents: list[str] | None, model: str | None) -> dict[str, Any]:
     return {"review": said} if said else {}
 
 
-def _wish(rev: str | None, dirty: bool, staged: bool, base: str | None) -> Wish:
-    from burnish.wiring.adhoc import Wish
+def _wish(rev: str | None, dirty: bool, staged: bool, base: str | None) -> ReviewTarget:
+    from burnish.features.review.adhoc_review import ReviewTarget
 
     kind = "dirty" if dirty else "staged" if staged else "rev" if rev else "auto"
-    return Wish(kind, rev or "", base)
+    return ReviewTarget(kind, rev or "", base)
 
 
-def _review_change(wish: Wish, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool) -> int:
-    from burnish.wiring.adhoc import review_change
-    from burnish.wiring.helpers import Stops
-    from burnish.wiring.signals import stopping_on_signals
+def _review_change(
+    wish: ReviewTarget, flags: dict[str, Any], tests: bool | None, *, exit_zero: bool, as_json: bool
+) -> int:
+    from burnish.adapters.agents import StopTokens
+    from burnish.features.review.adhoc_review import review_change
+    from burnish.runtime.signals import stopping_on_signals
 
-    stops = Stops()
+    stops = StopTokens()
     with _telling() as words, stopping_on_signals(stops, words):
         try:
             done = review_change(
@@ -154,7 +156,7 @@ def _telling() -> Iterator[Callable[[str], None]]:
         yield lambda text: tell(one_line(text))
 
 
-def _show(done: Reviewed) -> None:
+def _show(done: AdhocResult) -> None:
     if done.pair.note and not SESSION.quiet:
         tell(clean(done.pair.note))
     if done.panel is None:
@@ -163,16 +165,16 @@ def _show(done: Reviewed) -> None:
             tell(clean(note))
         return
     with paged():
-        page = Page(columns(sys.stdout), coloured(sys.stdout), is_plain())
+        page = ReportText(columns(sys.stdout), coloured(sys.stdout), is_plain())
         for line in report(done, page):
             say(line)
 
 
-def _nothing(done: Reviewed) -> str:
+def _nothing(done: AdhocResult) -> str:
     return f"Nothing to review: no change in {done.pair.what} against {done.pair.against}."
 
 
-def _as_json(done: Reviewed) -> dict[str, Any]:
+def _as_json(done: AdhocResult) -> dict[str, Any]:
     from burnish.views import finding_json
 
     return {
@@ -187,7 +189,7 @@ def _as_json(done: Reviewed) -> dict[str, Any]:
     }
 
 
-def _left_out(done: Reviewed) -> tuple[str, ...]:
+def _left_out(done: AdhocResult) -> tuple[str, ...]:
     """What was kept out of the review from the start: it is no part of the change, but nobody looked at it."""
     taken = done.pair.taken
     return (*taken.secrets, *taken.nested, *taken.installed) if taken else ()
@@ -197,7 +199,7 @@ def _task_number(text: str) -> int | None:
     """The number of a task that exists; a revision may look like one."""
     if not _TASK.fullmatch(text):
         return None
-    from burnish.wiring.reader import known_task
+    from burnish.runtime.reader import known_task
 
     number = int(text.lstrip("Tt"))
     known = known_task(start_dir(), number)
@@ -207,19 +209,21 @@ def _task_number(text: str) -> int | None:
 
 
 def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json: bool) -> int:
-    from burnish import wiring
+    from burnish import runtime
     from burnish.cli.progress import watcher
     from burnish.cli.run import exit_code, say_report
+    from burnish.features.run.run import run_tasks
+    from burnish.features.tasks.edit import review_again
+    from burnish.runtime import RunRequest
     from burnish.views import review_json
-    from burnish.wiring import RunRequest
 
-    wiring.refuse_inside_phase()
-    app = wiring.open_app(start_dir(), flags=flags)
-    app.review_again(number)
+    runtime.refuse_inside_phase()
+    app = runtime.open_app(start_dir(), flags=flags)
+    review_again(app, number)
     request = RunRequest(ids=(number,))
     progress = watcher(several=False, quiet=SESSION.quiet, verbose=SESSION.verbose)
     try:
-        came = app.run(request, progress=progress)
+        came = run_tasks(app, request, progress=progress)
     finally:
         progress.close()
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from burnish.cli.paint import BY_STATUS, coloured, fitted, mark, paint, say, say_json, tell, titled
+from burnish.cli.output import BY_STATUS, coloured, fitted, mark, paint, say, say_json, tell, titled
 from burnish.cli.session import SESSION, AsJson, TaskId, offer_tasks, open_app
 from burnish.cli.text import clean, count, one_line
 from burnish.core.status import Status
@@ -17,8 +17,8 @@ from burnish.errors import BadInput
 
 if TYPE_CHECKING:
     from burnish.cli.gate import TerminalGate
-    from burnish.cli.progress import Plain
-    from burnish.wiring import App, RunReport, RunRequest
+    from burnish.cli.progress import PlainProgress
+    from burnish.runtime import App, RunReport, RunRequest
 
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 where it ran but was not approved.")]
 
@@ -47,11 +47,11 @@ def run(
     if ids and everything:
         raise BadInput("Tasks are named and --all is given.", hint="Use one of the two.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
-    from burnish import wiring
-    from burnish.wiring import RunRequest
+    from burnish import runtime
+    from burnish.runtime import RunRequest
 
     if not dry_run:
-        wiring.refuse_inside_phase()
+        runtime.refuse_inside_phase()
     request = RunRequest(
         ids=numbers,
         everything=everything,
@@ -72,15 +72,16 @@ def retry(
     as_json: AsJson = False,
 ) -> int:
     """Go on with a task that failed or is blocked."""
-    from burnish import wiring
-    from burnish.wiring import RunRequest
+    from burnish import runtime
+    from burnish.features.tasks.edit import retry_task
+    from burnish.runtime import RunRequest
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     app = open_app()
     if not later:
         app.trust.require()
     before = app.store.task(app.key, task_id(task))
-    moved = app.retry(before.id, restart=restart)
+    moved = retry_task(app, before.id, restart=restart)
     if moved.note and (moved.status in (Status.CODE_REVIEW, Status.BACKLOG) or moved.status is not before.status):
         tell(f"Task {moved.id}: {clean(moved.note)}.")
     if moved.status is Status.BACKLOG:
@@ -117,10 +118,11 @@ def improve(
     With the findings of its last review and your words; also after the last cycle. Then it waits for
     `burnish review`, unless --review is given.
     """
-    from burnish import wiring
-    from burnish.wiring import RunRequest, people
+    from burnish import runtime
+    from burnish.features.decide import decisions as people
+    from burnish.runtime import RunRequest
 
-    wiring.refuse_inside_phase()
+    runtime.refuse_inside_phase()
     app, number = open_app(), task_id(task)
     people.improve(app, number, guidance, review=review)
     code = _carry_out(app, RunRequest(ids=(number,)), exit_zero=exit_zero, as_json=as_json)
@@ -130,12 +132,13 @@ def improve(
 
 def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:
     from burnish.cli.progress import watcher
+    from burnish.features.run.run import run_tasks
 
     several = request.jobs > 1 or request.everything or len(request.ids) > 1
     progress = watcher(several=several, quiet=SESSION.quiet or request.dry_run, verbose=SESSION.verbose)
     gate = None if request.dry_run else _gate(app, request, progress, as_json=as_json)
     try:
-        report = app.run(request, progress=progress, gate=gate)
+        report = run_tasks(app, request, progress=progress, gate=gate)
     finally:
         progress.close()
     if as_json:
@@ -147,7 +150,7 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
 
 
-def _gate(app: App, request: RunRequest, progress: Plain, *, as_json: bool) -> TerminalGate | None:
+def _gate(app: App, request: RunRequest, progress: PlainProgress, *, as_json: bool) -> TerminalGate | None:
     """Where a person can be asked, the gate asks; elsewhere it holds all the same, and that is said."""
     if not (request.hitl or app.config.hitl_review):
         return None
@@ -175,7 +178,7 @@ def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_z
 
 
 def say_report(report: RunReport, request: RunRequest, *, told: bool = False) -> None:
-    from burnish.cli.story import advice, result
+    from burnish.cli.progress_text import advice, result
 
     on = coloured(sys.stdout)
     if request.dry_run:

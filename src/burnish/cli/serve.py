@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import say, say_json, tell
+from burnish.cli.output import say, say_json, tell
 from burnish.cli.session import AsJson
 from burnish.proc.own_programs import own_path
 
@@ -34,8 +34,8 @@ def serve(
 
     The address is printed once, with its token. Ctrl-C stops it; what it ran goes on with the next start.
     """
+    from burnish.runtime import refuse_inside_phase
     from burnish.web.server import serve as serve_until_stopped
-    from burnish.wiring import refuse_inside_phase
 
     refuse_inside_phase()
 

@@ -12,12 +12,12 @@ import typer
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
+    from burnish.runtime import App, Reader
     from burnish.store import Store
-    from burnish.wiring import App, Reader
 
 
 @dataclass(slots=True)
-class Session:
+class CliSession:
     """What was said before or after the verb. One per call of `main`."""
 
     start: str | None = None
@@ -30,7 +30,7 @@ class Session:
         self.start, self.quiet, self.verbose, self.debug, self.plain = None, False, False, False, False
 
 
-SESSION = Session()
+SESSION = CliSession()
 
 
 def _note(name: str) -> Callable[[Any], Any]:
@@ -126,21 +126,21 @@ def start_dir() -> Path:
 
 def open_reader() -> Reader:
     """What a reading command needs: the store and the project, nothing heavy."""
-    from burnish import wiring
+    from burnish import runtime
 
-    reader = wiring.open_reader(start_dir())
+    reader = runtime.open_reader(start_dir())
     _report_move(reader.note)
     _tell_obstacle(reader.store)
     if reader.project:
-        wiring.void_lost_approvals(reader.home, reader.store, [reader.project], is_here=True)
+        runtime.void_lost_approvals(reader.home, reader.store, [reader.project], is_here=True)
     return reader
 
 
 def open_app(*, reading: bool = False) -> App:
     """Everything: settings, git, agents. `reading`: for a command that only looks."""
-    from burnish import wiring
+    from burnish import runtime
 
-    app = wiring.open_app(start_dir(), reading=reading)
+    app = runtime.open_app(start_dir(), reading=reading)
     _report_move(app.note)
     _tell_obstacle(app.store)
     return app
@@ -148,7 +148,7 @@ def open_app(*, reading: bool = False) -> App:
 
 def follow_move() -> None:
     """Relink a repository that was moved, for a command that opens neither of the two."""
-    from burnish.wiring.reader import home_of
+    from burnish.runtime.reader import home_of
 
     if (home_of() / "burnish.db").exists():
         open_reader().store.close()
@@ -156,7 +156,7 @@ def follow_move() -> None:
 
 def _report_move(note: str) -> None:
     if note:
-        from burnish.cli.paint import tell
+        from burnish.cli.output import tell
         from burnish.cli.text import one_line
 
         tell(one_line(note))
@@ -165,16 +165,16 @@ def _report_move(note: str) -> None:
 def _tell_obstacle(store: Store) -> None:
     """Say why nothing could be written now, to a person who only looks."""
     if store.obstacle:
-        from burnish.cli.paint import tell
+        from burnish.cli.output import tell
 
         tell(f"note: only reading is possible. {store.obstacle.what}")
 
 
 def tell_approval_cost() -> None:
     """Say which approvals a change of settings that was already made costs; on stderr, nothing where it is none."""
-    from burnish.cli.paint import tell
+    from burnish.cli.output import tell
     from burnish.errors import BurnishError
-    from burnish.wiring.approval_cost import NOTICED, cost_so_far
+    from burnish.features.prompts.approval_cost import NOTICED, cost_so_far
 
     try:
         found = cost_so_far(open_app(reading=True))

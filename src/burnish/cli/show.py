@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, columns, say, say_json, tell
+from burnish.cli.output import coloured, columns, say, say_json, tell
 from burnish.cli.session import AsJson, offer_tasks, open_app, open_reader
 from burnish.cli.text import clean
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
 if TYPE_CHECKING:
-    from burnish.wiring import Reader
+    from burnish.runtime import Reader
 
 _POINTER = re.compile(r"(?:review-cycle|feedback)://[Tt]?([0-9]+)/([A-Za-z0-9][A-Za-z0-9._-]*)")
 # spec-kitty's own: feature, work package, file
@@ -53,8 +53,8 @@ def show(
     if as_json:
         say_json(story)
         return
-    from burnish.cli.page import page
     from burnish.cli.pager import paged
+    from burnish.cli.show_page import page
 
     with paged():
         for line in page(story, room=columns(sys.stdout), colour=coloured(sys.stdout)):
@@ -63,9 +63,10 @@ def show(
 
 def _plan(number: int) -> str | None:
     from burnish.errors import NotFound
+    from burnish.features.tasks.inspect import artifact
 
     try:
-        return open_app(reading=True).artifact(number, "plan.md").decode(errors="replace")
+        return artifact(open_app(reading=True), number, "plan.md").decode(errors="replace")
     except NotFound:
         return None
 
@@ -77,11 +78,13 @@ def _was_removed(reader: Reader, number: int) -> bool:
 
 
 def _artifact(pointer: str, as_json: bool) -> None:
+    from burnish.features.tasks.inspect import artifact, spec_kitty_feedback
+
     match, legacy = _POINTER.fullmatch(pointer), _LEGACY.fullmatch(pointer)
     if legacy:
-        data = open_app(reading=True).spec_kitty_feedback(legacy[1])
+        data = spec_kitty_feedback(open_app(reading=True), legacy[1])
     elif match:
-        data = open_app(reading=True).artifact(task_id(match[1]), match[2])
+        data = artifact(open_app(reading=True), task_id(match[1]), match[2])
         _warn_of_damage(match[2], data)
     else:
         raise BadInput(f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md")

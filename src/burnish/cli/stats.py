@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, columns, paint, say, say_json
+from burnish.cli.output import coloured, columns, paint, say, say_json
 from burnish.cli.session import AsJson, open_reader
 from burnish.cli.tables import LONGEST_NAME, bars, efforts, share, short, table
 from burnish.cli.text import count, cut, duration, one_line
 from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
 
 if TYPE_CHECKING:
-    from burnish.views.effort import Effort
+    from burnish.views.cost import CostView
     from burnish.views.stats import StatsView
 
 NOTHING = 'Nothing has been run yet, so there is nothing to count: burnish add "…", then burnish run.'
@@ -46,7 +46,7 @@ def look(days: int | None, everywhere: bool) -> StatsView:
     from burnish.views.stats import stats as count_all
 
     if everywhere:
-        from burnish.wiring.reader import open_store
+        from burnish.runtime.reader import open_store
 
         _, store = open_store()
         keys = [row.key for row in store.projects()]
@@ -73,7 +73,7 @@ def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
     yield f"  {spent(view.total)}"
 
 
-def spent(total: Effort) -> str:
+def spent(total: CostView) -> str:
     cost = cost_with_source(total.cost_usd, total.cost_source) or UNKNOWN_COST
     unpriced = f", {count(total.unpriced, 'phase')} without a price" if total.unpriced and total.cost_usd else ""
     return f"{cost}{unpriced} · {duration(total.seconds)} · {short(total.tokens)} tokens"

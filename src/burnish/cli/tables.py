@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from burnish.cli.paint import is_plain, paint
+from burnish.cli.output import is_plain, paint
 from burnish.cli.text import cut, duration, one_line, pad, width
 from burnish.core.cost_text import short_cost
-from burnish.views.effort import Line
+from burnish.views.cost import CostLine
 
 LONGEST_NAME = 26
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -48,7 +48,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, room: int, colo
         yield paint(line, "dim", on=colour) if not number else line
 
 
-def efforts(title: str, lines: Sequence[Line], *, room: int, colour: bool) -> Iterator[str]:
+def efforts(title: str, lines: Sequence[CostLine], *, room: int, colour: bool) -> Iterator[str]:
     """What was paid, a line each."""
     rows = [
         (

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from burnish.cli.paint import coloured, columns, paint, say, say_json, tell
+from burnish.cli.output import coloured, columns, paint, say, say_json, tell
 from burnish.cli.session import AsJson, follow_move, start_dir, tell_approval_cost
 from burnish.cli.text import pad, visible, width
 from burnish.errors import Untrusted
 
 if TYPE_CHECKING:
-    from burnish.wiring.trust_report import NamedThing, TrustReport
+    from burnish.features.trust.report import NamedThing, TrustReport
 
 # lines of the list and of the difference that the question shows; `s` shows the rest
 MOST_LINES = 24
@@ -29,9 +29,9 @@ def trust(
 
     Accepts the repository's settings, prompts, context and templates as they are now. A later change asks again.
     """
+    from burnish.features.trust.report import report_of
     from burnish.git.project import discover
-    from burnish.wiring import trust as trusting
-    from burnish.wiring.trust_report import report_of
+    from burnish.runtime import trust as trusting
 
     found = discover(start_dir())
     if not show:
@@ -61,7 +61,7 @@ def trust(
 def untrust(as_json: AsJson = False) -> None:
     """Take back the trust in this checkout."""
     from burnish.git.project import discover
-    from burnish.wiring import trust as trusting
+    from burnish.runtime import trust as trusting
 
     found = discover(start_dir())
     was_trusted = trusting.revoke(found)
@@ -132,10 +132,10 @@ def _tone(line: str) -> str:
 def offer(error: Untrusted) -> bool:
     """Ask the person at the terminal whether to trust the checkout; False where none is there, or for a no."""
     from burnish.cli.gate import can_ask
+    from burnish.features.trust.report import report_of
     from burnish.git.project import discover
-    from burnish.wiring import trust as trusting
-    from burnish.wiring.reader import refuse_inside_phase
-    from burnish.wiring.trust_report import report_of
+    from burnish.runtime import trust as trusting
+    from burnish.runtime.reader import refuse_inside_phase
 
     if not can_ask():
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 
 from burnish import __version__
-from burnish.cli.paint import say, say_json
+from burnish.cli.output import say, say_json
 from burnish.cli.session import AsJson
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from burnish.cli.paint import is_plain, tell
+from burnish.cli.output import is_plain, tell
 from burnish.cli.session import SESSION
 from burnish.cli.text import one_line
 

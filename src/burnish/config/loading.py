@@ -59,7 +59,7 @@ def load(
     """All settings for the project whose checkout is `root` (None: those of the user alone).
 
     `repository=False` leaves out what the repository's own file says: it is not trusted. What a person accepted is
-    given as content: the file may have changed since it was examined. Only `wiring.trust` may decide that, so nothing
+    given as content: the file may have changed since it was examined. Only `runtime.trust` may decide that, so nothing
     else calls this for a checkout.
     """
     from burnish.config.problems import validate

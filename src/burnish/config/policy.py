@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from burnish.config.cast import AUTO, Cast
 from burnish.config.kinds import REPORTS
+from burnish.config.roles import AUTO, RoleResolver
 from burnish.core.approval_criteria import ApprovalCriteria, StepCriteria
 from burnish.core.finding import Severity
 from burnish.core.policy import CheckSpec, Limits, Policy, ReviewerSpec, StepSpec
@@ -35,7 +35,7 @@ def policy_for(
     prompts: Mapping[str, str] | None = None,
 ) -> Policy:
     """The policy of one task; `detected` is what the repository has, `prompts` the user's own texts."""
-    cast = Cast(config, spec, installed)
+    cast = RoleResolver(config, spec, installed)
     kind: TaskKind = getattr(config.task_types, spec.type.value)
     agent, model = cast.worker("implement")
     improver, improver_model = cast.worker("improve")
@@ -63,7 +63,7 @@ def policy_for(
     )
 
 
-def _pipeline(config: Config, cast: Cast) -> tuple[StepSpec, ...]:
+def _pipeline(config: Config, cast: RoleResolver) -> tuple[StepSpec, ...]:
     names = [step.name for step in config.pipeline]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:

@@ -120,7 +120,7 @@ def table_layer(root: Path) -> Layer | None:
 def repository_content(root: Path, user_layers: Sequence[Layer] = ()) -> RepositoryContent:
     """All that a person is asked about; `user_layers` may name files of the checkout, too."""
     layer, ignored = repository_layer(root)
-    walk = _Walk(root)
+    walk = _FolderWalk(root)
     for name in FOLDERS:
         walk.visit(root / name, name)
     for name in named_files(layer.data) if layer else ():
@@ -156,7 +156,7 @@ def _target(path: Path) -> str:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _FolderWalk:
     """Collects the files below some folders."""
 
     root: Path

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from burnish.config import values as v
 
 
-class Agent(v.Section):
+class AgentSection(v.Section):
     """One agent that can be named elsewhere."""
 
     kind: Literal[
@@ -37,7 +37,7 @@ class Agent(v.Section):
     )
 
     @model_validator(mode="after")
-    def _startable(self) -> Agent:
+    def _startable(self) -> AgentSection:
         if self.kind in ("command", "acp") and not self.argv:
             raise ValueError(f"an agent of kind {self.kind} needs argv: [program, …]")
         return self
@@ -165,7 +165,7 @@ def _no_clash(value: Any) -> Any:
     return value
 
 
-class Checks(v.Section):
+class ChecksSection(v.Section):
     test: v.Check = Field(
         default_factory=lambda: v.CheckEntry(command="auto"),
         description="command, `{command, blocking, …}`, `auto` (what `burnish init` would find) or `off`",
@@ -206,7 +206,7 @@ class Isolation(v.Section):
     )
 
 
-class Sandbox(v.Section):
+class SandboxSection(v.Section):
     mode: v.SandboxMode = Field(default="auto", description="bubblewrap; `require` refuses rather than do without")
     network: v.Flag = Field(default=True, description="may what runs inside reach the network?")
     read: tuple[v.AbsolutePath, ...] = Field(
@@ -217,7 +217,7 @@ class Sandbox(v.Section):
     )
 
 
-class Workspace(v.Section):
+class WorkspaceSection(v.Section):
     setup: v.Command | None = Field(
         default=None, description="runs once in a new workspace, again when lock files change"
     )
@@ -235,14 +235,14 @@ class Workspace(v.Section):
     base: v.Text | None = Field(default=None, description="where tasks start from; empty = the branch checked out")
 
 
-class Commit(v.Section):
+class CommitSection(v.Section):
     message: v.Text | None = Field(
         default=None, description="subject of commits; variables as in prompts, e.g. `{{ title }}`"
     )
     max_file_mb: v.Amount = Field(default=50, description="larger files are not committed; the task is blocked")
 
 
-class Merge(v.Section):
+class MergeSection(v.Section):
     on_moved: Literal["recheck", "review", "refuse"] = Field(
         default="recheck", description="when the base has moved since the review"
     )
@@ -267,7 +267,7 @@ class Hook(v.Section):
     max_rounds: v.Count = Field(default=3, description="times that a session's stop is held up")
 
 
-class Clean(v.Section):
+class CleanSection(v.Section):
     """What runs remove, at most once a day. Read from the user's own settings, never from a repository."""
 
     after_days: v.AmountOrOff = Field(

@@ -33,8 +33,8 @@ class Config(v.Section):
     """Every setting of one project, from all layers."""
 
     agent: v.Name = Field(default="auto", description="who implements and improves; `auto` = the first installed")
-    agents: Annotated[dict[v.Name, s.Agent], BeforeValidator(_known_kinds)] = Field(
-        default_factory=lambda: {"claude": s.Agent(kind="claude")}, description="agents by name"
+    agents: Annotated[dict[v.Name, s.AgentSection], BeforeValidator(_known_kinds)] = Field(
+        default_factory=lambda: {"claude": s.AgentSection(kind="claude")}, description="agents by name"
     )
     roles: dict[Literal["implement", "improve", "review", "parse"], v.RoleEntry] = Field(
         default={},
@@ -51,18 +51,18 @@ class Config(v.Section):
         default="auto", description="`required`: a person answers before it is verified"
     )
     hitl_review: v.Hitl = Field(default=False, description="ask at the terminal: `false`, `every` (or `true`), `final`")
-    checks: s.Checks = Field(default_factory=s.Checks)
+    checks: s.ChecksSection = Field(default_factory=s.ChecksSection)
     isolation: s.Isolation = Field(default_factory=s.Isolation)
-    sandbox: s.Sandbox = Field(default_factory=s.Sandbox)
-    workspace: s.Workspace = Field(default_factory=s.Workspace)
-    commit: s.Commit = Field(default_factory=s.Commit)
-    merge: s.Merge = Field(default_factory=s.Merge)
+    sandbox: s.SandboxSection = Field(default_factory=s.SandboxSection)
+    workspace: s.WorkspaceSection = Field(default_factory=s.WorkspaceSection)
+    commit: s.CommitSection = Field(default_factory=s.CommitSection)
+    merge: s.MergeSection = Field(default_factory=s.MergeSection)
     prompts: dict[Literal["review.system", "review.template", "fix.template", "implement.template"], s.PromptSwitch] = (
         Field(default={}, description="switches of your own prompts, e.g. `review.system: {enabled: false}`")
     )
     budget: s.Budget = Field(default_factory=s.Budget)
     hook: s.Hook = Field(default_factory=s.Hook)
-    clean: s.Clean = Field(default_factory=s.Clean)
+    clean: s.CleanSection = Field(default_factory=s.CleanSection)
     notify: s.Notify = Field(default_factory=s.Notify)
     database: v.Database = Field(
         default=None, description="`postgresql://…` for many machines; empty = SQLite in the burnish home"

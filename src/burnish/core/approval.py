@@ -11,7 +11,7 @@ from typing import Any
 
 from burnish.core.approval_criteria import ApprovalCriteria
 from burnish.core.codec import decode
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.task import Spec
 
 
@@ -90,7 +90,7 @@ class Approval:
         return self.criteria is not None and criteria is not None and self.criteria.cover(criteria)
 
 
-def approval_from(event: Recorded, *, valid: bool = True) -> Approval:
+def approval_from(event: RecordedEvent, *, valid: bool = True) -> Approval:
     """The approval that a `review.approved` event gave."""
     data = event.data
     return Approval(

@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from burnish.core.finding import Category, Finding, Remark, Severity, State
-from burnish.core.review import Compliance, Panel, Review, RulingState
-from burnish.core.update import Update, between, next_number
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
+from burnish.core.review import Compliance, PanelResult, Review, RulingState
 
 _RULE = "criterion:"
 
@@ -64,17 +64,17 @@ def is_criterion(finding: Finding) -> bool:
 
 def unmet_items(compliance: Sequence[Compliance], findings: Sequence[Finding]) -> list[str]:
     """The criteria that are called unmet, without those that a person waived."""
-    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is State.WAIVED}
+    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is FindingState.WAIVED}
     return [c.item for c in compliance if c.met is False and criterion_rule(c.item) not in waived]
 
 
 def absorb_criteria(
     findings: tuple[Finding, ...],
-    reviewed: Update,
-    panel: Panel,
+    reviewed: LedgerDiff,
+    panel: PanelResult,
     cycle: int,
     repeated: Mapping[str, Remark] | None = None,
-) -> Update:
+) -> LedgerDiff:
     """Write the judgement of each criterion into `reviewed`: the ledger after the rest of the same review.
 
     `repeated` has, by the rule of a criterion, what remarks of this review say about it (`criterion_remarks`).
@@ -99,8 +99,8 @@ def absorb_criteria(
                 notes.append(f"{finding_id} was ruled open, and its criterion is called met: it stays open")
                 continue
             note = f"met: {entry.note}".rstrip(": ")
-            now[finding_id] = replace(now[finding_id], state=State.RESOLVED, last_cycle=cycle, note=note)
-    return between(
+            now[finding_id] = replace(now[finding_id], state=FindingState.RESOLVED, last_cycle=cycle, note=note)
+    return diff_ledgers(
         findings,
         now.values(),
         notes=(*reviewed.notes, *notes),
@@ -109,7 +109,7 @@ def absorb_criteria(
     )
 
 
-def _unmet_by(panel: Panel, entry: Compliance) -> tuple[str, ...]:
+def _unmet_by(panel: PanelResult, entry: Compliance) -> tuple[str, ...]:
     """The reviewers that call this criterion unmet."""
     rule = criterion_rule(entry.item)
     read = [(voice.agent, voice.reading) for voice in panel.voices if isinstance(voice.reading, Review)]
@@ -134,7 +134,7 @@ def _new(finding_id: str, entry: Compliance, reviewers: tuple[str, ...], cycle: 
 
 
 def _with_words(finding: Finding, words: Remark | None) -> Finding:
-    if words is None or finding.state is State.WAIVED:
+    if words is None or finding.state is FindingState.WAIVED:
         return finding
     old = finding.remark
     remark = replace(
@@ -156,13 +156,13 @@ def _unmet(
     note = entry.note.strip()
     names = tuple(dict.fromkeys((*finding.reviewers, *reviewers)))
     finding = replace(finding, reviewers=names, last_cycle=max(finding.last_cycle, cycle))
-    if finding.state is State.WAIVED:
+    if finding.state is FindingState.WAIVED:
         return finding
     finding = replace(finding, remark=replace(finding.remark, description=note or finding.remark.description))
-    if finding.state is State.RESOLVED and before and not before.alive:
-        return replace(finding, state=State.REOPENED, note=note or "its criterion is not met")
-    if finding.state is State.RESOLVED:
-        return replace(finding, state=State.OPEN, note="ruled resolved, but its criterion is still called unmet")
-    if finding.state is State.DISPUTED:
-        return replace(finding, state=State.OPEN, note=f"upheld: {note}".rstrip(": "))
+    if finding.state is FindingState.RESOLVED and before and not before.alive:
+        return replace(finding, state=FindingState.REOPENED, note=note or "its criterion is not met")
+    if finding.state is FindingState.RESOLVED:
+        return replace(finding, state=FindingState.OPEN, note="ruled resolved, but its criterion is still called unmet")
+    if finding.state is FindingState.DISPUTED:
+        return replace(finding, state=FindingState.OPEN, note=f"upheld: {note}".rstrip(": "))
     return finding

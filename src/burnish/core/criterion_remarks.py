@@ -6,22 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from burnish.core.criteria import criterion_key, criterion_rule, is_criterion
-from burnish.core.finding import Category, Finding, Remark, State
-from burnish.core.reanchor import Tree, anchor
-from burnish.core.review import Compliance, Panel, Review
+from burnish.core.finding import Category, Finding, FindingState, Remark
+from burnish.core.ledger.reanchor import Tree, anchor
+from burnish.core.review import Compliance, PanelResult, Review
 
 # A shorter criterion ("Fast") also occurs in titles of other problems.
 MIN_WORDS = 2
 
 
 def split_criterion_remarks(
-    panel: Panel, findings: Sequence[Finding], files: Callable[[str], str | None] | None = None
-) -> tuple[Panel, dict[str, Remark]]:
+    panel: PanelResult, findings: Sequence[Finding], files: Callable[[str], str | None] | None = None
+) -> tuple[PanelResult, dict[str, Remark]]:
     """The panel without such remarks, and one remark with all their words by the rule of the criterion.
 
     Only a remark of category `compliance` counts, and only if its own reviewer calls the criterion unmet.
     """
-    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is State.WAIVED}
+    waived = {f.remark.rule for f in findings if is_criterion(f) and f.state is FindingState.WAIVED}
     rest: list[Remark] = []
     repeated: dict[str, list[Remark]] = {}
     tree = Tree(files)
@@ -53,7 +53,7 @@ def _join(entry: Compliance, remarks: Sequence[Remark]) -> Remark:
     )
 
 
-def _unmet_according_to(panel: Panel, source: str) -> list[Compliance]:
+def _unmet_according_to(panel: PanelResult, source: str) -> list[Compliance]:
     """The criteria that this reviewer calls unmet. Of two equal agents, sources are `name/model` or `name#2`."""
     voices = [v for v in panel.voices if source == v.agent or source.startswith((f"{v.agent}/", f"{v.agent}#"))]
     reviews = [voice.reading for voice in voices if isinstance(voice.reading, Review)]

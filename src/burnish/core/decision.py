@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from burnish.core.commit import left_out_words
 from burnish.core.criteria import unmet_items
-from burnish.core.finding import Category, Finding, Remark, Severity, State, blocks
-from burnish.core.matching import say_the_same
-from burnish.core.review import Compliance, Panel, UnseenFile, Verdict
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, blocks
+from burnish.core.ledger.matching import say_the_same
+from burnish.core.review import Compliance, PanelResult, UnseenFile, Verdict
 from burnish.core.status import Reason
 
 CHANGED_NOTHING = "The agent changed nothing"
@@ -48,7 +48,7 @@ Decision = Accept | Revise | Escalate | Wait
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ConvergenceState:
     """Where the loop stands: what convergence is judged by."""
 
     cycle: int
@@ -78,7 +78,7 @@ def needs_description(reason: Reason | None, note: str) -> bool:
     return reason is Reason.NO_CHANGES and note.startswith(CHANGED_NOTHING)
 
 
-def after_work(now: Round) -> Decision | None:
+def after_work(now: ConvergenceState) -> Decision | None:
     """Nothing changed, or code that was judged before: there is nothing to judge. None = go on."""
     if now.tree and now.tree in now.earlier_trees:
         cycle = now.earlier_trees.index(now.tree) + 1
@@ -97,7 +97,9 @@ def after_work(now: Round) -> Decision | None:
     return Escalate(Reason.STALLED, why, tuple(sorted(now.earlier_blockers[-1] if now.earlier_blockers else ())))
 
 
-def after_checks(findings: Sequence[Finding], now: Round, *, on_failure: str, block_on: Severity) -> Decision | None:
+def after_checks(
+    findings: Sequence[Finding], now: ConvergenceState, *, on_failure: str, block_on: Severity
+) -> Decision | None:
     """Straight back to the agent when a check is broken, without paying for a review. None = go on to review."""
     guard = _guarded(findings)
     if guard:
@@ -109,7 +111,12 @@ def after_checks(findings: Sequence[Finding], now: Round, *, on_failure: str, bl
 
 
 def after_review(
-    panel: Panel, findings: Sequence[Finding], now: Round, *, block_on: Severity, criteria: Sequence[str] = ()
+    panel: PanelResult,
+    findings: Sequence[Finding],
+    now: ConvergenceState,
+    *,
+    block_on: Severity,
+    criteria: Sequence[str] = (),
 ) -> Decision:
     """The verdict is one voice; checks, open findings, criteria and coverage must agree with it."""
     guard = _guarded(findings)
@@ -144,7 +151,7 @@ def after_review(
     return Accept(panel.summary)
 
 
-def unruled_ids(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tuple[str, ...]:
+def unruled_ids(panel: PanelResult, findings: Sequence[Finding], block_on: Severity) -> tuple[str, ...]:
     """Blocking findings of earlier reviews that an approval without a number says nothing about.
 
     Its reviewer was not asked to rule by id, so that only a person can tell whether they are settled. What a check
@@ -174,7 +181,9 @@ def unseen_words(files: Sequence[UnseenFile]) -> str:
     return f"{what} content that no reviewer could be shown: {_names([file.path for file in files])}"
 
 
-def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tuple[Verdict | None, str]:
+def effective_verdict(
+    panel: PanelResult, findings: Sequence[Finding], block_on: Severity
+) -> tuple[Verdict | None, str]:
     """The verdict that counts, and in one line what keeps an approval from being one."""
     if panel.verdict is not Verdict.APPROVED:
         return panel.verdict, ""
@@ -194,7 +203,7 @@ def weigh(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> tupl
     return Verdict.CHANGES_REQUESTED, f"approved by the reviewer, but {why}"
 
 
-def what_is_against(panel: Panel, findings: Sequence[Finding], block_on: Severity) -> str:
+def what_is_against(panel: PanelResult, findings: Sequence[Finding], block_on: Severity) -> str:
     """What no approval goes together with, in a few words: open findings, unmet criteria, the review's own words."""
     unruled = unruled_ids(panel, findings, block_on)
     blockers = [f.id for f in findings if blocks(f, block_on) and f.id not in unruled]
@@ -209,7 +218,7 @@ def what_is_against(panel: Panel, findings: Sequence[Finding], block_on: Severit
 
 def _waived(remark: Remark, findings: Sequence[Finding]) -> bool:
     """Has a person said that we live with just this?"""
-    known = (f.remark for f in findings if f.state is State.WAIVED)
+    known = (f.remark for f in findings if f.state is FindingState.WAIVED)
     return any(_same_file(remark, other) and say_the_same(remark, other) for other in known)
 
 
@@ -217,7 +226,7 @@ def _same_file(one: Remark, other: Remark) -> bool:
     return one.file == other.file or None in (one.file, other.file)
 
 
-def send_back(why: str, blockers: tuple[str, ...], now: Round) -> Decision:
+def send_back(why: str, blockers: tuple[str, ...], now: ConvergenceState) -> Decision:
     """One more improve, unless the loop goes in circles or has run out."""
     if now.cycle >= now.max_cycles:
         used = "The only cycle is" if now.cycle == 1 else f"All {now.max_cycles} cycles are"
@@ -244,7 +253,7 @@ def _guarded(findings: Sequence[Finding]) -> Escalate | None:
     return Escalate(Reason.GUARD, guard[0].remark.title, tuple(f.id for f in guard))
 
 
-def _why(panel: Panel, findings: Sequence[Finding], blockers: tuple[str, ...], against: str) -> str:
+def _why(panel: PanelResult, findings: Sequence[Finding], blockers: tuple[str, ...], against: str) -> str:
     if unmet_items(panel.compliance, findings):
         return against
     if panel.verdict is Verdict.CHANGES_REQUESTED:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from burnish.core.approval import Approval, VoidCause, approval_from
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.history import is_review
 
 # The phases of a cycle on which an approval rests.
@@ -26,21 +26,21 @@ class EarlierApproval:
 
 
 @dataclass
-class _Walk:
+class _ApprovalWalk:
     found: list[EarlierApproval] = field(default_factory=list)
     # cycle and phase → the attempt that counts at this point of the log
     standing: dict[tuple[int, str], int] = field(default_factory=dict)
 
 
-def earlier_approvals(events: Sequence[Recorded]) -> tuple[EarlierApproval, ...]:
+def earlier_approvals(events: Sequence[RecordedEvent]) -> tuple[EarlierApproval, ...]:
     """Those that nothing but a change of settings or of the task has taken back, newest first."""
-    walk = _Walk()
+    walk = _ApprovalWalk()
     for event in events:
         _take(walk, event)
     return tuple(reversed(walk.found))
 
 
-def _take(walk: _Walk, event: Recorded) -> None:
+def _take(walk: _ApprovalWalk, event: RecordedEvent) -> None:
     data = event.data
     match event.type:
         case "run.started":
@@ -62,7 +62,7 @@ def _take(walk: _Walk, event: Recorded) -> None:
             _decision(walk, event)
 
 
-def _decision(walk: _Walk, event: Recorded) -> None:
+def _decision(walk: _ApprovalWalk, event: RecordedEvent) -> None:
     data = event.data
     again = set(data.get("supersede", ()))
     for cycle, phase in [key for key in walk.standing if key[0] == event.cycle]:

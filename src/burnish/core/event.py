@@ -37,7 +37,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedEvent:
     """A fact in the log: the envelope of SPEC §15."""
 
     id: int

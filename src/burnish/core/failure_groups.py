@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from burnish.core.finding import Category, Finding, Remark, State
+from burnish.core.finding import Category, Finding, FindingState, Remark
 
 # More new remarks than this of one check are grouped more and more coarsely, down to this number.
 MOST_REMARKS = 50
@@ -68,7 +68,7 @@ def group_remarks(remarks: Sequence[Remark], known: Sequence[Finding]) -> tuple[
     tests = [remark for remark in fresh if _named(remark)]
     others = [remark for remark in fresh if not _named(remark)]
     # what a person waived, and what has its remark already
-    taken = {finding.remark.rule for finding in known if finding.state is State.WAIVED} | set(buckets)
+    taken = {finding.remark.rule for finding in known if finding.state is FindingState.WAIVED} | set(buckets)
     return (*single, *groups, *_new_groups(tests, taken), *_new_places(others, known, taken))
 
 
@@ -76,12 +76,12 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
     """A function that gives the rule of the known finding that a remark belongs to."""
     groups = [f for f in known if is_group(f.remark)]
     # Where several hold one name, those alive come first.
-    ranked = sorted(groups, key=lambda f: (not f.alive, f.state is State.RESOLVED, -f.number))
+    ranked = sorted(groups, key=lambda f: (not f.alive, f.state is FindingState.RESOLVED, -f.number))
     names = {f.remark.rule for f in known if _named(f.remark) and not is_group(f.remark)}
     members: dict[bytes, str] = {}
     waived_places: dict[bytes, str] = {}
     for finding in ranked:
-        waived = finding.state is State.WAIVED
+        waived = finding.state is FindingState.WAIVED
         for digest in _current_members(finding.remark) if waived else _members(finding.remark):
             members.setdefault(digest, finding.remark.rule)
             if waived:
@@ -91,7 +91,7 @@ def _owners(known: Sequence[Finding]) -> Callable[[Remark], str | None]:
     # does not take it in.
     fine = tuple(f"{_RULE}{level}:" for level in ("same", "alike"))
     open_rules = {f.remark.rule for f in groups if f.alive}
-    open_rules |= {f.remark.rule for f in groups if f.state is State.RESOLVED and f.remark.rule.startswith(fine)}
+    open_rules |= {f.remark.rule for f in groups if f.state is FindingState.RESOLVED and f.remark.rule.startswith(fine)}
 
     def owner(remark: Remark) -> str | None:
         if _named(remark):
@@ -137,7 +137,7 @@ def _without_known(places: Sequence[Remark], known: Sequence[Finding]) -> tuple[
     """As many remarks of each kind as there are open findings of it; and the rest."""
     left: dict[_Key, int] = defaultdict(int)
     for finding in known:
-        if finding.state is not State.RESOLVED and not is_group(finding.remark) and not _named(finding.remark):
+        if finding.state is not FindingState.RESOLVED and not is_group(finding.remark) and not _named(finding.remark):
             left[_place_key(finding.remark)] += 1
     kept: list[Remark] = []
     rest: list[Remark] = []
@@ -205,7 +205,7 @@ def _group(rule: str, members: Sequence[Remark], before: Finding | None = None) 
     """One remark for all of them; members that it had before stay known, so that they come back to it."""
     seen: Counter[_Key] = Counter()
     current = {_digest(r.rule) if _named(r) else _place_digest(r, seen) for r in members}
-    if before and before.state is State.WAIVED:
+    if before and before.state is FindingState.WAIVED:
         # those that are fixed stay waived, and nothing is added
         current |= _current_members(before.remark)
     first = members[0]

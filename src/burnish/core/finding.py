@@ -28,7 +28,7 @@ class Severity(StrEnum):
         return ("error", "warning", "info").index(self.value)
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     OPEN = "open"
     RESOLVED = "resolved"
     REOPENED = "reopened"
@@ -36,7 +36,7 @@ class State(StrEnum):
     DISPUTED = "disputed"
 
 
-ALIVE = frozenset({State.OPEN, State.REOPENED, State.DISPUTED})
+ALIVE = frozenset({FindingState.OPEN, FindingState.REOPENED, FindingState.DISPUTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Finding:
 
     id: str
     remark: Remark
-    state: State = State.OPEN
+    state: FindingState = FindingState.OPEN
     first_cycle: int = 1
     last_cycle: int = 1
     # everyone who raised it; two voices are one finding

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from burnish.core.decision import Accept, Decision, Round, Wait, after_checks, after_work
+from burnish.core.decision import Accept, ConvergenceState, Decision, Wait, after_checks, after_work
 from burnish.core.history import REVIEW_FIX, DecisionRecord, History, review_phase
 from burnish.core.policy import Policy
+from burnish.core.recorded_reviews import (
+    approved_to_continue,
+    by_person,
+    last_blockers_gone,
+    reviewed,
+    settled_by_waiver,
+    stored_review,
+)
 from burnish.core.status import Status
-from burnish.core.stored import by_person, last_blockers_gone, passed_on, reviewed, settled_by_waiver, stored_review
 from burnish.core.task import TaskType
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkStep:
     cycle: int
     phase: str  # implement or improve
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckStep:
     cycle: int
 
 
 @dataclass(frozen=True, slots=True)
-class DoReview:
+class ReviewStep:
     cycle: int
     # "" is the review itself, else a step of the pipeline after it
     step: str = ""
@@ -37,16 +44,16 @@ class DoReview:
 
 
 @dataclass(frozen=True, slots=True)
-class Decide:
+class DecideStep:
     cycle: int
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopStep:
     why: str
 
 
-Step = Work | Check | DoReview | Decide | Stop
+Step = WorkStep | CheckStep | ReviewStep | DecideStep | StopStep
 
 # What `improve` asks for: the work alone, or a review after it.
 WORK_ALONE, REVIEW_TOO = "improve", "review"
@@ -57,31 +64,33 @@ RUNNING = frozenset({Status.IN_PROGRESS, Status.CODE_REVIEW})
 def next_step(history: History, policy: Policy) -> Step:
     task = history.task
     if task.status not in RUNNING:
-        return Stop(f"the task is {task.status}")
+        return StopStep(f"the task is {task.status}")
     cycle = history.cycle
     decision = history.decision(cycle)
     if decision:
-        return Work(cycle + 1, "improve") if decision.action == "revise" else Stop(f"decided: {decision.action}")
+        return (
+            WorkStep(cycle + 1, "improve") if decision.action == "revise" else StopStep(f"decided: {decision.action}")
+        )
     work = history.work(cycle)
     if not work and task.spec.type is not TaskType.REVIEW:
-        return Work(cycle, "implement" if cycle == 1 else "improve")
+        return WorkStep(cycle, "implement" if cycle == 1 else "improve")
     if task.spec.type is TaskType.PLAN or (work and decision_after_work(history, policy, cycle)):
-        return Decide(cycle)
+        return DecideStep(cycle)
     if task.spec.type is not TaskType.REVIEW and not checked(history, cycle):
-        return Check(cycle)
+        return CheckStep(cycle)
     if decision_after_checks(history, policy, cycle) or not reviews(history, policy):
-        return Decide(cycle)
+        return DecideStep(cycle)
     due = judged(history, policy, cycle)
-    return due if isinstance(due, DoReview) else Decide(cycle)
+    return due if isinstance(due, ReviewStep) else DecideStep(cycle)
 
 
-def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
+def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewStep:
     """What the reviews on record come to, or the one that is still to be asked for: the pipeline after approval."""
-    now, spec = standing(history, policy, cycle), history.task.spec
+    now, spec = convergence_state(history, policy, cycle), history.task.spec
     criteria = (*spec.criteria, *(item.text for item in spec.checklist))
     first = reviewed(history, policy, cycle, "", now, criteria)
     if first is None:
-        return DoReview(cycle, fixing=may_fix(history, policy, cycle))
+        return ReviewStep(cycle, fixing=may_fix(history, policy, cycle))
     whole, before = first, ""
     for step in policy.pipeline if spec.type is not TaskType.REVIEW else ():
         if not isinstance(whole, Accept | Wait):
@@ -92,7 +101,7 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
         # criteria are the review's; a step looks at what it was made for
         said = reviewed(history, policy, cycle, step.name, now, ())
         if said is None:
-            return DoReview(cycle, step.name)
+            return ReviewStep(cycle, step.name)
         whole = said if not isinstance(said, Accept) else whole
     return whole
 
@@ -100,7 +109,7 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | DoReview:
 def _let_pass(history: History, cycle: int, step: str) -> bool:
     """Has a person seen that review before the next step is paid for? A person's own needs nobody else."""
     record = stored_review(history, cycle, step)
-    return passed_on(history, cycle, step) or bool(record and by_person(record))
+    return approved_to_continue(history, cycle, step) or bool(record and by_person(record))
 
 
 def passes_as_waived(history: History, policy: Policy) -> bool:
@@ -112,10 +121,10 @@ def passes_as_waived(history: History, policy: Policy) -> bool:
         return False
     waived = DecisionRecord(last.run, cycle, "again", last.by, {"waived": True, "blockers": blockers})
     due = judged(replace(history, decisions=(*history.decisions, waived)), policy, cycle)
-    return bool(due.step) if isinstance(due, DoReview) else isinstance(due, Accept | Wait)
+    return bool(due.step) if isinstance(due, ReviewStep) else isinstance(due, Accept | Wait)
 
 
-def unheard(history: History, policy: Policy) -> tuple[str, ...]:
+def pending_steps(history: History, policy: Policy) -> tuple[str, ...]:
     """Steps of the pipeline that have not judged this cycle yet, behind a review that has."""
     cycle, kind = history.cycle, history.task.spec.type
     if kind in (TaskType.REVIEW, TaskType.PLAN) or stored_review(history, cycle) is None:
@@ -141,7 +150,7 @@ def reviews(history: History, policy: Policy) -> bool:
     """Is this cycle to be reviewed by itself? Nothing skips a required review."""
     if history.task.spec.type is TaskType.REVIEW:
         return True
-    wanted = asked_step(history, history.cycle)
+    wanted = requested_step(history, history.cycle)
     if wanted:
         return wanted == REVIEW_TOO or asked_for_review(history)
     if not history.task.auto_review or policy.trigger == "explicit":
@@ -157,32 +166,35 @@ def asked_for_review(history: History) -> bool:
     return any("review" in phases and not phases & {"implement", "improve"} for phases in again)
 
 
-def asked_step(history: History, cycle: int) -> str:
+def requested_step(history: History, cycle: int) -> str:
     """`improve` or `review` where a person asked for this cycle by hand, as a step of its own; else nothing."""
     before = history.decision(cycle - 1) if cycle > 1 else None
     return str(before.data.get("step") or "") if before else ""
 
 
-def step_by_step(history: History, cycle: int) -> bool:
+def is_step_by_step(history: History, cycle: int) -> bool:
     """Does a person take the next step, whatever this one comes to?"""
     by_hand = not history.task.auto_review and stored_review(history, cycle) is not None
-    return by_hand or bool(asked_step(history, cycle))
+    return by_hand or bool(requested_step(history, cycle))
 
 
 def decision_after_work(history: History, policy: Policy, cycle: int) -> Decision | None:
     """None = there is something to judge, or a person has settled what there was."""
-    return None if settled_by_waiver(history, cycle) else after_work(standing(history, policy, cycle))
+    return None if settled_by_waiver(history, cycle) else after_work(convergence_state(history, policy, cycle))
 
 
 def decision_after_checks(history: History, policy: Policy, cycle: int) -> Decision | None:
     if stored_review(history, cycle):
         return None
     return after_checks(
-        history.findings, standing(history, policy, cycle), on_failure=policy.on_failure, block_on=policy.block_on
+        history.findings,
+        convergence_state(history, policy, cycle),
+        on_failure=policy.on_failure,
+        block_on=policy.block_on,
     )
 
 
-def standing(history: History, policy: Policy, cycle: int) -> Round:
+def convergence_state(history: History, policy: Policy, cycle: int) -> ConvergenceState:
     """The record of this run, as convergence needs it."""
     works = [history.work(n) for n in range(1, cycle)]
     work = history.work(cycle)
@@ -191,7 +203,7 @@ def standing(history: History, policy: Policy, cycle: int) -> Round:
     disputed = tuple(work.result.get("disputes", ())) if work else ()
     # what a person put there, or had judged anew, is no circle of the author's
     own = bool(work and work.result.get("changed") and not work.result.get("by_hand"))
-    return Round(
+    return ConvergenceState(
         cycle=cycle,
         max_cycles=max(history.task.max_cycles, 1),
         earlier_blockers=tuple(frozenset(d.data.get("blockers", ())) for d in past if d),

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from burnish.core.finding import Finding, Severity
-from burnish.core.override import Grounds
+from burnish.core.override import OverrideReasons
 from burnish.core.review import UnseenFile
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 
 
-class Choice(StrEnum):
+class GateChoice(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
     FIX = "fix"
@@ -20,7 +20,7 @@ class Choice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class GateView:
     """One reviewed commit, as it is put before a person."""
 
     task: Task
@@ -58,19 +58,19 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    choice: Choice
+class GateDecision:
+    choice: GateChoice
     note: str = ""
     # the commit that the person saw; "" = the reviewed one
     commit: str = ""
     # why, where approving is an override
-    grounds: Grounds | None = None
+    grounds: OverrideReasons | None = None
     # the person saw it in one of these; () = it counts whatever the status is by now
     among: tuple[Status, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Actor:
     """Who decides, and from where: cli, gate, web."""
 
     name: str

@@ -123,12 +123,12 @@ class History:
         done = (self.finished(cycle, name) for name in names)
         return tuple(record for record in done if record)
 
-    def heard_before(self, cycle: int, phase: str) -> tuple[PhaseRecord, ...]:
+    def superseded_reviews(self, cycle: int, phase: str) -> tuple[PhaseRecord, ...]:
         """Finished reviews of that cycle that another one takes the place of; `phase` is the one that is held now."""
         said = (p for p in self.phases if p.cycle == cycle and is_review(p.phase) and p.state == "finished")
         return tuple(p for p in said if p.superseded or p.phase == phase)
 
-    def turned_down(self, tree: object) -> bool:
+    def rejected_by_person(self, tree: object) -> bool:
         """Has a person rejected this very tree? Then no reviewer's word alone brings it forward."""
         said = (d.data for d in self.decisions if d.data.get("reason") == "human_rejected")
         return any(data.get("tree") == tree for data in said)

@@ -10,7 +10,7 @@ from typing import Any
 from burnish.errors import BadInput
 
 
-class Ground(StrEnum):
+class OverrideReason(StrEnum):
     """Why a rejection does not count."""
 
     PRE_EXISTING = "pre_existing"
@@ -21,27 +21,27 @@ class Ground(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OverrideQuestion:
     flag: str
     words: str
     # None: it makes a task, and is no category
-    ground: Ground | None
+    ground: OverrideReason | None
 
 
 QUESTIONS = (
-    Question("--pre-existing", "Was the problem there before this task?", Ground.PRE_EXISTING),
-    Question("--wrong-context", "Did the reviewer judge with the wrong context?", Ground.WRONG_CONTEXT),
-    Question("--out-of-scope", "Is it outside the scope of this task?", Ground.CROSS_SCOPE),
-    Question("--environmental", "Does it come from the environment, not from the code?", Ground.INFRA),
-    Question("--follow-up", "Should what is left open become a task of its own?", None),
+    OverrideQuestion("--pre-existing", "Was the problem there before this task?", OverrideReason.PRE_EXISTING),
+    OverrideQuestion("--wrong-context", "Did the reviewer judge with the wrong context?", OverrideReason.WRONG_CONTEXT),
+    OverrideQuestion("--out-of-scope", "Is it outside the scope of this task?", OverrideReason.CROSS_SCOPE),
+    OverrideQuestion("--environmental", "Does it come from the environment, not from the code?", OverrideReason.INFRA),
+    OverrideQuestion("--follow-up", "Should what is left open become a task of its own?", None),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
+class OverrideReasons:
     """What a person answered."""
 
-    ground: Ground
+    ground: OverrideReason
     explanation: str = ""
     follow_up: bool = False
     # each question by the name of its flag, in their order
@@ -52,17 +52,17 @@ class Grounds:
         return f"{self.ground}: {self.explanation}" if self.explanation else str(self.ground)
 
 
-def grounds_of(yes: Mapping[str, bool], explanation: str) -> Grounds:
+def override_reasons(yes: Mapping[str, bool], explanation: str) -> OverrideReasons:
     """The first yes gives the category; without one it takes words."""
-    first = next((q.ground for q in QUESTIONS if q.ground and yes.get(q.flag)), Ground.CUSTOM)
+    first = next((q.ground for q in QUESTIONS if q.ground and yes.get(q.flag)), OverrideReason.CUSTOM)
     words = explanation.strip()
-    if first is Ground.CUSTOM and not words:
+    if first is OverrideReason.CUSTOM and not words:
         raise BadInput(
             "An override needs a reason.",
             hint=f'Give one of {", ".join(q.flag for q in QUESTIONS if q.ground)}, or say it: --explain "…"',
         )
     answers = tuple((q.flag.removeprefix("--").replace("-", "_"), bool(yes.get(q.flag))) for q in QUESTIONS)
-    return Grounds(first, words, bool(yes.get("--follow-up")), answers)
+    return OverrideReasons(first, words, bool(yes.get("--follow-up")), answers)
 
 
 def in_words(data: Mapping[str, Any]) -> str:

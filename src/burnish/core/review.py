@@ -67,7 +67,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class ReviewerResult:
     """One reviewer's part in a cycle's review."""
 
     agent: str
@@ -99,10 +99,10 @@ class UnseenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PanelResult:
     """Everything that was said in one cycle's review, and what it comes to."""
 
-    voices: tuple[Voice, ...]
+    voices: tuple[ReviewerResult, ...]
     verdict: Verdict | None  # None = unreadable
     summary: str
     why: str = ""

@@ -18,7 +18,7 @@ _SEVERITY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ResultBuilder:
     """What the reader needs to know about where it reads."""
 
     source: str
@@ -38,7 +38,7 @@ def failed(run: Any) -> bool:
     return any(at(one, "executionSuccessful") is False for one in items(run, "invocations"))
 
 
-def remarks_of(run: Any, means: Means) -> Iterator[Remark]:
+def remarks_of(run: Any, means: ResultBuilder) -> Iterator[Remark]:
     rules = items(run, "tool", "driver", "rules")
     by_id = {name: rule for rule in rules if isinstance(name := at(rule, "id"), str)}
     for result in items(run, "results"):
@@ -63,7 +63,7 @@ def _id(result: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _remark(result: Any, rule: Any, means: Means) -> Remark:
+def _remark(result: Any, rule: Any, means: ResultBuilder) -> Remark:
     level = result.get("level") or at(rule, "defaultConfiguration", "level") or "warning"
     text = at(result, "message", "text") or at(result, "message", "markdown")
     place = at((items(result, "locations") or [None])[0], "physicalLocation")
@@ -88,7 +88,7 @@ def _about_security(rule: Any) -> bool:
     )
 
 
-def _file(uri: Any, means: Means) -> str | None:
+def _file(uri: Any, means: ResultBuilder) -> str | None:
     if not isinstance(uri, str) or "\0" in uri:
         return None
     try:

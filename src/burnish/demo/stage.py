@@ -15,8 +15,9 @@ from pathlib import Path
 from burnish.demo.tasks import TASKS
 from burnish.git.project import discover
 from burnish.git.run import bare_env, git
-from burnish.wiring import open_app
-from burnish.wiring.trust import BY_DEMO, grant
+from burnish.runtime import open_app
+from burnish.runtime.tasks import add_task
+from burnish.runtime.trust import BY_DEMO, grant
 
 _NAMES = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")
 _MAILS = ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")
@@ -70,7 +71,7 @@ def lay(folder: Path) -> Stage:
         grant(discover(stage.repo), how=BY_DEMO)
         app = open_app(stage.repo)
         for plan in TASKS:
-            app.add(plan.spec)
+            add_task(app, plan.spec)
     return stage
 
 

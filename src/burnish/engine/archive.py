@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 
 from burnish.core.approval import Approval
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.history import History, PhaseRecord, is_review
-from burnish.core.review import Panel, Verdict
+from burnish.core.review import PanelResult, Verdict
 from burnish.core.task import Task
 from burnish.engine.next_action import write_next_action
 from burnish.engine.ports import Deps
-from burnish.engine.ports_git import Workspace
+from burnish.engine.ports_git import TaskWorkspace
 from burnish.engine.record_review import for_the_ref, voice_of
 from burnish.review.records import Iteration, render_task_json
 
@@ -22,24 +22,24 @@ TASK_FILE = "task.json"
 WHOLE = frozenset({TASK_FILE, STORY, "baseline-tests.json"})
 
 
-def archive(deps: Deps, workspace: Workspace, task: Task, cycle: int) -> None:
+def archive(deps: Deps, workspace: TaskWorkspace, task: Task, cycle: int) -> None:
     """Write what is on record into files and commit them. Doing it twice does nothing."""
-    events = deps.book.events(task.id)
-    history = deps.book.history(task.id)
+    events = deps.event_log.events(task.id)
+    history = deps.event_log.history(task.id)
     write_next_action(deps, history, cycle)
-    deps.desk.write(task, TASK_FILE, task_file(history, deps.book.approval(task.id)))
-    deps.desk.write(task, STORY, story_of(events))
+    deps.task_files.write(task, TASK_FILE, task_file(history, deps.event_log.approval(task.id)))
+    deps.task_files.write(task, STORY, story_of(events))
     files = {
         name: data if name in WHOLE else for_the_ref(data, link=f"{task.name}/artifacts/{name} in the burnish home")
-        for name, data in deps.desk.read_all(task).items()
+        for name, data in deps.task_files.read_all(task).items()
     }
-    why = deps.code.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
+    why = deps.repository.keep_artifacts(task, files, f"Task {task.id}, cycle {cycle}: {task.spec.title}")
     if why:
         deps.progress.note(f"Task {task.id}: the artifacts are in the burnish home alone. {why}")
-    deps.book.archived(task.id, events[-1].id if events else 0)
+    deps.event_log.archived(task.id, events[-1].id if events else 0)
 
 
-def story_of(events: Sequence[Recorded]) -> bytes:
+def story_of(events: Sequence[RecordedEvent]) -> bytes:
     """A line for each; a longer story begins with the shorter one, byte by byte."""
     return b"".join(json.dumps(event.envelope(), sort_keys=True).encode() + b"\n" for event in events)
 
@@ -90,7 +90,7 @@ def _iteration(history: History, records: tuple[PhaseRecord, ...], *, accepted: 
     said = Verdict(data["verdict"]) if data.get("verdict") else None
     if said is Verdict.APPROVED and not accepted:
         said = Verdict.CHANGES_REQUESTED
-    panel = Panel(
+    panel = PanelResult(
         voices=tuple(voice_of(v) for record in records for v in record.result.get("reviewers", ())),
         verdict=said,
         summary=str(data.get("summary", "")),

@@ -12,19 +12,19 @@ from burnish.core.check import CANNOT_TELL, CheckReport, CheckStatus, Comparison
 from burnish.core.codec import decode, encode
 from burnish.core.error_lines import last_lines
 from burnish.core.event import Event
-from burnish.core.flow import Check
+from burnish.core.flow import CheckStep
 from burnish.core.history import History
-from burnish.core.ledger import absorb_checks
+from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, is_test, setting_of
+from burnish.core.recorded_reviews import no_test_was_run
 from burnish.core.status import ErrorCode
-from burnish.core.stored import no_test_was_run
 from burnish.core.task import Task
-from burnish.engine.flakes import Again, excuse_flaky
-from burnish.engine.guarding import absorb_guard, absorb_touched
+from burnish.engine.flakes import Rerun, excuse_flaky
+from burnish.engine.guard_phase import absorb_guard, absorb_touched
 from burnish.engine.ledger_events import finding_events
 from burnish.engine.ports import Deps
-from burnish.engine.site import Site, baseline_environment, capture_baseline, isolation_env, only
+from burnish.engine.task_setup import TaskSetup, baseline_environment, capture_baseline, isolation_env, only
 from burnish.errors import PhaseFailed
 
 NOT_RUN = "not_run"
@@ -41,7 +41,7 @@ class CheckRun:
     warnings: tuple[str, ...] = ()
 
 
-def check(deps: Deps, site: Site, history: History, step: Check) -> None:
+def check(deps: Deps, site: TaskSetup, history: History, step: CheckStep) -> None:
     """Run every check on this cycle's commit; what is new becomes findings."""
     task = history.task
     wanted = [s for s in site.policy.checks if not (task.spec.skip_tests and s.name == "test")]
@@ -61,23 +61,23 @@ def check(deps: Deps, site: Site, history: History, step: Check) -> None:
     if specs:
         if new:
             deps.record(task, started)
-        deps.fail_at("check-started")
+        deps.failpoint("check-started")
         capture_baseline(deps, task, only(site, [spec for spec in specs if spec.paths]))
         result = _run(deps, site, task, step.cycle, specs)
         environment = baseline_environment(deps, site)
         pairs = zip(specs, result.reports, strict=True)
         comparisons = tuple(_compare(deps, site, spec, report, environment) for spec, report in pairs)
         remember(deps, task, step.cycle, comparisons)
-        deps.fail_at("check-run")
+        deps.failpoint("check-run")
     else:
         # nothing to wait for: started and finished are one write
         events += [started] if new else []
     events += _finished(deps, site, history, step.cycle, attempt, comparisons, untouched, result.warnings)
     deps.record(task, *events)
-    deps.fail_at("check-finished")
+    deps.failpoint("check-finished")
 
 
-def _touched(site: Site, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
+def _touched(site: TaskSetup, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[CheckSpec]]:
     """Checks to run, and those whose `paths` the change does not touch."""
     if not any(spec.paths for spec in specs):
         return specs, []
@@ -87,27 +87,27 @@ def _touched(site: Site, specs: list[CheckSpec]) -> tuple[list[CheckSpec], list[
     return run, [spec for spec in specs if spec not in run]
 
 
-def _run(deps: Deps, site: Site, task: Task, cycle: int, specs: list[CheckSpec]) -> CheckRun:
+def _run(deps: Deps, site: TaskSetup, task: Task, cycle: int, specs: list[CheckSpec]) -> CheckRun:
     serial: AbstractContextManager[None] = nullcontext()
     if site.policy.isolation == "serialized":
-        serial = deps.desk.lock("checks")
-    out_dir = deps.desk.out_dir(task, cycle, "checks")
+        serial = deps.task_files.lock("checks")
+    out_dir = deps.task_files.out_dir(task, cycle, "checks")
     env = isolation_env(site.policy, task, site.policy.agent)
     checks, base = deps.checks(task.id), baseline_environment(deps, site)
     with serial:
         if site.policy.checks_where == "clean":
             tree = replace(site.head_tree(f"{task.name}-check"), task=task.name)
             with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
-                return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
+                return _run_at(deps, site, task, specs, Rerun(place, out_dir, env, site.base.tree, base))
         tree = site.head_tree(f"{task.name}-check")
         try:
             with checks.inside(specs, tree, folder=site.workspace.path, env=env) as place:
-                return _run_at(deps, site, task, specs, Again(place, out_dir, env, site.base.tree, base))
+                return _run_at(deps, site, task, specs, Rerun(place, out_dir, env, site.base.tree, base))
         finally:
-            site.workspace.tidy()
+            site.workspace.remove_junk()
 
 
-def _run_at(deps: Deps, site: Site, task: Task, specs: list[CheckSpec], at: Again) -> CheckRun:
+def _run_at(deps: Deps, site: TaskSetup, task: Task, specs: list[CheckSpec], at: Rerun) -> CheckRun:
     reports = deps.checks(task.id).run(specs, place=at.place, out_dir=at.out_dir, env=at.env)
     if any(report.status is CheckStatus.FAILED for report in reports):
         change = site.workspace.changes(site.base.tree, site.head().tree)
@@ -115,8 +115,8 @@ def _run_at(deps: Deps, site: Site, task: Task, specs: list[CheckSpec], at: Agai
     return CheckRun(reports, at.place.warnings)
 
 
-def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
-    baseline = deps.book.baseline(site.base.tree, spec.words, environment)
+def _compare(deps: Deps, site: TaskSetup, spec: CheckSpec, report: CheckReport, environment: str) -> Comparison:
+    baseline = deps.event_log.baseline(site.base.tree, spec.words, environment)
     compared = deps.checks(site.task_id).compare(report, baseline)
     if not (report.status is CheckStatus.ERROR and baseline and baseline.status is CheckStatus.ERROR):
         return compared
@@ -134,7 +134,7 @@ def _compare(deps: Deps, site: Site, spec: CheckSpec, report: CheckReport, envir
 
 def _finished(
     deps: Deps,
-    site: Site,
+    site: TaskSetup,
     history: History,
     cycle: int,
     attempt: int,
@@ -163,7 +163,7 @@ def _finished(
     return [*events, Event("phase.finished", data, run=task.run, cycle=cycle)]
 
 
-def delta_since(site: Site, history: History, cycle: int, phase: str) -> Change | None:
+def delta_since(site: TaskSetup, history: History, cycle: int, phase: str) -> Change | None:
     """What changed since that phase last looked, or None in the first cycle."""
     for earlier in range(cycle - 1, 0, -1):
         seen = history.finished(earlier, phase)
@@ -179,7 +179,7 @@ def delta_since(site: Site, history: History, cycle: int, phase: str) -> Change 
     return None
 
 
-def _without_target(site: Site, began: str, delta: Change) -> Change:
+def _without_target(site: TaskSetup, began: str, delta: Change) -> Change:
     """What only came with the target since, when a person merged that into the branch, is nobody's change."""
     if began in ("", site.base.tree):
         return delta
@@ -190,11 +190,11 @@ def _without_target(site: Site, began: str, delta: Change) -> Change:
 
 def remember(deps: Deps, task: Task, cycle: int, comparisons: tuple[Comparison, ...]) -> None:
     """Kept beside the journal: the review after a restart must see what the checks said."""
-    deps.desk.stamp(task, f"checks-{task.run}-{cycle}", json.dumps(encode(comparisons)))
+    deps.task_files.stamp(task, f"checks-{task.run}-{cycle}", json.dumps(encode(comparisons)))
 
 
 def remembered(deps: Deps, task: Task, cycle: int) -> tuple[Comparison, ...]:
-    text = deps.desk.stamp(task, f"checks-{task.run}-{cycle}")
+    text = deps.task_files.stamp(task, f"checks-{task.run}-{cycle}")
     return tuple(decode(Comparison, c) for c in json.loads(text)) if text else ()
 
 
@@ -255,7 +255,7 @@ def _tests_not_run(comparisons: tuple[Comparison, ...], untouched: list[CheckSpe
     return [no_test_was_run(names)]
 
 
-def warnings(site: Site, comparisons: tuple[Comparison, ...]) -> list[str]:
+def warnings(site: TaskSetup, comparisons: tuple[Comparison, ...]) -> list[str]:
     """What a reader must not mistake for a clean result."""
     said = [f"{c.uncountable}: {CANNOT_TELL}." for c in comparisons if c.uncountable]
     if not any(is_test(s.name) for s in site.policy.checks):

@@ -13,26 +13,26 @@ from burnish.core.decision import Accept, Decision, Escalate, Revise, Wait
 from burnish.core.event import Event
 from burnish.core.finding import blocks
 from burnish.core.flow import (
-    Decide,
-    DoReview,
+    DecideStep,
+    ReviewStep,
     decision_after_checks,
     decision_after_work,
+    is_step_by_step,
     judged,
     reviews,
-    step_by_step,
 )
 from burnish.core.history import REVIEW_FIX, History, PhaseRecord
 from burnish.core.policy import Policy
+from burnish.core.recorded_reviews import by_person, stored_review, uncountable_checks, unseen_in_cycle
 from burnish.core.review import PERSON, Verdict
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
-from burnish.core.stored import by_person, stored_review, uncountable_checks, unseen_in_cycle
 from burnish.core.task import Task, TaskType
 from burnish.engine.archive import archive
-from burnish.engine.asking import asks_person, opened
 from burnish.engine.followups import make_followups
-from burnish.engine.moves import moved
+from burnish.engine.human_gate import asks_person, gate_opened_event
 from burnish.engine.ports import Deps
-from burnish.engine.site import Site
+from burnish.engine.task_setup import TaskSetup
+from burnish.engine.transitions import status_events
 
 FINAL = {
     Reason.MAX_CYCLES: FinalVerdict.MAX_CYCLES_REACHED,
@@ -42,21 +42,21 @@ FINAL = {
 }
 
 
-def settle(deps: Deps, site: Site, history: History, step: Decide) -> None:
+def settle(deps: Deps, site: TaskSetup, history: History, step: DecideStep) -> None:
     """Decide on a cycle and move the task."""
     decision = judge(history, site.policy, step.cycle)
     task = history.task
     if task.spec.type is TaskType.REVIEW and _was_heard(decision):
         deps.record(task, *_reviewed_once(history, site.policy, step.cycle, decision))
-        archive(deps, site.workspace, deps.book.task(task.id), step.cycle)
+        archive(deps, site.workspace, deps.event_log.task(task.id), step.cycle)
         return
     if site.policy.followups and isinstance(decision, Accept) and stored_review(history, step.cycle):
         make_followups(deps, history)
-        deps.fail_at("followups-made")
+        deps.failpoint("followups-made")
     deps.record(task, *_events(deps, site, history, step.cycle, decision))
-    deps.fail_at("decided")
-    archive(deps, site.workspace, deps.book.task(task.id), step.cycle)
-    deps.fail_at("archived")
+    deps.failpoint("decided")
+    archive(deps, site.workspace, deps.event_log.task(task.id), step.cycle)
+    deps.failpoint("archived")
 
 
 def _was_heard(decision: Decision) -> bool:
@@ -77,9 +77,9 @@ def _reviewed_once(history: History, policy: Policy, cycle: int, decision: Decis
     data = {"action": "accept", "by": "burnish", "why": decision.why, "review_status": status.value if status else None}
     events = [Event("decision.made", data, run=task.run, cycle=cycle)]
     if task.status is Status.IN_PROGRESS:
-        events.append(moved(task, Status.CODE_REVIEW, cycle=cycle))
+        events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle))
     at_review = _at(task, Status.CODE_REVIEW)
-    return [*events, moved(at_review, Status.COMPLETED, cycle=cycle, final_verdict=final, review_status=status)]
+    return [*events, status_events(at_review, Status.COMPLETED, cycle=cycle, final_verdict=final, review_status=status)]
 
 
 def judge(history: History, policy: Policy, cycle: int) -> Decision:
@@ -94,7 +94,7 @@ def judge(history: History, policy: Policy, cycle: int) -> Decision:
     if stored_review(history, cycle) is None:
         return _unreviewed(history, policy)
     decision = judged(history, policy, cycle)
-    assert not isinstance(decision, DoReview), "a step that is still to be asked is asked first"
+    assert not isinstance(decision, ReviewStep), "a step that is still to be asked is asked first"
     return decision
 
 
@@ -104,7 +104,7 @@ def _unreviewed(history: History, policy: Policy) -> Decision:
     return Accept("review skipped, as the settings say")
 
 
-def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Decision) -> list[Event]:
+def _events(deps: Deps, site: TaskSetup, history: History, cycle: int, decision: Decision) -> list[Event]:
     task = history.task
     status = settled_status(history, cycle, decision)
     data: dict[str, Any] = {"action": type(decision).__name__.lower(), "by": "burnish", "why": decision.why}
@@ -116,14 +116,14 @@ def _events(deps: Deps, site: Site, history: History, cycle: int, decision: Deci
     if isinstance(decision, Accept | Wait) and (unseen := unseen_in_cycle(history, site.policy, cycle)):
         data["unseen_files"] = encode(unseen)
     asks = asks_person(history, site.policy, cycle, decision)
-    pauses = isinstance(decision, Revise) and not asks and step_by_step(history, cycle)
+    pauses = isinstance(decision, Revise) and not asks and is_step_by_step(history, cycle)
     if asks or pauses:
         data |= {"action": "ask" if asks else "wait", "proposed": data["action"]}
     events = [Event("decision.made", data, run=task.run, cycle=cycle)]
     if task.status is Status.IN_PROGRESS and (asks or pauses or isinstance(decision, Accept | Wait)):
-        events.append(moved(task, Status.CODE_REVIEW, cycle=cycle))
+        events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle))
     if asks:
-        return events + opened(history, cycle, _bound(history, site.policy, cycle), decision.why, status)
+        return events + gate_opened_event(history, cycle, _bound(history, site.policy, cycle), decision.why, status)
     if pauses:
         said = {"why": decision.why, "blockers": data["blockers"]}
         return [*events, Event("review.rejected", said, run=task.run, cycle=cycle)]
@@ -149,13 +149,13 @@ def review_status(decision: Decision, reviewed: PhaseRecord | None) -> ReviewSta
 
 
 def _outcome(
-    deps: Deps, site: Site, history: History, cycle: int, decision: Decision, status: ReviewStatus | None
+    deps: Deps, site: TaskSetup, history: History, cycle: int, decision: Decision, status: ReviewStatus | None
 ) -> list[Event]:
     task = history.task
     where = {"run": task.run, "cycle": cycle}
     if isinstance(decision, Revise):
         rejected = Event("review.rejected", {"why": decision.why, "blockers": list(decision.blockers)}, **where)
-        back = moved(task, Status.IN_PROGRESS, cycle=cycle, review_status=status)
+        back = status_events(task, Status.IN_PROGRESS, cycle=cycle, review_status=status)
         # an improve that only disputed leaves the task where it was
         return [rejected, back] if task.status is Status.CODE_REVIEW else [rejected]
     if isinstance(decision, Escalate):
@@ -180,7 +180,7 @@ def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewSta
     asked = decision.blockers or history.sent_back
     final = FINAL.get(decision.reason) or (FinalVerdict.CHANGES_REQUESTED if asked else None)
     rejected = decision.reason in (Reason.REJECTED, Reason.HUMAN_REJECTED)
-    stop = moved(
+    stop = status_events(
         task,
         Status.BLOCKED,
         cycle=cycle,
@@ -194,15 +194,15 @@ def _blocked(history: History, cycle: int, decision: Escalate, status: ReviewSta
 
 
 def _accepted(
-    deps: Deps, site: Site, history: History, cycle: int, decision: Accept | Wait, status: ReviewStatus | None
+    deps: Deps, site: TaskSetup, history: History, cycle: int, decision: Accept | Wait, status: ReviewStatus | None
 ) -> list[Event]:
     task = history.task
     at_review = _at(task, Status.CODE_REVIEW)
     if task.spec.type is TaskType.PLAN and site.policy.approval == "required":
         why = "a person is to approve the plan (approval: required)"
-        return opened(history, cycle, _bound(history, site.policy, cycle), why, None)
+        return gate_opened_event(history, cycle, _bound(history, site.policy, cycle), why, None)
     if task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
-        return [moved(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
+        return [status_events(at_review, Status.COMPLETED, cycle=cycle, review_status=status)]
     if status is None:
         return []
     bound = _bound(history, site.policy, cycle)
@@ -212,9 +212,9 @@ def _accepted(
         events.append(Event("review.approved", given, run=task.run, cycle=cycle))
     why = decision.why if isinstance(decision, Wait) else needs_person(history, cycle, site.policy)
     if why:
-        return [*events, *opened(history, cycle, bound, why, status)]
+        return [*events, *gate_opened_event(history, cycle, bound, why, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
-    return [*events, moved(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
+    return [*events, status_events(at_review, Status.VERIFIED, cycle=cycle, final_verdict=final, review_status=status)]
 
 
 def _by_person_alone(history: History, policy: Policy, cycle: int) -> dict[str, str]:
@@ -263,7 +263,7 @@ def needs_person(history: History, cycle: int, policy: Policy) -> str:
     if review and by_person(review):
         # the review itself is a person's: nobody else needs to be asked
         return ""
-    if review and history.turned_down(review.result.get("tree")):
+    if review and history.rejected_by_person(review.result.get("tree")):
         return "a person rejected this very change, so that only a person can accept it"
     if policy.hitl != "off":
         return "a person is to look at it (hitl_review)"

@@ -15,7 +15,7 @@ from burnish.engine.ports import CheckPlace, Deps
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Rerun:
     """Where and how checks run a second time, and the tree and environment of the baseline to compare with."""
 
     place: CheckPlace
@@ -30,7 +30,7 @@ def excuse_flaky(
     task: Task,
     specs: Sequence[CheckSpec],
     reports: Sequence[CheckReport],
-    again: Again,
+    again: Rerun,
     *,
     change: Change,
 ) -> tuple[CheckReport, ...]:
@@ -38,7 +38,7 @@ def excuse_flaky(
     checks = deps.checks(task.id)
     settled = []
     for spec, report in zip(specs, reports, strict=True):
-        baseline = deps.book.baseline(again.base_tree, spec.words, again.base_environment)
+        baseline = deps.event_log.baseline(again.base_tree, spec.words, again.base_environment)
         new = checks.compare(report, baseline).new
         if report.status is not CheckStatus.FAILED or not 0 < len(new) <= MOST_RERUN:
             settled.append(report)
@@ -55,7 +55,7 @@ def _passing_again(
     spec: CheckSpec,
     report: CheckReport,
     suspects: Sequence[TestFailure],
-    again: Again,
+    again: Rerun,
 ) -> frozenset[str]:
     count = f"{len(suspects)} new failure{'' if len(suspects) == 1 else 's'}"
     deps.progress.note(f"Task {task.id}: running {count} of {spec.name} again…")

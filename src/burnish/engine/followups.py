@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from burnish.core.finding import Finding, worst_first
 from burnish.core.history import History
-from burnish.core.override import Grounds
+from burnish.core.override import OverrideReasons
 from burnish.core.task import Spec, Task
 from burnish.engine.ports import Deps
 from burnish.review.fence import cut_text, fenced
@@ -21,7 +21,7 @@ def make_followups(deps: Deps, history: History) -> None:
     if task.spec.follows:
         # else a reviewer that always has one more wish would keep us busy for ever
         return
-    made = {other.spec.follows for other in deps.book.tasks()}
+    made = {other.spec.follows for other in deps.event_log.tasks()}
     for spec in followups(task, history.findings):
         if spec.follows not in made:
             new = deps.add(spec)
@@ -63,7 +63,7 @@ def _reviewer_text(task: Task, finding: Finding) -> str:
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def after_override(history: History, grounds: Grounds) -> Spec:
+def after_override(history: History, grounds: OverrideReasons) -> Spec:
     """What an override leaves open, as one task."""
     task = history.task
     alive = worst_first(tuple(f for f in history.findings if f.alive))

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from burnish.core.codec import encode
 from burnish.core.event import Event
 from burnish.core.finding import Finding
-from burnish.core.ledger import Update
+from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.task import Task
 
 
-def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: Update) -> list[Event]:
+def finding_events(task: Task, cycle: int, before: Sequence[Finding], update: LedgerDiff) -> list[Event]:
     old = {f.id: f for f in before}
     changed = [f for f in update.findings if old.get(f.id) != f]
     return [Event(f"finding.{_kind(f.id, update)}", {"finding": encode(f)}, run=task.run, cycle=cycle) for f in changed]
 
 
-def _kind(finding_id: str, update: Update) -> str:
+def _kind(finding_id: str, update: LedgerDiff) -> str:
     for kind in ("opened", "resolved", "reopened", "waived", "disputed"):
         if finding_id in getattr(update, kind):
             return kind

@@ -10,9 +10,9 @@ from burnish.core.flow import RUNNING
 from burnish.core.history import History
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task, TaskType
-from burnish.engine.moves import judge_again, judge_anew, moved, resumed
-from burnish.engine.ports import Book
-from burnish.engine.ports_git import Code, LostBranch
+from burnish.engine.ports import EventLog
+from burnish.engine.ports_git import LostBranch, Repository
+from burnish.engine.transitions import judge_again, judge_again_on_new_base, resumed, status_events
 
 APPROVED = (Status.VERIFIED, Status.WAITING_APPROVAL)
 # what can be continued; a task that was completed or cancelled needs its branch no more
@@ -35,53 +35,53 @@ def is_concerned(task: Task) -> bool:
     return bool(task.branch and task.base and task.commit) and task.spec.type is not TaskType.PLAN
 
 
-def void_lost(book: Book, code: Code, task: Task) -> str | None:
+def void_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
     """Take the approval back if the branch or its commit is gone; the words say what is left of it."""
-    return block_lost(book, code, task) if task.status in APPROVED and is_concerned(task) else None
+    return block_lost(event_log, repository, task) if task.status in APPROVED and is_concerned(task) else None
 
 
-def block_lost(book: Book, code: Code, task: Task) -> str | None:
+def block_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
     """Have the task wait for a person, if its branch or commit is gone; one that waits for it already is left alone."""
-    lost = code.lost_branch(task)
+    lost = repository.lost_branch(task)
     if lost is None or (task.status, task.reason) == (Status.BLOCKED, Reason.BRANCH_GONE):
         return None
-    history = book.history(task.id)
-    why = describe_loss(code, history, lost)
+    history = event_log.history(task.id)
+    why = describe_loss(repository, history, lost)
     events = []
-    approval = book.approval(task.id)
+    approval = event_log.approval(task.id)
     if approval and approval.valid:
         data = {"why": why, "cause": VoidCause.BRANCH.value, "approved_tree": approval.tree}
         events.append(Event("approval.voided", data, run=task.run, cycle=task.cycle))
     if task.status is Status.FAILED:
         return why  # it waits for a person already, and `retry` is what answers that
     if task.status is not Status.BLOCKED:
-        events.append(moved(task, Status.BLOCKED, reason=Reason.BRANCH_GONE, note=why))
+        events.append(status_events(task, Status.BLOCKED, reason=Reason.BRANCH_GONE, note=why))
     if events:
-        book.record(task.id, *events)
+        event_log.record(task.id, *events)
     return why
 
 
-def describe_loss(code: Code, history: History, lost: LostBranch) -> str:
+def describe_loss(repository: Repository, history: History, lost: LostBranch) -> str:
     """What is gone, and what brings it back or continues from what is left."""
-    task, found = history.task, find_recovery(code, history)
+    task, found = history.task, find_recovery(repository, history)
     what = f"the branch {task.branch} {lost.words}"
     if found and found.is_newest:
         back = f"`git branch {task.branch} {found.commit[:12]}` or " if lost.is_deleted else ""
         return f"{what}; its commit {found.commit[:12]} is still there: {back}`burnish retry {task.id}` brings it back"
     restart = f"`burnish retry {task.id} --restart` begins again from the base"
     again = f"`burnish retry {task.id}` continues from {found.commit[:12]} (cycle {found.cycle}), " if found else ""
-    if not found and code.workspace(task).stands_on() == task.commit:
+    if not found and repository.workspace(task).checked_out_commit() == task.commit:
         again = f"`burnish retry {task.id}` commits it again from the files of the workspace, "
-    kept = code.kept_refs(task)
+    kept = repository.kept_refs(task)
     offer = f"; kept, to look at with `git show`: {', '.join(kept)}" if kept else ""
     return f"{what} and its commit {str(task.commit)[:12]} cannot be read any more: {again}{restart}{offer}"
 
 
-def find_recovery(code: Code, history: History) -> Recovery | None:
+def find_recovery(repository: Repository, history: History) -> Recovery | None:
     """The newest commit of this run all of whose objects can be read."""
     records = _commits(history)
     for place, (commit, tree, cycle) in enumerate(records):
-        if code.is_whole(history.task, commit):
+        if repository.is_whole(history.task, commit):
             return Recovery(commit, tree, cycle, place == 0)
     return None
 
@@ -93,25 +93,25 @@ def _commits(history: History) -> list[tuple[str, str, int]]:
     return [(commit, tree, cycle) for commit, (tree, cycle) in reversed(found.items())]
 
 
-def continue_lost(book: Book, code: Code, task: Task) -> str | None:
+def continue_lost(event_log: EventLog, repository: Repository, task: Task) -> str | None:
     """Put the branch at the newest commit that can be read and let the task continue there; None: nothing is left."""
-    history = book.history(task.id)
-    found = find_recovery(code, history)
-    if (found is None or not found.is_newest) and code.restore_objects(task):
-        found = find_recovery(code, history)
+    history = event_log.history(task.id)
+    found = find_recovery(repository, history)
+    if (found is None or not found.is_newest) and repository.restore_objects(task):
+        found = find_recovery(repository, history)
     if found is None or not found.is_newest:
-        found = _write_newest_again(code, history, onto=found.commit if found else str(task.base)) or found
+        found = _write_newest_again(repository, history, onto=found.commit if found else str(task.base)) or found
     if found is None:
         return None
-    code.put_branch(task, found.commit)
+    repository.put_branch(task, found.commit)
     if found.is_newest:
         why = f"the branch {task.branch} was brought back at {found.commit[:12]}"
         if not _stopped_before(task):
-            return_to_review(book, history, why)
+            return_to_review(event_log, history, why)
     else:
         why = f"the branch {task.branch} continues at {found.commit[:12]}, what came later could not be read"
-        events = judge_anew(history, found.commit, found.tree, why)
-        book.record(task.id, *events, *_to_review(history, why))
+        events = judge_again_on_new_base(history, found.commit, found.tree, why)
+        event_log.record(task.id, *events, *_to_review(history, why))
     return why
 
 
@@ -120,20 +120,20 @@ def _stopped_before(task: Task) -> bool:
     return task.status is Status.FAILED or (task.status is Status.BLOCKED and task.reason is not Reason.BRANCH_GONE)
 
 
-def _write_newest_again(code: Code, history: History, *, onto: str) -> Recovery | None:
+def _write_newest_again(repository: Repository, history: History, *, onto: str) -> Recovery | None:
     """The workspace may still have the files of the commit that was lost."""
     commit, tree, cycle = next(iter(_commits(history)), ("", "", 0))
-    written = code.write_again(history.task, commit, tree, onto) if commit else None
+    written = repository.write_again(history.task, commit, tree, onto) if commit else None
     return Recovery(written, tree, cycle, is_newest=False) if written else None
 
 
-def return_to_review(book: Book, history: History, why: str) -> None:
+def return_to_review(event_log: EventLog, history: History, why: str) -> None:
     """Nothing of the work is lost: an approval that stood may count again, else what is there is judged."""
     task = history.task
-    approval = book.approval(task.id)
+    approval = event_log.approval(task.id)
     judged = task.reason is Reason.BRANCH_GONE or task.status in APPROVED or approval is not None
     events = [judge_again(history, why)] if judged and history.decision(history.cycle) else []
-    book.record(task.id, *events, *_to_review(history, why))
+    event_log.record(task.id, *events, *_to_review(history, why))
 
 
 def _to_review(history: History, why: str) -> list[Event]:
@@ -141,5 +141,5 @@ def _to_review(history: History, why: str) -> list[Event]:
     if task.status is Status.CODE_REVIEW:
         return []
     if task.status is Status.IN_PROGRESS:
-        return [moved(task, Status.CODE_REVIEW, note=why)]
+        return [status_events(task, Status.CODE_REVIEW, note=why)]
     return [resumed(replace(history, task=task), Status.CODE_REVIEW, note=why)]

@@ -18,14 +18,17 @@ from burnish.errors import OverBudget, PhaseFailed
 Ask = Callable[[AgentRequest], AgentReply]
 
 
-def asking(deps: Deps, policy: Policy, task: Task) -> Ask:
+def metered_call(deps: Deps, policy: Policy, task: Task) -> Ask:
     """The way to the task's agents; one that goes past a budget while it works is ended (`OverBudget`)."""
 
     def ask(request: AgentRequest) -> AgentReply:
         def beyond(agent: str, use: Use) -> str | None:
-            running = deps.purse.using(task.id, str(request.call_dir), agent, use)
-            fresh = deps.book.task(task.id)
-            limits = (*(limit.more(running) for limit in task_limits(fresh, policy)), *deps.purse.limits([agent]))
+            running = deps.budget_tracker.using(task.id, str(request.call_dir), agent, use)
+            fresh = deps.event_log.task(task.id)
+            limits = (
+                *(limit.more(running) for limit in task_limits(fresh, policy)),
+                *deps.budget_tracker.limits([agent]),
+            )
             why = overspent(limits) or (uncountable(limits, agent, use) if policy.uncounted == "refuse" else None)
             if not why:
                 warn(deps, fresh, request.cycle, limits)
@@ -80,13 +83,13 @@ def _check_failure(deps: Deps, policy: Policy, task: Task, request: AgentRequest
 
 def _check_counted(deps: Deps, policy: Policy, task: Task, request: AgentRequest, agent: str, use: Use) -> None:
     """A USD budget that an unknown or partial cost has made uncountable: announced once, or the end of the task."""
-    limits = (*task_limits(deps.book.task(task.id), policy), *deps.purse.limits([agent]))
+    limits = (*task_limits(deps.event_log.task(task.id), policy), *deps.budget_tracker.limits([agent]))
     why = uncountable(limits, agent, use)
     if not why:
         return
     if policy.uncounted == "refuse":
         raise OverBudget(why, hint="Set a model with a known price, or `budget: {uncounted: warn}`.")
-    known = {event.data.get("why") for event in deps.book.events(task.id) if event.type == "budget.warned"}
+    known = {event.data.get("why") for event in deps.event_log.events(task.id) if event.type == "budget.warned"}
     if why not in known:
         name = next(limit.name for limit in limits if not limit.tokens)
         data = {"why": why, "budget": name, "uncounted": True}
@@ -116,5 +119,5 @@ def _was_told(deps: Deps, task: Task, limit: Limit) -> bool:
 
 
 def _on_record(deps: Deps, task: Task, limit: Limit) -> bool:
-    warned = (e for e in deps.book.events(task.id) if e.type == "budget.warned" and e.run == task.run)
+    warned = (e for e in deps.event_log.events(task.id) if e.type == "budget.warned" and e.run == task.run)
     return any(event.data.get("budget") == limit.name and not event.data.get("uncounted") for event in warned)

@@ -43,7 +43,7 @@ def write_next_action(deps: Deps, history: History, cycle: int) -> None:
     """Into the artifacts of this cycle and the one before it, whose decision a person may have changed."""
     for number in (cycle - 1, cycle):
         name = file_name(number)
-        data = deps.desk.read(history.task, name) if number > 0 else None
+        data = deps.task_files.read(history.task, name) if number > 0 else None
         action = action_required(history, number)
         if data is None or not action:
             continue
@@ -54,4 +54,4 @@ def write_next_action(deps: Deps, history: History, cycle: int) -> None:
             continue
         whole = render_artifact(replace(artifact, body=with_action(artifact.body, action)), limit=1 << 30).encode()
         if whole != data:
-            deps.desk.write(history.task, name, whole)
+            deps.task_files.write(history.task, name, whole)

@@ -41,7 +41,7 @@ class Pool:
     def run(self, jobs: int) -> list[Task]:
         """Blocks until every worker is out of work."""
         # a worker beyond the tasks there are, or can be minded by one machine, would only take memory
-        workers = 1 if jobs <= 1 else max(1, min(jobs, len(self.deps.book.tasks()), MOST_WORKERS))
+        workers = 1 if jobs <= 1 else max(1, min(jobs, len(self.deps.event_log.tasks()), MOST_WORKERS))
         threads = [threading.Thread(target=self._work, name=f"worker-{n}") for n in range(workers)]
         for thread in threads:
             thread.start()
@@ -70,7 +70,7 @@ class Pool:
             if self.most is not None and self.taken >= self.most:
                 return None
             wanted = self._wanted()
-            task = None if wanted == [] else self.deps.book.claim(wanted)
+            task = None if wanted == [] else self.deps.event_log.claim(wanted)
             if task is None:
                 return None
             self.taken += 1
@@ -84,7 +84,7 @@ class Pool:
         if self.ids is not None:
             return [i for i in self.ids if i not in seen]
         if out or any(t.status in RUNNING for t in self.done):
-            return [t.id for t in self.deps.book.tasks() if t.id not in seen]
+            return [t.id for t in self.deps.event_log.tasks() if t.id not in seen]
         return None
 
     def _run(self, task: Task) -> None:
@@ -93,15 +93,15 @@ class Pool:
         except Refused as lost:
             # cancelled or taken over while we worked: whoever did it has said so in the log
             self.deps.progress.note(f"Task {task.id}: {lost.what}")
-            task = self.deps.book.task(task.id)
+            task = self.deps.event_log.task(task.id)
         except BurnishError as error:
             self.deps.progress.note(f"Task {task.id}: {error.what} {with_task(error.hint, task.id)}".rstrip())
             # not even that could be written down, e.g. on a full disk: told at least
-            code = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
+            repository = ErrorCode(error.code) if isinstance(error, PhaseFailed) else ErrorCode.GIT_ERROR
             note = with_task(f"{error.what} {error.hint}".rstrip(), task.id)
-            task = replace(self.deps.book.task(task.id), status=Status.FAILED, error=code, note=note)
+            task = replace(self.deps.event_log.task(task.id), status=Status.FAILED, error=repository, note=note)
         finally:
-            self.deps.book.release(task.id)
+            self.deps.event_log.release(task.id)
             with self.lock:
                 self.running.discard(task.id)
                 self.done.append(task)
@@ -122,7 +122,7 @@ class Pool:
         seen = {t.id for t in self.done} | self.out()
         if self.ids is not None and seen.issuperset(self.ids):
             return False
-        tasks = {t.id: t for t in self.deps.book.tasks()}
+        tasks = {t.id: t for t in self.deps.event_log.tasks()}
         for task in tasks.values():
             if task.status is not Status.BACKLOG or task.id in seen:
                 continue

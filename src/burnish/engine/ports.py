@@ -13,19 +13,19 @@ from burnish.core.approval import Approval
 from burnish.core.budget import Limit
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, Comparison, TestFailure
-from burnish.core.event import Event, Recorded
+from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, Remark
-from burnish.core.gate import Answer, Person, Shown
+from burnish.core.gate import Actor, GateDecision, GateView
 from burnish.core.history import History
-from burnish.core.override import Grounds
+from burnish.core.override import OverrideReasons
 from burnish.core.policy import CheckSpec, Policy
 from burnish.core.review import Review
 from burnish.core.task import Spec, Task
-from burnish.engine.ports_git import Code
+from burnish.engine.ports_git import Repository
 from burnish.errors import PhaseFailed
 
 
-class Book(Protocol):
+class EventLog(Protocol):
     """The event log and what follows from it, for one project and, while running, one runner."""
 
     def task(self, task_id: int) -> Task: ...
@@ -36,10 +36,10 @@ class Book(Protocol):
     def history(self, task_id: int) -> History: ...
     def findings(self, task_id: int) -> tuple[Finding, ...]: ...
     def approval(self, task_id: int) -> Approval | None: ...
-    def record(self, task_id: int, *events: Event) -> tuple[Recorded, ...]:
+    def record(self, task_id: int, *events: Event) -> tuple[RecordedEvent, ...]:
         """All of them or none, in one transaction with what they change."""
 
-    def events(self, task_id: int) -> list[Recorded]: ...
+    def events(self, task_id: int) -> list[RecordedEvent]: ...
     def baseline(self, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
         """Without an environment: the newest of that tree and command."""
 
@@ -67,7 +67,7 @@ class Book(Protocol):
     def refuse_if_held(self, task_id: int) -> None:
         """Refused, with who works on it and since when; a dead runner holds nothing."""
 
-    def unclaimed(self) -> Book:
+    def unclaimed(self) -> EventLog:
         """The same, for what is to be said of a task that this runner does not hold."""
 
 
@@ -75,7 +75,7 @@ class Book(Protocol):
 Beyond = Callable[[str, Use], str | None]
 
 
-class Agents(Protocol):
+class AgentCalls(Protocol):
     def call(
         self,
         request: AgentRequest,
@@ -116,7 +116,7 @@ class CheckPlace(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
-class Checks(Protocol):
+class CheckRunner(Protocol):
     def environment(self, specs: Sequence[CheckSpec], tree: CheckedCommit, *, out_dir: Path) -> str:
         """A fingerprint of what decides about their results beside the commit; set-up runs first if that is new."""
 
@@ -192,7 +192,7 @@ class CallDir(Protocol):
         """The agent ended by itself, whether or not we lived to see it."""
 
 
-class Desk(Protocol):
+class TaskFiles(Protocol):
     """Files in the burnish home."""
 
     def call(self, task: Task, cycle: int, phase: str, attempt: int, voice: str = "") -> CallDir: ...
@@ -212,7 +212,7 @@ class Desk(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class StaticReviewRequest:
     """What a reviewer that is a program of our own is given: everything, and no prompt."""
 
     agent: str
@@ -227,7 +227,7 @@ class Inspection:
     test: CheckSpec | None
 
 
-def _no_program(inspection: Inspection) -> Review | None:
+def _no_program(inspection: StaticReviewRequest) -> Review | None:
     return None
 
 
@@ -239,7 +239,7 @@ def _nothing_is_added(spec: Spec) -> Task:
     raise NotImplementedError("nobody handed in a way to add tasks")
 
 
-class Purse(Protocol):
+class Budget(Protocol):
     """What this run has spent, and what it may spend."""
 
     def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
@@ -255,7 +255,7 @@ class Purse(Protocol):
         """All that the task has cost is on record; answers are not if a later run will read them again."""
 
 
-class NoPurse:
+class NoBudget:
     """Where nobody counts."""
 
     def limits(self, agents: Sequence[str]) -> tuple[Limit, ...]:
@@ -271,22 +271,22 @@ class NoPurse:
         pass
 
 
-NO_PURSE = NoPurse()
+NO_PURSE = NoBudget()
 
 
 class Progress(Protocol):
     """Whoever watches: the terminal, the board."""
 
-    def event(self, task: Task, event: Recorded) -> None: ...
+    def event(self, task: Task, event: RecordedEvent) -> None: ...
     def output(self, task_id: int, line: str) -> None: ...
     def note(self, text: str) -> None: ...
 
 
 # Makes a task of what an override leaves open; its id.
-FollowUp = Callable[[History, Grounds], int]
+FollowUp = Callable[[History, OverrideReasons], int]
 
 
-SOMEBODY = Person("somebody", "gate")
+SOMEBODY = Actor("somebody", "gate")
 
 
 class Gate(Protocol):
@@ -294,7 +294,7 @@ class Gate(Protocol):
 
     @property
     def asking(self) -> bool: ...
-    def ask(self, shown: Shown, waits: Callable[[], bool]) -> Answer | None:
+    def ask(self, shown: GateView, waits: Callable[[], bool]) -> GateDecision | None:
         """None: nobody answered, or it no longer `waits` for an answer."""
 
 
@@ -302,11 +302,11 @@ class Gate(Protocol):
 class Deps:
     """Everything the engine is given."""
 
-    book: Book
-    code: Code
-    agents: Callable[[int], Agents]
-    checks: Callable[[int], Checks]
-    desk: Desk
+    event_log: EventLog
+    repository: Repository
+    agents: Callable[[int], AgentCalls]
+    checks: Callable[[int], CheckRunner]
+    task_files: TaskFiles
     progress: Progress
     policy_for: Callable[[Task], Policy]
     prompts: Mapping[str, str]
@@ -314,18 +314,18 @@ class Deps:
     runner: str
     stopping: Callable[[int], bool]
     # kill -9 at a named place, for the tests that prove that nothing is lost
-    fail_at: Callable[[str], None]
-    purse: Purse = NO_PURSE
+    failpoint: Callable[[str], None]
+    budget_tracker: Budget = NO_PURSE
     # budgets that a person was warned of in this run, and on which task
     warned: dict[str, int] = field(default_factory=dict)
     add: Callable[[Spec], Task] = _nothing_is_added
     # answers at once where the reviewer is a program of our own, None where an agent must be asked
-    program: Callable[[Inspection], Review | None] = _no_program
+    program: Callable[[StaticReviewRequest], Review | None] = _no_program
     # why an agent cannot be started here, None if it can
     missing_agent: Callable[[str], PhaseFailed | None] = _every_agent_is_there
     # None: nobody can be asked, and a task at the gate waits
     gate: Gate | None = None
-    person: Person = SOMEBODY
+    person: Actor = SOMEBODY
     follow_up: FollowUp | None = None
     # what agents and checks are shut into, as the log says it (`bubblewrap`, `none`) and in a sentence
     sandbox: str = "none"
@@ -333,12 +333,12 @@ class Deps:
 
     def record(self, task: Task, *events: Event) -> Task:
         """Write to the log, tell who watches, return the task as it is now."""
-        recorded = self.book.record(task.id, *events)
+        recorded = self.event_log.record(task.id, *events)
         ended = [event for event in events if event.type in ("phase.finished", "phase.failed")]
         if ended:
             # the answers of a review that was stopped stay on disk, and the next run records them
-            self.purse.settled(task.id, answered=all(e.data.get("error") != "INTERRUPTED" for e in ended))
-        fresh = self.book.task(task.id)
+            self.budget_tracker.settled(task.id, answered=all(e.data.get("error") != "INTERRUPTED" for e in ended))
+        fresh = self.event_log.task(task.id)
         for event in recorded:
             self.progress.event(fresh, event)
         return fresh

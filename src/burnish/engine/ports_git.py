@@ -13,7 +13,7 @@ from burnish.core.commit import Base, Commit
 from burnish.core.task import Task
 
 
-class Workspace(Protocol):
+class TaskWorkspace(Protocol):
     """One task's files and branch."""
 
     @property
@@ -32,11 +32,11 @@ class Workspace(Protocol):
     def plain(self, commit: str) -> str:
         """The same commit without what burnish itself wrote on the branch."""
 
-    def stands_on(self) -> str | None:
+    def checked_out_commit(self) -> str | None:
         """The commit its files were last put right to, or that was made from them."""
 
     def create(self, base: Base) -> None: ...
-    def put_right(self, commit: str, *, base: Base) -> None: ...
+    def reset_to(self, commit: str, *, base: Base) -> None: ...
     def after_phase(self, label: str) -> str | None: ...
     def rescue(self, label: str, *, attempt: int | None = None) -> str | None: ...
     def rescued(self, ref: str) -> Commit | None:
@@ -57,10 +57,10 @@ class Workspace(Protocol):
     def read_blobs(self, blobs: Sequence[str]) -> dict[str, bytes | None]:
         """Content by git's name of it, as a `ChangedFile` has it."""
 
-    def tidy(self) -> list[str]: ...
+    def remove_junk(self) -> list[str]: ...
 
 
-class Snapshot(Protocol):
+class ReviewSnapshot(Protocol):
     @property
     def path(self) -> Path: ...
     def breaches(self) -> list[str]: ...
@@ -87,10 +87,10 @@ class LostBranch:
     is_deleted: bool
 
 
-class Code(Protocol):
+class Repository(Protocol):
     """The user's repository, seen through git calls that run nothing of it."""
 
-    def workspace(self, task: Task) -> Workspace: ...
+    def workspace(self, task: Task) -> TaskWorkspace: ...
     def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
         """Where a task starts; None when its dependencies do not merge cleanly."""
 
@@ -102,8 +102,8 @@ class Code(Protocol):
         """Where the change of `head` begins: at the recorded base, or where the branch took its target in by hand."""
 
     def snapshot(
-        self, workspace: Workspace, task: Task, commit: str, base: Base, brief: Mapping[str, str] | None = None
-    ) -> AbstractContextManager[Snapshot]: ...
+        self, workspace: TaskWorkspace, task: Task, commit: str, base: Base, brief: Mapping[str, str] | None = None
+    ) -> AbstractContextManager[ReviewSnapshot]: ...
     def throwaway(self, commit: str, label: str) -> AbstractContextManager[Path]: ...
     def remove_review_tree(self, task: Task) -> None:
         """The next review or check writes all of its files again."""
@@ -139,7 +139,7 @@ class Code(Protocol):
     def kept_refs(self, task: Task) -> list[str]:
         """Refs that hold rescued work and artifacts of the task, and can be read."""
 
-    def left_out(self, workspace: Workspace) -> list[str]:
+    def left_out(self, workspace: TaskWorkspace) -> list[str]:
         """Files in it that never come into git because of their names (`.env`, keys)."""
 
     def check_movable(self, branch: str) -> None:
@@ -149,5 +149,5 @@ class Code(Protocol):
         """Looks at the user's own checkout; called later, the answer names what is different there."""
 
     def author(self) -> tuple[str, str]: ...
-    def context_files(self, workspace: Workspace, base: Base) -> tuple[tuple[str, str], ...]:
+    def context_files(self, workspace: TaskWorkspace, base: Base) -> tuple[tuple[str, str], ...]:
         """AGENTS.md and its like, from the base, never from the change."""

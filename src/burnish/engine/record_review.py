@@ -7,33 +7,33 @@ from dataclasses import replace
 from typing import Any
 
 from burnish.core.codec import decode
-from burnish.core.decision import weigh
+from burnish.core.decision import effective_verdict
 from burnish.core.finding import Finding, Severity
-from burnish.core.flow import DoReview
+from burnish.core.flow import ReviewStep
 from burnish.core.history import History, PhaseRecord, fixed_by_reviewer
-from burnish.core.ledger import Update
+from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.override import in_words
 from burnish.core.policy import is_test
-from burnish.core.review import Compliance, Panel, Review, Unreadable, Verdict, Voice
-from burnish.core.stored import untested_note
+from burnish.core.recorded_reviews import untested_note
+from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Unreadable, Verdict
 from burnish.core.task import Task
 from burnish.engine.checking import NO_TESTS
 from burnish.engine.ports import Deps
-from burnish.engine.site import Site
-from burnish.engine.subject import Subject
+from burnish.engine.review_input import ReviewInput
+from burnish.engine.task_setup import TaskSetup
 from burnish.review.artifact import LIMIT, MalformedArtifact, cut, file_name, parse_artifact, render_artifact
 from burnish.review.body import Cycle, artifact_of, with_override
 
 
-def keep_review(
-    deps: Deps, site: Site, history: History, subject: Subject, panel: Panel, update: Update
+def write_review_files(
+    deps: Deps, site: TaskSetup, history: History, subject: ReviewInput, panel: PanelResult, update: LedgerDiff
 ) -> dict[str, Any]:
     """Written before the review counts as finished; writing again gives the same files."""
     task, fix = history.task, fixed_by_reviewer(history, subject.cycle)
     name = file_name(subject.cycle)
     patch = f"diff-{subject.cycle}.patch"
-    deps.desk.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
-    verdict, but = weigh(panel, update.findings, site.policy.block_on)
+    deps.task_files.write(task, patch, subject.change.text().encode("utf-8", "surrogateescape"))
+    verdict, but = effective_verdict(panel, update.findings, site.policy.block_on)
     untested: tuple[str, ...] = () if any(is_test(c.name) for c in site.policy.checks) else (NO_TESTS,)
     if note := untested_note(history, subject.cycle):
         untested = (note,)
@@ -57,7 +57,7 @@ def keep_review(
         fixed=_fixed_text(fix),
         warnings=(*((f"{but[0].upper()}{but[1:]}.",) if but else ()), *untested),
     )
-    whole = deps.desk.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
+    whole = deps.task_files.write(task, name, render_artifact(artifact_of(cycle), limit=1 << 30).encode())
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
 
 
@@ -71,13 +71,13 @@ def _fixed_text(fix: Mapping[str, Any]) -> str:
     return f"{where}: {fix['summary']}" if fix.get("summary") else f"{where}."
 
 
-def keep_heard(deps: Deps, history: History, step: DoReview) -> None:
+def write_reviewer_files(deps: Deps, history: History, step: ReviewStep) -> None:
     """The artifact as it was before somebody else was heard in the same cycle, under a name of its own."""
-    heard = history.heard_before(step.cycle, step.phase)
-    text = deps.desk.read(history.task, file_name(step.cycle)) if heard else None
-    if text is None or deps.desk.read(history.task, _kept_as(heard[-1])) is not None:
+    heard = history.superseded_reviews(step.cycle, step.phase)
+    text = deps.task_files.read(history.task, file_name(step.cycle)) if heard else None
+    if text is None or deps.task_files.read(history.task, _kept_as(heard[-1])) is not None:
         return
-    deps.desk.write(history.task, _kept_as(heard[-1]), text)
+    deps.task_files.write(history.task, _kept_as(heard[-1]), text)
 
 
 def _kept_as(heard: PhaseRecord) -> str:
@@ -85,10 +85,10 @@ def _kept_as(heard: PhaseRecord) -> str:
     return f"{file_name(heard.cycle).removesuffix('.md')}.{f'{place}-' if place else ''}attempt-{heard.attempt}.md"
 
 
-def with_earlier(history: History, step: DoReview, panel: Panel) -> Panel:
+def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> PanelResult:
     """The panel with those of the same cycle before it, so that one artifact holds all that was said."""
     panel = _with_steps(history, step, panel) if step.step else panel
-    heard = history.heard_before(step.cycle, step.phase)
+    heard = history.superseded_reviews(step.cycle, step.phase)
     if not heard:
         return panel
     rows = [f"- {_names(r)}, {r.result.get('verdict') or 'unreadable'}: {r.result.get('summary', '')}" for r in heard]
@@ -101,7 +101,7 @@ def _names(record: PhaseRecord) -> str:
     return ", ".join(str(voice.get("agent", "")) for voice in record.result.get("reviewers", ()))
 
 
-def _with_steps(history: History, step: DoReview, panel: Panel) -> Panel:
+def _with_steps(history: History, step: ReviewStep, panel: PanelResult) -> PanelResult:
     before = [record for record in history.reviews(step.cycle) if record.phase != step.phase]
     said = [(str(r.result.get("step") or "review"), str(r.result.get("summary", ""))) for r in before]
     said.append((step.step, panel.summary))
@@ -123,13 +123,13 @@ def _with_steps(history: History, step: DoReview, panel: Panel) -> Panel:
     )
 
 
-def voice_of(data: Mapping[str, Any]) -> Voice:
+def voice_of(data: Mapping[str, Any]) -> ReviewerResult:
     """A reviewer's part, read back from the journal."""
     verdict = data.get("verdict")
     reading: Review | Unreadable = Unreadable(str(data.get("summary", "")), "")
     if verdict:
         reading = Review(Verdict(verdict), str(data.get("summary", "")), blocking=bool(data.get("blocking")))
-    return Voice(
+    return ReviewerResult(
         agent=str(data.get("agent", "")),
         model=data.get("model"),
         reading=reading,
@@ -142,9 +142,9 @@ def voice_of(data: Mapping[str, Any]) -> Voice:
     )
 
 
-def weighed(block_on: Severity, panel: Panel, findings: tuple[Finding, ...]) -> Verdict | None:
+def weighed(block_on: Severity, panel: PanelResult, findings: tuple[Finding, ...]) -> Verdict | None:
     """An approval that its own findings contradict is none."""
-    return weigh(panel, findings, block_on)[0]
+    return effective_verdict(panel, findings, block_on)[0]
 
 
 def for_the_ref(text: bytes, *, link: str) -> bytes:
@@ -160,11 +160,11 @@ def for_the_ref(text: bytes, *, link: str) -> bytes:
 
 def mark_overrides(deps: Deps, task: Task) -> None:
     """The newest override, in the front matter and the body of the review that it goes against."""
-    said = [e for e in deps.book.events(task.id) if e.type == "override.recorded" and e.data.get("review_ref")]
+    said = [e for e in deps.event_log.events(task.id) if e.type == "override.recorded" and e.data.get("review_ref")]
     if not said:
         return
     name = str(said[-1].data["review_ref"]).rpartition("/")[2]
-    text = deps.desk.read(task, name)
+    text = deps.task_files.read(task, name)
     if text is None:
         return
     keys = ("by", "category", "explanation", "follow_up")
@@ -178,4 +178,4 @@ def mark_overrides(deps: Deps, task: Task) -> None:
         return
     body = with_override(artifact.body, in_words(said[-1].data))
     whole = render_artifact(replace(artifact, arbiter_override=override, body=body), limit=1 << 30)
-    deps.desk.write(task, name, whole.encode())
+    deps.task_files.write(task, name, whole.encode())

@@ -9,36 +9,36 @@ from burnish.core.codec import encode
 from burnish.core.decision import Accept
 from burnish.core.earlier_approvals import JUDGING, EarlierApproval, earlier_approvals
 from burnish.core.event import Event
-from burnish.core.flow import Decide, next_step
+from burnish.core.flow import DecideStep, next_step
 from burnish.core.history import History, PhaseRecord, is_review
 from burnish.core.policy import Policy
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
-from burnish.engine.actions import changed_since
-from burnish.engine.asking import opened
+from burnish.engine.commands.lifecycle import changed_since
 from burnish.engine.deciding import judge, needs_person, settled_status
-from burnish.engine.moves import moved
-from burnish.engine.ports import Book
-from burnish.engine.ports_git import Code
+from burnish.engine.human_gate import gate_opened_event
+from burnish.engine.ports import EventLog
+from burnish.engine.ports_git import Repository
+from burnish.engine.transitions import status_events
 
 WHY = "the branch, the settings and the task are again as they were when it was approved"
 
 
-def restore_approval(book: Book, code: Code, task: Task, policy: Policy) -> bool:
+def restore_approval(event_log: EventLog, repository: Repository, task: Task, policy: Policy) -> bool:
     """Let the newest approval that holds now count again; base, tree, task and every reviewer must be covered by it."""
-    newest = book.approval(task.id)
-    held = task.runner is not None and not book.is_dead(task.runner)
+    newest = event_log.approval(task.id)
+    held = task.runner is not None and not event_log.is_dead(task.runner)
     if task.status is not Status.CODE_REVIEW or newest is None or newest.valid or held:
         return False
-    history = book.history(task.id)
-    for earlier in earlier_approvals(book.events(task.id)):
+    history = event_log.history(task.id)
+    for earlier in earlier_approvals(event_log.events(task.id)):
         if (earlier.run, earlier.cycle) != (task.run, history.cycle):
             continue
-        if changed_since(code, task, earlier.approval, policy) is not None:
+        if changed_since(repository, task, earlier.approval, policy) is not None:
             continue
         events = _events(history, earlier, policy)
         if events:
-            book.record(task.id, *events)
+            event_log.record(task.id, *events)
             return True
     return False
 
@@ -49,7 +49,7 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
     status: ReviewStatus | None = ReviewStatus.PASSED
     person = ""
     if not approval.by:
-        if not isinstance(next_step(before, policy), Decide):
+        if not isinstance(next_step(before, policy), DecideStep):
             return []
         decision = judge(before, policy, cycle)
         if not isinstance(decision, Accept):
@@ -70,9 +70,12 @@ def _events(history: History, earlier: EarlierApproval, policy: Policy) -> list[
     given = Event("review.approved", {**bound, "why": WHY, "restored": approval.event_id}, **where)
     events = [Event("decision.made", decided, **where), given]
     if person:
-        return [*events, *opened(history, cycle, bound, person, status)]
+        return [*events, *gate_opened_event(history, cycle, bound, person, status)]
     final = FinalVerdict.APPROVED if status is not ReviewStatus.SKIPPED else None
-    return [*events, moved(task, Status.VERIFIED, cycle=cycle, note=WHY, final_verdict=final, review_status=status)]
+    return [
+        *events,
+        status_events(task, Status.VERIFIED, cycle=cycle, note=WHY, final_verdict=final, review_status=status),
+    ]
 
 
 def _bound(earlier: EarlierApproval) -> dict[str, Any]:

@@ -10,25 +10,34 @@ from typing import Any
 from burnish.core.agent import joint_source
 from burnish.core.approval import asked_for
 from burnish.core.codec import encode
-from burnish.core.decision import weigh
+from burnish.core.decision import effective_verdict
 from burnish.core.event import Event
 from burnish.core.finding import Remark, Severity
-from burnish.core.flow import DoReview
+from burnish.core.flow import ReviewStep
 from burnish.core.history import History
-from burnish.core.ledger import Update, absorb_criteria, absorb_review, split_criterion_remarks
+from burnish.core.ledger.ledger import LedgerDiff, absorb_criteria, absorb_review, split_criterion_remarks
 from burnish.core.policy import Policy
 from burnish.core.remark_limit import limit_remarks, stands_for_more
-from burnish.core.review import Panel, Review, Unreadable, Voice
+from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable
 from burnish.core.task import Task
-from burnish.engine.guarding import absorb_breach, absorb_touched, touched_event, watched
-from burnish.engine.hearing import Heard, Hearing, Seat, hear_all, mechanical, panel_of, unseen_files, whose_look_counts
+from burnish.engine.guard_phase import absorb_breach, absorb_touched, touched_event, watched
 from burnish.engine.ledger_events import finding_events
-from burnish.engine.metering import asking
-from burnish.engine.ports import Deps, Inspection
-from burnish.engine.ports_git import Snapshot
-from burnish.engine.record_review import keep_heard, keep_review, with_earlier
-from burnish.engine.site import Site
-from burnish.engine.subject import Subject, subject_of
+from burnish.engine.metering import metered_call
+from burnish.engine.panel_review import (
+    PanelSlot,
+    ReviewerReply,
+    ReviewSession,
+    mechanical,
+    panel_of,
+    run_reviewers,
+    unseen_files,
+    whose_look_counts,
+)
+from burnish.engine.ports import Deps, StaticReviewRequest
+from burnish.engine.ports_git import ReviewSnapshot
+from burnish.engine.record_review import with_earlier, write_review_files, write_reviewer_files
+from burnish.engine.review_input import ReviewInput, review_input
+from burnish.engine.task_setup import TaskSetup
 from burnish.review.fence import cut_text
 from burnish.review.finding_list import ALL_FINDINGS, all_findings_text
 from burnish.review.prose import STORED_PROSE
@@ -37,38 +46,38 @@ from burnish.review.prose import STORED_PROSE
 MOST_GRAVE, MOST_NOTES, MOST_INSPECTED = 200, 200, 500
 
 
-def review(deps: Deps, site: Site, history: History, step: DoReview) -> None:
+def review(deps: Deps, site: TaskSetup, history: History, step: ReviewStep) -> None:
     """Hear every reviewer, put together what they say, write it down."""
     task = history.task
     policy = panel_for(site.policy, step.step)
     attempt, new = history.attempt(step.cycle, step.phase)
     if new:
         task = deps.record(task, *started(deps, task, policy, step, attempt))
-    deps.fail_at("review-started")
-    subject = subject_of(deps, site, history, step.cycle, step.step)
+    deps.failpoint("review-started")
+    subject = review_input(deps, site, history, step.cycle, step.step)
     brief = {ALL_FINDINGS: all_findings_text(subject.findings)} if subject.findings else None
-    with deps.code.snapshot(site.workspace, task, subject.commit.sha, site.base, brief) as snapshot:
+    with deps.repository.snapshot(site.workspace, task, subject.commit.sha, site.base, brief) as snapshot:
         place = (step.step, history.kept_under(step.cycle, step.phase, attempt))
         hearing = _hearing(deps, replace(site, policy=policy), task, subject, snapshot, place)
         with watched(deps, site, task, step.cycle, step.phase) as touched:
-            heard = hear_all(hearing)
+            heard = run_reviewers(hearing)
         breaches = snapshot.breaches()
     if breaches:
-        deps.code.remove_review_tree(task)
-    deps.fail_at("review-replied")
+        deps.repository.remove_review_tree(task)
+    deps.failpoint("review-replied")
     before = touched_event(task, step.cycle, step.phase, touched)
     conclude(deps, site, history, step, attempt, hearing, heard, breaches, before, touched)
-    deps.fail_at("review-finished")
+    deps.failpoint("review-finished")
 
 
 def conclude(
     deps: Deps,
-    site: Site,
+    site: TaskSetup,
     history: History,
-    step: DoReview,
+    step: ReviewStep,
     attempt: int,
-    hearing: Hearing,
-    heard: tuple[Heard, ...],
+    hearing: ReviewSession,
+    heard: tuple[ReviewerReply, ...],
     breaches: list[str],
     before: Sequence[Event] = (),
     touched: Sequence[str] = (),
@@ -97,7 +106,7 @@ def conclude(
     _write_down(deps, site, history, subject, step, attempt, heard, panel, update, breaches, before)
 
 
-def _full_lists(task: Task, heard: tuple[Heard, ...]) -> dict[str, str]:
+def _full_lists(task: Task, heard: tuple[ReviewerReply, ...]) -> dict[str, str]:
     """Where all remarks of each reviewer can be read."""
     reply = f"in the reviewer's reply, `burnish log {task.id} --phase review`"
     programs = mechanical(heard)
@@ -105,7 +114,7 @@ def _full_lists(task: Task, heard: tuple[Heard, ...]) -> dict[str, str]:
     return {h.voice.agent: again.format(h.voice.agent) if h.voice.agent in programs else reply for h in heard}
 
 
-def _known_remarks(history: History, panel: Panel, absorb: Callable[..., Update]) -> frozenset[int]:
+def _known_remarks(history: History, panel: PanelResult, absorb: Callable[..., LedgerDiff]) -> frozenset[int]:
     """Which remarks raise a finding of the ledger again, by their index."""
     if not history.findings:
         return frozenset()
@@ -114,7 +123,7 @@ def _known_remarks(history: History, panel: Panel, absorb: Callable[..., Update]
     return frozenset(index for index, id in enumerate(given) if id in before)
 
 
-def _not_ruled(history: History, panel: Panel, update: Update) -> tuple[str, ...]:
+def _not_ruled(history: History, panel: PanelResult, update: LedgerDiff) -> tuple[str, ...]:
     """Open findings from before this review that it neither rules on nor raises again."""
     named = {ruling.id for ruling in panel.rulings} | set(update.given)
     return tuple(finding.id for finding in history.findings if finding.alive and finding.id not in named)
@@ -129,7 +138,7 @@ def panel_for(policy: Policy, name: str) -> Policy:
     return replace(policy, reviewers=reviewers, quorum=step.quorum)
 
 
-def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int) -> list[Event]:
+def started(deps: Deps, task: Task, policy: Policy, step: ReviewStep, attempt: int) -> list[Event]:
     agents = [r.agent for r in policy.reviewers]
     who = {"runner": deps.runner, "agent": ", ".join(agents), "sandbox": deps.sandbox}
     data = {"phase": step.phase, "attempt": attempt, **who}
@@ -138,38 +147,42 @@ def started(deps: Deps, task: Task, policy: Policy, step: DoReview, attempt: int
     return [Event("phase.started", data, **where), Event("review.started", started, **where)]
 
 
-def _new_to_them(history: History, step: DoReview, policy: Policy) -> bool:
+def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
     work = history.work(step.cycle)
-    heard = [record.result for record in history.heard_before(step.cycle, step.phase)]
+    heard = [record.result for record in history.superseded_reviews(step.cycle, step.phase)]
     asked = asked_for(history.task.spec)
     others = any(not policy.judges_as(str(said.get("judge"))) or said.get("asked", asked) != asked for said in heard)
     return others or bool(work and work.result.get("by_hand"))
 
 
 def _hearing(
-    deps: Deps, site: Site, task: Task, subject: Subject, snapshot: Snapshot, place: tuple[str, int]
-) -> Hearing:
+    deps: Deps, site: TaskSetup, task: Task, subject: ReviewInput, snapshot: ReviewSnapshot, place: tuple[str, int]
+) -> ReviewSession:
     step, attempt = place
-    return Hearing(
+    return ReviewSession(
         subject=subject,
         policy=site.policy,
         files=snapshot.path,
         task=task.id,
-        call=lambda name: deps.desk.call(task, subject.cycle, "review", attempt, f"{step}@{name}" if step else name),
-        ask=asking(deps, site.policy, task),
+        call=lambda name: deps.task_files.call(
+            task, subject.cycle, "review", attempt, f"{step}@{name}" if step else name
+        ),
+        ask=metered_call(deps, site.policy, task),
         now=deps.now,
         program=lambda seat: deps.program(_inspection(deps, site.policy, task, subject, snapshot, seat)),
     )
 
 
-def _inspection(deps: Deps, policy: Policy, task: Task, subject: Subject, snapshot: Snapshot, seat: Seat) -> Inspection:
-    return Inspection(
+def _inspection(
+    deps: Deps, policy: Policy, task: Task, subject: ReviewInput, snapshot: ReviewSnapshot, seat: PanelSlot
+) -> StaticReviewRequest:
+    return StaticReviewRequest(
         agent=seat.spec.agent,
         change=subject.change,
         base=subject.change.old_tree,
         commit=subject.commit.sha,
         files=snapshot.path,
-        out_dir=deps.desk.out_dir(task, subject.cycle, seat.name),
+        out_dir=deps.task_files.out_dir(task, subject.cycle, seat.name),
         comparisons=subject.comparisons,
         test=next((c for c in policy.checks if c.name == "test"), None),
     )
@@ -177,21 +190,21 @@ def _inspection(deps: Deps, policy: Policy, task: Task, subject: Subject, snapsh
 
 def _write_down(
     deps: Deps,
-    site: Site,
+    site: TaskSetup,
     history: History,
-    subject: Subject,
-    step: DoReview,
+    subject: ReviewInput,
+    step: ReviewStep,
     attempt: int,
-    heard: tuple[Heard, ...],
-    panel: Panel,
-    update: Update,
+    heard: tuple[ReviewerReply, ...],
+    panel: PanelResult,
+    update: LedgerDiff,
     breaches: list[str],
     before: Sequence[Event],
 ) -> None:
     task = history.task
-    keep_heard(deps, history, step)
-    kept = keep_review(deps, site, history, subject, with_earlier(history, step, panel), update)
-    counts, but = weigh(panel, update.findings, site.policy.block_on)
+    write_reviewer_files(deps, history, step)
+    kept = write_review_files(deps, site, history, subject, with_earlier(history, step, panel), update)
+    counts, but = effective_verdict(panel, update.findings, site.policy.block_on)
     where: dict[str, Any] = {"run": task.run, "cycle": subject.cycle}
     data = {
         "phase": step.phase,
@@ -238,14 +251,14 @@ def _write_down(
     deps.record(task, *events, Event("review.completed", {**done, "findings": list(update.given)}, **where))
 
 
-def _inspected(panel: Panel, subject: Subject) -> list[str]:
+def _inspected(panel: PanelResult, subject: ReviewInput) -> list[str]:
     """The changed paths that reviewers say they looked at, and some of the others."""
     paths = {p for v in panel.voices if isinstance(v.reading, Review) for p in v.reading.inspected}
     changed = paths & set(subject.change.paths)
     return sorted({*changed, *sorted(paths - changed)[:MOST_INSPECTED]})
 
 
-def _grave(panel: Panel, update: Update) -> list[dict[str, Any]]:
+def _grave(panel: PanelResult, update: LedgerDiff) -> list[dict[str, Any]]:
     """What the review itself calls more than a hint, as it was said, and the finding that it became."""
     # after the remarks, `given` has the findings of unmet criteria
     said = zip(panel.remarks, update.given, strict=False)
@@ -258,13 +271,13 @@ def _shortened(remark: Remark) -> Remark:
     return replace(remark, description=remark.description[:500], suggestion="", quote=remark.quote[:500])
 
 
-def _unseen(heard: tuple[Heard, ...]) -> list[str]:
+def _unseen(heard: tuple[ReviewerReply, ...]) -> list[str]:
     """What nobody saw."""
     missing = [set(h.unseen) for h in whose_look_counts(heard)]
     return sorted(set.intersection(*missing)) if missing else []
 
 
-def voice_data(voice: Voice) -> dict[str, Any]:
+def voice_data(voice: ReviewerResult) -> dict[str, Any]:
     """A reviewer's part, as it stands in the artifact, the journal and `show --json`."""
     read = voice.reading if isinstance(voice.reading, Review) else None
     return {
@@ -285,6 +298,6 @@ def voice_data(voice: Voice) -> dict[str, Any]:
     }
 
 
-def _sum(panel: Panel, cost: Callable[[Voice], float | None]) -> float | None:
+def _sum(panel: PanelResult, cost: Callable[[ReviewerResult], float | None]) -> float | None:
     known = [c for c in map(cost, panel.voices) if c is not None]
     return sum(known) if known else None

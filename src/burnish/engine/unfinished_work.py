@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from burnish.core.commit import Commit
-from burnish.core.flow import Work
+from burnish.core.flow import WorkStep
 from burnish.core.history import History
 from burnish.engine.ports import Deps
-from burnish.engine.site import Site
-from burnish.engine.subject import plans_of
-from burnish.review import sections
+from burnish.engine.review_input import plans_of
+from burnish.engine.task_setup import TaskSetup
+from burnish.review import prompt_sections as sections
 from burnish.review.fence import cut_text, fenced
 from burnish.review.finding_list import ALL_FINDINGS, WHOLE_TASK, all_findings_text
 
@@ -22,7 +22,7 @@ def rescue_refs(history: History, cycle: int) -> list[str]:
     return list(dict.fromkeys(str(ref) for ref in failed if ref))
 
 
-def give_back(site: Site, history: History, step: Work) -> bool:
+def give_back(site: TaskSetup, history: History, step: WorkStep) -> bool:
     """`workspace.rescued: apply`: begin with the files of the newest cut attempt, if it began at the same commit."""
     rescued = _newest(site, history, step.cycle)
     if site.policy.rescued != "apply" or rescued is None or not _of_head(site, rescued):
@@ -31,7 +31,7 @@ def give_back(site: Site, history: History, step: Work) -> bool:
     return True
 
 
-def brief_author(deps: Deps, site: Site, history: History, step: Work) -> None:
+def brief_author(deps: Deps, site: TaskSetup, history: History, step: WorkStep) -> None:
     """Lay the refs that the prompt names into the agent's repository, and what it has no room for beside them."""
     refs = rescue_refs(history, step.cycle)
     files: dict[str, str] = {}
@@ -56,7 +56,7 @@ def _whole_task(deps: Deps, history: History) -> str:
     return "".join(f"{head}\n\n{text.rstrip()}\n\n" for head, text in parts.items() if text.strip())
 
 
-def unfinished_text(site: Site, history: History, cycle: int, tag: str) -> str:
+def unfinished_text(site: TaskSetup, history: History, cycle: int, tag: str) -> str:
     """For the next attempt's prompt: where the work of cut attempts is, and the diff of the newest."""
     refs = rescue_refs(history, cycle)
     rescued = _newest(site, history, cycle)
@@ -75,11 +75,11 @@ def unfinished_text(site: Site, history: History, cycle: int, tag: str) -> str:
     return f"{where} {take}\n\nIts diff{rest}:\n\n{fenced(diff, tag=tag)}"
 
 
-def _newest(site: Site, history: History, cycle: int) -> Commit | None:
+def _newest(site: TaskSetup, history: History, cycle: int) -> Commit | None:
     refs = rescue_refs(history, cycle)
     return site.workspace.rescued(refs[-1]) if refs else None
 
 
-def _of_head(site: Site, rescued: Commit) -> bool:
+def _of_head(site: TaskSetup, rescued: Commit) -> bool:
     """Did the cut attempt begin where the next one begins? Then its files can be taken as they are."""
     return rescued.parents == (site.workspace.plain(site.head().sha),)

@@ -7,54 +7,54 @@ import re
 from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.commit import Commit
 from burnish.core.event import Event
-from burnish.core.flow import DoReview, Work
+from burnish.core.flow import ReviewStep, WorkStep
 from burnish.core.history import REVIEW_FIX, History
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
-from burnish.engine.authors import AuthorSession, author_of, session_of, taken_over, who_did
+from burnish.engine.attribution import AuthorSession, author_of, session_of, taken_over, who_did
+from burnish.engine.author_prompts import disputes_in, work_prompt
 from burnish.engine.failure_text import with_task
-from burnish.engine.guarding import touched_event, watched
-from burnish.engine.metering import asking
-from burnish.engine.moves import moved
+from burnish.engine.guard_phase import touched_event, watched
+from burnish.engine.metering import metered_call
 from burnish.engine.ports import CallDir, Deps
-from burnish.engine.site import LAID_BY_SETUP, Site, isolation_env
-from burnish.engine.telling import disputes_in, work_prompt
+from burnish.engine.task_setup import LAID_BY_SETUP, TaskSetup, isolation_env
+from burnish.engine.transitions import status_events
 from burnish.engine.unfinished_work import brief_author, give_back
 from burnish.errors import NotCommitted, PhaseFailed
-from burnish.plain import escape_controls
 from burnish.review.commit_message import commit_subject, commit_variables
 from burnish.review.prose import last_words
+from burnish.sanitize import escape_controls
 
 
-def work(deps: Deps, site: Site, history: History, step: Work) -> None:
+def work(deps: Deps, site: TaskSetup, history: History, step: WorkStep) -> None:
     """One phase of the author's, from prompt to commit; nothing is paid for twice."""
     task = history.task
     done = committed(site, task, step)
     attempt, call, fresh = _enter(deps, site, history, step, committed=done is not None)
     if fresh:
-        deps.code.check_movable(str(task.branch))
+        deps.repository.check_movable(str(task.branch))
         # what a cut attempt left is on record now, and the next one is to be told of it
-        history = deps.book.history(task.id)
+        history = deps.event_log.history(task.id)
         if not _kept(history, step):
             site.lay(site.head().sha)
             give_back(site, history, step)
         brief_author(deps, site, history, step)
-        deps.fail_at("work-put-right")
+        deps.failpoint("work-put-right")
         task = deps.record(task, _started(deps, site, task, step, attempt))
     elif done:
         # killed between moving the branch and remembering it: the files must be those of the branch
-        site.workspace.put_right(done.sha, base=site.base)
-    deps.fail_at("work-started")
+        site.workspace.reset_to(done.sha, base=site.base)
+    deps.failpoint("work-started")
     prompt = call.prompt() or work_prompt(deps, site, history, step, number=call.number())
     with watched(deps, site, task, step.cycle, step.phase) as touched:
         reply = _ask(deps, site, task, step, call, prompt, session=session_of(site, history, step))
-    deps.fail_at("work-replied")
+    deps.failpoint("work-replied")
     commit = done or _commit(deps, site, task, step, reply)
-    deps.fail_at("work-committed")
+    deps.failpoint("work-committed")
     _finish(deps, site, history, step, attempt, call, reply, commit, touched)
 
 
-def committed(site: Site, task: Task, step: Work | DoReview) -> Commit | None:
+def committed(site: TaskSetup, task: Task, step: WorkStep | ReviewStep) -> Commit | None:
     """A commit with this phase's trailers is its result, even if we died before writing it down."""
     head = site.head()
     if head.sha == site.base.commit:
@@ -64,15 +64,17 @@ def committed(site: Site, task: Task, step: Work | DoReview) -> Commit | None:
     return head if all(head.trailers.get(key) == value for key, value in wanted.items()) else None
 
 
-def _enter(deps: Deps, site: Site, history: History, step: Work, *, committed: bool) -> tuple[int, CallDir, bool]:
+def _enter(
+    deps: Deps, site: TaskSetup, history: History, step: WorkStep, *, committed: bool
+) -> tuple[int, CallDir, bool]:
     """The attempt to go on with: the one that was cut if its agent had finished, else a new one."""
     task = history.task
     last = history.phase(step.cycle, step.phase)
     if last is None:
         attempts = [p.attempt for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
         attempt = max(attempts, default=0) + 1
-        return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
-    call = deps.desk.call(task, step.cycle, step.phase, last.attempt)
+        return attempt, deps.task_files.call(task, step.cycle, step.phase, attempt), True
+    call = deps.task_files.call(task, step.cycle, step.phase, last.attempt)
     # a workspace that was made again has nothing of what the agent wrote
     is_there = call.finished() and site.head().sha not in site.untouched
     if last.state == "started" and (committed or is_there):
@@ -80,16 +82,16 @@ def _enter(deps: Deps, site: Site, history: History, step: Work, *, committed: b
     if last.state == "started":
         _cut(deps, site, history, step, last.attempt, call)
     attempt = last.attempt + 1
-    return attempt, deps.desk.call(task, step.cycle, step.phase, attempt), True
+    return attempt, deps.task_files.call(task, step.cycle, step.phase, attempt), True
 
 
-def _kept(history: History, step: Work) -> bool:
+def _kept(history: History, step: WorkStep) -> bool:
     """Did the last attempt leave work that only lacks a commit? The next one goes on with it."""
     tries = [p for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
     return bool(tries and tries[-1].state == "failed" and tries[-1].result.get("kept"))
 
 
-def _cut(deps: Deps, site: Site, history: History, step: Work, attempt: int, call: CallDir) -> None:
+def _cut(deps: Deps, site: TaskSetup, history: History, step: WorkStep, attempt: int, call: CallDir) -> None:
     """A runner died in the middle: what lies in the workspace is saved before anything else."""
     task = history.task
     rescue = save_leftovers(deps, site, task, step.cycle, step.phase, attempt)
@@ -111,7 +113,7 @@ def _cut(deps: Deps, site: Site, history: History, step: Work, attempt: int, cal
 
 
 def save_leftovers(
-    deps: Deps, site: Site, task: Task, cycle: int, phase: str, attempt: int | None = None
+    deps: Deps, site: TaskSetup, task: Task, cycle: int, phase: str, attempt: int | None = None
 ) -> str | None:
     """Everything uncommitted, under a rescue ref."""
     label = f"{cycle}-{phase}"
@@ -123,13 +125,13 @@ def save_leftovers(
     return rescue
 
 
-def _started(deps: Deps, site: Site, task: Task, step: Work, attempt: int) -> Event:
+def _started(deps: Deps, site: TaskSetup, task: Task, step: WorkStep, attempt: int) -> Event:
     who = {"runner": deps.runner, "agent": author_of(site, step)[0], "sandbox": deps.sandbox}
     return Event("phase.started", {"phase": step.phase, "attempt": attempt, **who}, run=task.run, cycle=step.cycle)
 
 
 def _request(
-    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, session: AuthorSession | None
+    deps: Deps, site: TaskSetup, task: Task, step: WorkStep, call: CallDir, prompt: str, session: AuthorSession | None
 ) -> AgentRequest:
     improving = step.phase == "improve"
     agent, model = author_of(site, step)
@@ -148,21 +150,28 @@ def _request(
         env=isolation_env(site.policy, task, agent),
         session=session.id if session else None,
         session_usage=session.usage if session else None,
-        session_dir=deps.desk.session_dir(task),
+        session_dir=deps.task_files.session_dir(task),
     )
 
 
 def _ask(
-    deps: Deps, site: Site, task: Task, step: Work, call: CallDir, prompt: str, *, session: AuthorSession | None
+    deps: Deps,
+    site: TaskSetup,
+    task: Task,
+    step: WorkStep,
+    call: CallDir,
+    prompt: str,
+    *,
+    session: AuthorSession | None,
 ) -> AgentReply:
     request = _request(deps, site, task, step, call, prompt, session)
-    return asking(deps, site.policy, task)(request)
+    return metered_call(deps, site.policy, task)(request)
 
 
-def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -> Commit | None:
-    deps.book.require_claim(task.id)  # the workspace, too, would be another runner's
+def _commit(deps: Deps, site: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> Commit | None:
+    deps.event_log.require_claim(task.id)  # the workspace, too, would be another runner's
     head = site.head()
-    if site.workspace.stands_on() != head.sha:
+    if site.workspace.checked_out_commit() != head.sha:
         # its files know nothing of the newer commit: ours on top would undo it
         raise PhaseFailed(
             ErrorCode.GIT_ERROR,
@@ -171,7 +180,7 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
         )
     site.workspace.after_phase(f"{step.cycle}-{step.phase}")
     if task.spec.type is TaskType.PLAN:
-        site.workspace.tidy()
+        site.workspace.remove_junk()
         return None
     _lint_fix(deps, site, task, step)
     subject, body = commit_words(deps, site, task, step)
@@ -182,18 +191,18 @@ def _commit(deps: Deps, site: Site, task: Task, step: Work, reply: AgentReply) -
         "Burnish-Agent": reply.agent or author_of(site, step)[0],
     }
     message = f"{subject}\n\n{body}" if body else subject
-    deps.book.require_claim(task.id)
-    commit = site.workspace.commit(message, trailers, author=deps.code.author(), expect=head.sha)
+    deps.event_log.require_claim(task.id)
+    commit = site.workspace.commit(message, trailers, author=deps.repository.author(), expect=head.sha)
     if commit:
         site.untouched.add(commit.sha)
     return commit
 
 
-def _lint_fix(deps: Deps, site: Site, task: Task, step: Work) -> None:
+def _lint_fix(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> None:
     """`checks.lint_fix`, so that its edits are part of the commit; how many it made is remembered for the review."""
     if not site.policy.lint_fix:
         return
-    out_dir = deps.desk.out_dir(task, step.cycle, "lint-fix")
+    out_dir = deps.task_files.out_dir(task, step.cycle, "lint-fix")
     _code, said = deps.checks(task.id).command(
         site.policy.lint_fix,
         site.head_tree(f"{task.name}-lint-fix"),
@@ -202,16 +211,16 @@ def _lint_fix(deps: Deps, site: Site, task: Task, step: Work) -> None:
         timeout=600,
     )
     fixed = re.search(r"\b(\d+) fixed\b|\b[Ff]ixed (\d+)\b", said)
-    deps.desk.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (fixed[1] or fixed[2]) if fixed else "0")
+    deps.task_files.stamp(task, f"lint-fix-{task.run}-{step.cycle}", (fixed[1] or fixed[2]) if fixed else "0")
 
 
-def commit_words(deps: Deps, site: Site, task: Task, step: Work) -> tuple[str, str]:
+def commit_words(deps: Deps, site: TaskSetup, task: Task, step: WorkStep) -> tuple[str, str]:
     """Subject and body; `commit.message` may rewrite the subject."""
     title = " ".join(task.spec.title.split())
     if step.cycle == 1:
         subject, body = f"feat: {title}", ""
     else:
-        ids = [f.id for f in deps.book.findings(task.id) if f.alive]
+        ids = [f.id for f in deps.event_log.findings(task.id) if f.alive]
         subject = f"fix: address review feedback (cycle {step.cycle})"
         body = f"Fixes from review cycle {step.cycle - 1}" + (f"\n\n{', '.join(ids)}" if ids else "")
     if site.policy.commit_message:
@@ -229,16 +238,16 @@ def commit_words(deps: Deps, site: Site, task: Task, step: Work) -> tuple[str, s
 
 def _finish(
     deps: Deps,
-    site: Site,
+    site: TaskSetup,
     history: History,
-    step: Work,
+    step: WorkStep,
     attempt: int,
     call: CallDir,
     reply: AgentReply,
     commit: Commit | None,
     touched: list[str],
 ) -> None:
-    task = deps.book.task(history.task.id)
+    task = deps.event_log.task(history.task.id)
     disputes = disputes_in(reply.text, call.number(), history.findings) if step.phase == "improve" else ()
     head = commit or site.head()
     data = {
@@ -260,28 +269,28 @@ def _finish(
         "touched": touched[:50],
         "last_words": last_words(reply.text),
     }
-    deps.desk.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
+    deps.task_files.write(task, f"agent-output-{step.cycle}.md", reply.text.encode(errors="replace"))
     if task.spec.type is TaskType.PLAN:
-        deps.desk.write(task, "plan.md", reply.text.encode(errors="replace"))
+        deps.task_files.write(task, "plan.md", reply.text.encode(errors="replace"))
     events = [*touched_event(task, step.cycle, step.phase, touched), *taken_over(site, task, step, reply)]
     events += [Event("phase.finished", data, run=task.run, cycle=step.cycle)]
     events += [d.event(task, step.cycle) for d in disputes]
     if task.status is Status.IN_PROGRESS and (commit or disputes or task.spec.type is TaskType.PLAN):
-        events.append(moved(task, Status.CODE_REVIEW, cycle=step.cycle))
+        events.append(status_events(task, Status.CODE_REVIEW, cycle=step.cycle))
     deps.record(task, *events)
-    deps.fail_at("work-finished")
+    deps.failpoint("work-finished")
 
 
-def left_out(deps: Deps, site: Site, task: Task) -> list[str]:
+def left_out(deps: Deps, site: TaskSetup, task: Task) -> list[str]:
     """What the agent wrote that never comes into git because of its name; what setup laid there is not the agent's."""
     if task.spec.type is TaskType.PLAN:
         return []
-    known = (deps.desk.stamp(task, LAID_BY_SETUP) or "").split("\0")
-    return [name for name in deps.code.left_out(site.workspace) if name not in known]
+    known = (deps.task_files.stamp(task, LAID_BY_SETUP) or "").split("\0")
+    return [name for name in deps.repository.left_out(site.workspace) if name not in known]
 
 
 def record_failure(
-    deps: Deps, site: Site, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
+    deps: Deps, site: TaskSetup, task: Task, cycle: int, phase: str, attempt: int, error: PhaseFailed
 ) -> None:
     """A phase that could not be carried out: saved, put right, written down."""
     # a secret or a file that is too large stays in the workspace: nothing of it may get into git
@@ -289,9 +298,9 @@ def record_failure(
     working = phase in ("implement", "improve", REVIEW_FIX) and not kept
     rescue = save_leftovers(deps, site, task, cycle, phase, attempt) if working else None
     if rescue:
-        site.workspace.put_right(site.head().sha, base=site.base)
+        site.workspace.reset_to(site.head().sha, base=site.base)
     # the next run reads the answers of a review that was stopped, and records them
-    used = deps.purse.unrecorded(task.id, answered=error.code != ErrorCode.INTERRUPTED)
+    used = deps.budget_tracker.unrecorded(task.id, answered=error.code != ErrorCode.INTERRUPTED)
     data = {
         "phase": phase,
         "attempt": attempt,

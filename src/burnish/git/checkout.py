@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from burnish.git import agentgit
+from burnish.git import agent_gitdir as agentgit
 from burnish.git.files import disk_errors, remove_tree
 from burnish.git.layout import lay_files
 from burnish.git.project import Project
@@ -36,7 +36,9 @@ def throwaway(project: Project, commit: str, path: Path, *, reused: TaskTree | N
         with disk_errors(f"making {path}"):
             path.mkdir(mode=0o700, exist_ok=True)
         lay_files(project, index, path, commit, everything=True)
-        agentgit.lay(project, path, index, agentgit.Laid("refs/heads/burnish/baseline", commit, commit))
+        agentgit.create_agent_gitdir(
+            project, path, index, agentgit.AgentGitDir("refs/heads/burnish/baseline", commit, commit)
+        )
         yield path
     finally:
         remove_tree(path)

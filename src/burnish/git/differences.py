@@ -6,7 +6,8 @@ import threading
 
 from burnish.core.change import Change
 from burnish.errors import PhaseFailed
-from burnish.git import diff, written
+from burnish.git import diff
+from burnish.git import owned_files as written
 from burnish.git.file_content import complete
 from burnish.git.project import Project
 from burnish.git.refs import read_ref

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from burnish.git.project import Project
-from burnish.git.workspace import Workspace
+from burnish.git.workspace import GitWorkspace
 
 
-def dirty_paths(project: Project, workspace: Workspace) -> list[str]:
+def dirty_paths(project: Project, workspace: GitWorkspace) -> list[str]:
     """Changed, deleted and new paths, ignored ones aside, sorted."""
     return workspace.dirt().paths

@@ -8,20 +8,20 @@ from burnish.core.status import ErrorCode
 from burnish.errors import BurnishError, PhaseFailed
 from burnish.git.base import is_ancestor
 from burnish.git.objects import NOBODY, Author, read_commit, write_commit
+from burnish.git.owned_files import plain_tree
 from burnish.git.project import Project
 from burnish.git.run import git_version
-from burnish.git.written import plain_tree
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeOutcome:
     """The tree of a merge; with conflicts it is not to be used."""
 
     tree: str
     conflicts: tuple[str, ...] = ()
 
 
-def merge_commits(project: Project, ours: str, theirs: str) -> Merged:
+def merge_commits(project: Project, ours: str, theirs: str) -> MergeOutcome:
     """What git itself would make of the two commits."""
     if git_version() < (2, 38):
         raise BurnishError("Merging needs git 2.38 or newer.", hint="Update git, or merge the branch by hand.")
@@ -29,15 +29,15 @@ def merge_commits(project: Project, ours: str, theirs: str) -> Merged:
     done = project.git(*args, ok=(0, 1))
     tree, *paths = done.stdout.rstrip(b"\0").split(b"\0")
     if done.exit_code == 0:
-        return Merged(tree.decode())
+        return MergeOutcome(tree.decode())
     names = dict.fromkeys(path.decode("utf-8", "surrogateescape") for path in paths)
-    return Merged(tree.decode(), tuple(names) or ("a path that git does not name",))
+    return MergeOutcome(tree.decode(), tuple(names) or ("a path that git does not name",))
 
 
-def merge_trees(project: Project, base: str, ours: str, theirs: str) -> Merged:
+def merge_trees(project: Project, base: str, ours: str, theirs: str) -> MergeOutcome:
     """The change from `base` to `theirs`, made to `ours`; all three are trees."""
     if base in (ours, theirs) or ours == theirs:
-        return Merged(ours if base == theirs else theirs)
+        return MergeOutcome(ours if base == theirs else theirs)
     # A history made up for the purpose: this git cannot be told the common ancestor otherwise.
     root = write_commit(project, base, (), "base", NOBODY)
     sides = [write_commit(project, tree, (root,), "side", NOBODY) for tree in (ours, theirs)]
@@ -81,14 +81,14 @@ def _parents(path: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class RebaseOutcome:
     """The last of the commits that were made anew, or what stood in the way."""
 
     commit: str
     conflicts: tuple[str, ...] = ()
 
 
-def replay(project: Project, onto: str, base: str, tip: str, committer: Author) -> Replayed:
+def replay(project: Project, onto: str, base: str, tip: str, committer: Author) -> RebaseOutcome:
     """The commits from `base` to `tip` one after the other on top of `onto`, with their messages and authors."""
     listed = project.git("rev-list", "--reverse", "--topo-order", "--no-merges", tip, f"^{base}", f"^{onto}")
     head = onto
@@ -106,10 +106,10 @@ def replay(project: Project, onto: str, base: str, tip: str, committer: Author) 
         before, now = read_commit(project, commit.parents[0]).tree, read_commit(project, head).tree
         merged = merge_trees(project, before, now, commit.tree)
         if merged.conflicts:
-            return Replayed(head, merged.conflicts)
+            return RebaseOutcome(head, merged.conflicts)
         if merged.tree != now:
             head = _again(project, sha, merged.tree, head, committer)
-    return Replayed(head)
+    return RebaseOutcome(head)
 
 
 def _again(project: Project, sha: str, tree: str, parent: str, committer: Author) -> str:

@@ -58,7 +58,7 @@ id_ed25519
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRepository:
     """Where the user's repository is."""
 
     root: Path
@@ -188,7 +188,7 @@ def quoted(path: Path) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def discover(start: Path) -> Found:
+def discover(start: Path) -> FoundRepository:
     """The checkout that `start` lies in, found by reading files: git itself is not asked."""
     start = start.resolve()
     for folder in (start, *start.parents):
@@ -209,7 +209,7 @@ def discover(start: Path) -> Found:
     )
 
 
-def _found(root: Path, git_dir: Path) -> Found:
+def _found(root: Path, git_dir: Path) -> FoundRepository:
     _refuse_special_files(git_dir, _GIT_FILES, follow=True)
     _refuse_foreign_files(git_dir)
     pointer = git_dir / "commondir"
@@ -219,7 +219,7 @@ def _found(root: Path, git_dir: Path) -> Found:
         _refuse_foreign_files(common)
     if common.name == ".git":
         record_checkout(common.parent)  # the main checkout of a linked one
-    return Found(root, git_dir, common)
+    return FoundRepository(root, git_dir, common)
 
 
 def _pointed_at(dot_git: Path) -> Path:
@@ -243,7 +243,9 @@ def _is_git_dir(folder: Path) -> bool:
     )
 
 
-def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] = (), reading: bool = False) -> Project:
+def open_project(
+    found: FoundRepository, *, home: Path, key: str, exclude: Sequence[str] = (), reading: bool = False
+) -> Project:
     """Make or refresh our own git dir; several processes may do so at once. `exclude` is never staged.
 
     `reading`: a git dir that cannot be refreshed is good enough to look at commits.
@@ -260,7 +262,7 @@ def open_project(found: Found, *, home: Path, key: str, exclude: Sequence[str] =
     return project
 
 
-def _refresh(project: Project, found: Found, exclude: Sequence[str]) -> None:
+def _refresh(project: Project, found: FoundRepository, exclude: Sequence[str]) -> None:
     own = project.own
     with disk_errors(f"preparing {own}"):
         _make(own)

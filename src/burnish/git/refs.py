@@ -12,10 +12,10 @@ from pathlib import Path
 
 from burnish.errors import BurnishError, PhaseFailed, Refused
 from burnish.git.files import disk_errors
-from burnish.git.places import linked_at
 from burnish.git.project import Project
 from burnish.git.publishing import publish
 from burnish.git.stale_locks import PACKED_REFS_LOCK, remove_stale_locks
+from burnish.git.worktrees import linked_at
 from burnish.proc.folders import sync_folder
 
 OURS = ("refs/heads/burnish/", "refs/burnish/")

@@ -9,7 +9,7 @@ from pathlib import Path
 from burnish.core.secrets import Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git import agentgit
+from burnish.git import agent_gitdir as agentgit
 from burnish.git.files import remove_tree
 from burnish.git.objects import Author, read_commit, write_commit
 from burnish.git.project import Project

@@ -13,14 +13,14 @@ from burnish.core.commit import Base
 from burnish.core.project_files import is_named
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed
-from burnish.git import agentgit
+from burnish.git import agent_gitdir as agentgit
 from burnish.git.files import disk_errors, is_real_dir, remove_tree
 from burnish.git.instruction_imports import Imported, imported_paths
 from burnish.git.layout import lay_files
 from burnish.git.project import Project
 from burnish.git.staging import look
 from burnish.git.task_tree import TaskTree
-from burnish.git.workspace import Workspace
+from burnish.git.workspace import GitWorkspace
 from burnish.proc.folders import private_folder
 
 # Names the repositories that git would fetch into submodules.
@@ -28,7 +28,7 @@ GIT_FILES = (".gitmodules",)
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotFolder:
     """A directory with one commit's files, and the index that says what they should be."""
 
     path: Path
@@ -50,7 +50,7 @@ class Snapshot:
 
 @contextmanager
 def snapshot(
-    workspace: Workspace,
+    workspace: GitWorkspace,
     commit: str,
     *,
     base: Base,
@@ -58,7 +58,7 @@ def snapshot(
     from_base: Sequence[str],
     trusted: bool = True,
     brief: Mapping[str, str] | None = None,
-) -> Iterator[Snapshot]:
+) -> Iterator[SnapshotFolder]:
     """Lay `commit` at `path`, with what `from_base` names as the base has it: files that instruct agents.
 
     Of a repository that is not trusted, without those files, and without links that lead out of it.
@@ -78,14 +78,14 @@ def snapshot(
     else:
         _leave_out(project, index, path, from_base)
     files = tuple((name, workspace.secrets.redact(text)) for name, text in (brief or {}).items())
-    laid = agentgit.Laid(
+    laid = agentgit.AgentGitDir(
         workspace.ref, commit, workspace.plain(base.commit), base.target, workspace.author, files=files
     )
-    agentgit.lay(project, path, index, laid)
-    yield Snapshot(path, project, index, here.st_dev, here.st_ino)
+    agentgit.create_agent_gitdir(project, path, index, laid)
+    yield SnapshotFolder(path, project, index, here.st_dev, here.st_ino)
 
 
-def _from_base(workspace: Workspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
+def _from_base(workspace: GitWorkspace, index: Path, path: Path, base: Base, commit: str, names: Sequence[str]) -> None:
     wanted = (*GIT_FILES, *names)
     changed = workspace.changes(workspace.plain(base.commit), commit).files
     if not changed:

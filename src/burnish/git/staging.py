@@ -19,7 +19,7 @@ _FORBIDDEN = re.compile(rb"(?:^|/)(?:\.git|git~1)(?:[ .:\\][^/]*)?(?:/|$)", re.I
 
 
 @dataclass(frozen=True, slots=True)
-class Dirt:
+class DirtyPaths:
     """Paths, as bytes, that differ from the index."""
 
     # to be taken as they are on disk (changed, new, or deleted)
@@ -36,9 +36,9 @@ class Dirt:
     def paths(self) -> list[str]:
         return [os.fsdecode(path) for path in sorted({*self.taken, *self.dropped})]
 
-    def without(self, prefix: str) -> Dirt:
+    def without(self, prefix: str) -> DirtyPaths:
         start = os.fsencode(prefix.rstrip("/")) + b"/"
-        return Dirt(
+        return DirtyPaths(
             tuple(p for p in self.taken if not p.startswith(start)),
             tuple(p for p in self.dropped if not p.startswith(start)),
             frozenset(p for p in self.new if not p.startswith(start)),
@@ -47,7 +47,7 @@ class Dirt:
 
 def look(
     project: Project, index: Path, root: Path, *, file_mode: bool = True, ignored: bool = False, ours: bool = True
-) -> Dirt:
+) -> DirtyPaths:
     """One process: what changed, what is gone, what is new (with `ignored` that too). Only in `ours` rights change."""
     args = ["-c", f"core.fileMode={str(file_mode).lower()}", "ls-files", "-z", "-t", "-m", "-o"]
     args += [] if ignored else ["--exclude-standard"]
@@ -73,7 +73,7 @@ def look(
     tracked = {r[2:] for r in done.stdout.split(b"\0") if r[:2] != b"? "}
     taken += _nested_files(project, root, nested, ignored=ignored)
     unique = tuple(dict.fromkeys(taken))
-    return Dirt(unique, tuple(dict.fromkeys(dropped)), frozenset(unique) - tracked)
+    return DirtyPaths(unique, tuple(dict.fromkeys(dropped)), frozenset(unique) - tracked)
 
 
 def _behind_link(base: bytes, path: bytes, seen: dict[bytes, bool]) -> bool:
@@ -123,7 +123,7 @@ def _walk(base: bytes, folder: bytes) -> Iterable[bytes]:
                     yield path
 
 
-def stage(project: Project, index: Path, root: Path, dirt: Dirt, *, any_encoding: bool = False) -> None:
+def stage(project: Project, index: Path, root: Path, dirt: DirtyPaths, *, any_encoding: bool = False) -> None:
     """Take the dirt into the index, file by file: nothing that `git add` would run is run.
 
     With `any_encoding`, a file whose content does not fit its `working-tree-encoding` is taken byte by byte: that is

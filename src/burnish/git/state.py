@@ -10,7 +10,7 @@ from burnish.git.files import disk_errors, write_whole
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WorkspaceState:
     """The directory by its inode, the commit its index holds, and what its `.git` was laid with."""
 
     inode: int = 0
@@ -19,16 +19,16 @@ class State:
     target: str | None = None
 
 
-def load(path: Path) -> State | None:
+def load(path: Path) -> WorkspaceState | None:
     try:
         known = json.loads(path.read_text())
         known.pop("device", None)  # written by earlier versions
-        return State(**known)
+        return WorkspaceState(**known)
     except (FileNotFoundError, ValueError, TypeError, AttributeError):
         # A damaged file is as good as none: the workspace is then put right from its commit.
         return None
 
 
-def save(path: Path, state: State) -> None:
+def save(path: Path, state: WorkspaceState) -> None:
     with disk_errors(f"writing {path}"):
         write_whole(path, json.dumps(asdict(state)).encode())

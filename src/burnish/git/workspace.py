@@ -16,7 +16,11 @@ from burnish.core.commit import Base, Commit
 from burnish.core.secrets import NO_SECRETS, Leak, Secrets
 from burnish.core.status import ErrorCode
 from burnish.errors import PhaseFailed, Refused
-from burnish.git import agentgit, large, leaks, rescue, state, written
+from burnish.git import agent_gitdir as agentgit
+from burnish.git import large_files as large
+from burnish.git import owned_files as written
+from burnish.git import rescue, state
+from burnish.git import secret_scan as leaks
 from burnish.git.differences import Differences
 from burnish.git.file_content import read_blobs
 from burnish.git.files import copy_index, disk_errors, is_real_dir, move_off, remove_tree
@@ -27,11 +31,11 @@ from burnish.git.project import Project
 from burnish.git.reading import list_files, read_files
 from burnish.git.refs import StaleRef, read_ref, update_ref
 from burnish.git.soundness import find_unreadable
-from burnish.git.staging import Dirt, look, stage, write_tree
+from burnish.git.staging import DirtyPaths, look, stage, write_tree
 from burnish.proc.folders import private_folder
 
 
-class Workspace:
+class GitWorkspace:
     """Where one task is worked on. `name` is the task's, e.g. `29-add-login`."""
 
     def __init__(
@@ -81,7 +85,7 @@ class Workspace:
         """The same commit without the files that burnish wrote; itself where there are none."""
         return written.plain_commit(self.project, commit)
 
-    def stands_on(self) -> str | None:
+    def checked_out_commit(self) -> str | None:
         """The commit that the files were last put right to, or that was made from them."""
         known = self._known()
         return known.commit if known else None
@@ -98,7 +102,7 @@ class Workspace:
                     f"The branch {self.branch} exists already and is not at the base.",
                     hint=f"Continue it with `burnish retry`, or delete it: `git branch -D {self.branch}`.",
                 ) from None
-        self.put_right(base.commit, base=base)
+        self.reset_to(base.commit, base=base)
 
     def restart(self, base: Base) -> str | None:
         """Begin anew at `base`; what the branch held is kept under a rescue ref, which is returned."""
@@ -108,10 +112,10 @@ class Workspace:
             return None
         kept = rescue.keep(self.project, f"{self.name}-restart", tip) if tip != base.commit else None
         update_ref(self.project, self.ref, base.commit, tip)
-        self.put_right(base.commit, base=base)
+        self.reset_to(base.commit, base=base)
         return kept
 
-    def put_right(self, commit: str, *, base: Base) -> None:
+    def reset_to(self, commit: str, *, base: Base) -> None:
         """Tracked files as in `commit`, nothing new beside them, ignored files kept, a fresh `.git`."""
         self._claim_root()
         self._drop_old_scratch()
@@ -143,7 +147,7 @@ class Workspace:
     def is_dirty(self) -> bool:
         return self._dirty_tree() != (None, {})
 
-    def dirt(self) -> Dirt:
+    def dirt(self) -> DirtyPaths:
         """What differs from the index, ignored files aside."""
         self._guard()
         if not is_sound_index(self.index):
@@ -176,7 +180,7 @@ class Workspace:
         """The files as that commit has them, uncommitted on top of the commit that they were rescued from."""
         self._guard()
         # the real index keeps what the branch has, so that all of it counts as a change
-        with self._scratch_index(str(self.stands_on())) as (scratch, _):
+        with self._scratch_index(str(self.checked_out_commit())) as (scratch, _):
             lay_files(self.project, scratch, self.path, rescued.sha, everything=False)
 
     def brief(self, files: Mapping[str, str], refs: Sequence[str] = ()) -> None:
@@ -216,7 +220,7 @@ class Workspace:
         self._lay_git()
         return self._commit(sha)
 
-    def tidy(self) -> list[str]:
+    def remove_junk(self) -> list[str]:
         """Undo what checks did to tracked files and remove what they left; says what it did."""
         dirt = self.dirt()
         known = self._known()
@@ -253,11 +257,11 @@ class Workspace:
         tip = read_ref(self.project, self.ref)
         return tip if tip and written.last_work(self.project, tip) == expect else expect
 
-    def _known(self) -> state.State | None:
+    def _known(self) -> state.WorkspaceState | None:
         return state.load(self._state_file)
 
     def _remember(self, **facts: object) -> None:
-        known = self._known() or state.State()
+        known = self._known() or state.WorkspaceState()
         state.save(self._state_file, replace(known, **facts))  # type: ignore[arg-type]
 
     def _guard(self) -> None:
@@ -304,17 +308,17 @@ class Workspace:
         self._remember(inode=here.st_ino)
 
     def _set_aside(self, label: str) -> str | None:
-        known = self._known() or state.State()
+        known = self._known() or state.WorkspaceState()
         laid = [one for sha in dict.fromkeys((known.commit, known.base)) if sha for one in {sha, self.plain(sha)}]
         return rescue.take_git(
             self.project, self.path, f"{self.name}-{label}", laid, secrets=self.secrets, most=self.max_file_bytes
         )
 
     def _lay_git(self, *, refs: tuple[tuple[str, str], ...] = (), files: tuple[tuple[str, str], ...] = ()) -> None:
-        known = self._known() or state.State()
+        known = self._known() or state.WorkspaceState()
         commit, base = (self.plain(sha) if sha else sha for sha in (known.commit, known.base))
-        laid = agentgit.Laid(self.ref, commit, base, known.target, self.author, refs, files)
-        agentgit.lay(self.project, self.path, self.index, laid)
+        laid = agentgit.AgentGitDir(self.ref, commit, base, known.target, self.author, refs, files)
+        agentgit.create_agent_gitdir(self.project, self.path, self.index, laid)
 
     @contextmanager
     def _scratch_index(self, commit: str) -> Iterator[tuple[Path, bool]]:
@@ -349,7 +353,7 @@ class Workspace:
                 if time.time() - file.stat().st_mtime > 3600:
                     file.unlink()
 
-    def _staged_tree(self, scratch: Path, dirt: Dirt) -> str:
+    def _staged_tree(self, scratch: Path, dirt: DirtyPaths) -> str:
         large.check(self.project, self.path, dirt)
         stage(self.project, scratch, self.path, dirt)
         return write_tree(self.project, scratch)
@@ -365,10 +369,10 @@ class Workspace:
             stage(self.project, scratch, self.path, look(self.project, scratch, self.path), any_encoding=True)
             return write_tree(self.project, scratch)
 
-    def _leaks(self, commit: str, dirt: Dirt) -> leaks.Leaks:
-        return leaks.leaks(self.project, self.path, commit, dirt, self.secrets)
+    def _leaks(self, commit: str, dirt: DirtyPaths) -> leaks.Leaks:
+        return leaks.find_secrets(self.project, self.path, commit, dirt, self.secrets)
 
-    def _too_large(self, dirt: Dirt) -> dict[bytes, int]:
+    def _too_large(self, dirt: DirtyPaths) -> dict[bytes, int]:
         return large.too_large(self.path, dirt, self.max_file_bytes)
 
     def _dirty_tree(self) -> tuple[str | None, leaks.Leaks]:
@@ -386,10 +390,10 @@ class Workspace:
                 path: [Leak(0, f"{size:,} bytes, over commit.max_file_mb")]
                 for path, size in self._too_large(dirt).items()
             }
-            found = {**self._leaks(head.sha, leaks.without(dirt, large_files)), **large_files}
-            stage(self.project, scratch, self.path, leaks.without(dirt, found), any_encoding=True)
+            found = {**self._leaks(head.sha, leaks.without_secrets(dirt, large_files)), **large_files}
+            stage(self.project, scratch, self.path, leaks.without_secrets(dirt, found), any_encoding=True)
             tree = write_tree(self.project, scratch)
-        at = self.stands_on()
+        at = self.checked_out_commit()
         # a branch that was moved by somebody else does not make clean files dirty
         is_readable = at and at != head.sha and not find_unreadable(self.project, [at])
         known = {head.tree, self._commit(str(at)).tree if is_readable else head.tree}

@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import time
 
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 
@@ -39,7 +39,7 @@ class Message:
     good: bool = False
 
 
-def message_for(task: Task, event: Recorded, on: tuple[str, ...]) -> Message | None:
+def message_for(task: Task, event: RecordedEvent, on: tuple[str, ...]) -> Message | None:
     """The words for an event that brought a task to rest, if the person wants to hear of it."""
     if event.type != "task.status":
         return None
@@ -53,7 +53,7 @@ def message_for(task: Task, event: Recorded, on: tuple[str, ...]) -> Message | N
     return Message(f"{title}: {_plain(task.spec.title, 120)}", body, good=status is Status.VERIFIED)
 
 
-def _words(task: Task, status: Status, event: Recorded) -> tuple[str, str]:
+def _words(task: Task, status: Status, event: RecordedEvent) -> tuple[str, str]:
     if status is Status.FAILED:
         return "Task Failed", str(event.data.get("error", ""))
     if status is Status.WAITING_APPROVAL:

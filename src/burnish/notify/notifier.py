@@ -8,7 +8,7 @@ import time as clock
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.task import Task
 from burnish.notify.message import Message, is_quiet, message_for
 from burnish.notify.ways import Way
@@ -35,7 +35,7 @@ class Notifier:
         self.thread: threading.Thread | None = None
         self.last: Task | None = None
 
-    def event(self, task: Task, event: Recorded) -> None:
+    def event(self, task: Task, event: RecordedEvent) -> None:
         """Returns at once."""
         message = message_for(task, event, self.on) if self.ways else None
         if message is None or is_quiet(self.now().time(), self.quiet_hours):

@@ -11,7 +11,7 @@ from burnish.regular_files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ExitRecord:
     """How it ended. `ended` is exit, timeout, stopped, enough or orphaned; the bytes are those before any cut."""
 
     exit_code: int | None
@@ -24,7 +24,7 @@ class Done:
     stderr_bytes: int
 
 
-def finished_call(call_dir: Path) -> Done | None:
+def finished_call(call_dir: Path) -> ExitRecord | None:
     """An earlier call that ended by itself: it need not be paid for again."""
     outcome = read_outcome(call_dir)
     if outcome is None or outcome.get("ended") != "exit":
@@ -47,13 +47,13 @@ def read_outcome(call_dir: Path) -> dict[str, object] | None:
     return outcome if isinstance(outcome, dict) else None
 
 
-def done_of(call_dir: Path, outcome: Mapping[str, object]) -> Done:
+def done_of(call_dir: Path, outcome: Mapping[str, object]) -> ExitRecord:
     def number(key: str) -> int | None:
         value = outcome.get(key)
         return value if isinstance(value, int) else None
 
     seconds = outcome.get("seconds")
-    return Done(
+    return ExitRecord(
         exit_code=number("exit_code"),
         signal=number("signal"),
         ended=str(outcome.get("ended")),

@@ -24,7 +24,7 @@ _held_here: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class RunnerIdentity:
     """This process, in a way that no later process can be mistaken for it."""
 
     uuid: str
@@ -38,7 +38,7 @@ class Runner:
     pid_namespace: str = ""
 
     @classmethod
-    def here(cls) -> Runner:
+    def here(cls) -> RunnerIdentity:
         pid = os.getpid()
         start = process_start(pid) or ""
         return cls(uuid.uuid4().hex, pid, start, boot_id(), socket.gethostname(), _user_name(), _pid_namespace())
@@ -51,7 +51,7 @@ class Runner:
 class RunnerLock:
     """Held for as long as the process lives; also a context manager, for those who leave earlier."""
 
-    runner: Runner
+    runner: RunnerIdentity
     path: Path
     fd: int
 
@@ -79,7 +79,7 @@ class RunnerLock:
 def hold(lock_dir: Path) -> RunnerLock:
     """Give this process an identity, and a lock that falls when it dies, however it dies."""
     private_folder(lock_dir)
-    runner = Runner.here()
+    runner = RunnerIdentity.here()
     path = lock_dir / f"runner-{runner.uuid}"
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -88,7 +88,7 @@ def hold(lock_dir: Path) -> RunnerLock:
     return RunnerLock(runner, path, fd)
 
 
-def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], Runner | None] = lambda: None) -> bool:
+def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], RunnerIdentity | None] = lambda: None) -> bool:
     """Proof that a runner is gone: its lock can be had, or its file is not there, and its process has ended.
 
     Both, because each may mislead: a lock may not hold on this file system, a pid may not be visible from here.
@@ -120,7 +120,7 @@ def is_dead(lock_dir: Path, runner: str, recorded: Callable[[], Runner | None] =
     return is_free if known is None else has_ended(known, shared=is_shared(lock_dir))
 
 
-def has_ended(runner: Runner, *, shared: bool) -> bool:
+def has_ended(runner: RunnerIdentity, *, shared: bool) -> bool:
     """Has the process of a runner ended whose lock seems to be free? `shared`: other machines use its folder, too."""
     if runner.boot_id == boot_id():
         if runner.pid_namespace and runner.pid_namespace != _pid_namespace():
@@ -132,10 +132,10 @@ def has_ended(runner: Runner, *, shared: bool) -> bool:
     return not shared or runner.host == socket.gethostname()
 
 
-def describe(lock_dir: Path, runner: str) -> Runner | None:
+def describe(lock_dir: Path, runner: str) -> RunnerIdentity | None:
     """What a runner wrote about itself, for people."""
     try:
-        return Runner(**json.loads((lock_dir / f"runner-{runner}").read_bytes()))
+        return RunnerIdentity(**json.loads((lock_dir / f"runner-{runner}").read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 

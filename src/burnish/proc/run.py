@@ -18,20 +18,20 @@ from pathlib import Path
 from burnish.durability import sync_wanted
 from burnish.errors import BurnishError
 from burnish.proc import shim
-from burnish.proc.ending import Done, done_of, finished_call, outcome_file, read_outcome
+from burnish.proc.ending import ExitRecord, done_of, finished_call, outcome_file, read_outcome
 from burnish.proc.mounts import without_lost_masks
 from burnish.proc.orphans import held, wait_for_orphans
 from burnish.proc.sandbox_support import nesting_bubblewrap
-from burnish.proc.stop import Stop, Stopped
+from burnish.proc.stop import Stopped, StopToken
 from burnish.proc.text import clean_text, read_text
 
 __all__ = [
     "Command",
     "DiskFull",
-    "Done",
-    "Lost",
+    "ExitRecord",
     "ProgramMissing",
-    "Stop",
+    "ShimLost",
+    "StopToken",
     "Stopped",
     "clean_text",
     "finished_call",
@@ -56,7 +56,7 @@ class DiskFull(BurnishError):
     """What the program printed could not be kept."""
 
 
-class Lost(BurnishError):
+class ShimLost(BurnishError):
     """The shim was killed: how the program ended is not known."""
 
 
@@ -84,12 +84,12 @@ class Command:
 def run(
     command: Command,
     *,
-    stop: Stop | None = None,
+    stop: StopToken | None = None,
     on_output: Callable[[str], None] | None = None,
     enough: Enough | None = None,
-) -> Done:
+) -> ExitRecord:
     """Run it to its end, ours or its own. `on_output` hears the latest line now and then; `enough` may end it."""
-    stop = stop or Stop()
+    stop = stop or StopToken()
     done = _run_once(command, stop, on_output, enough)
     if command.wrapped and _was_not_set_up(done):
         # a socket that was to be masked may have vanished a moment ago
@@ -99,7 +99,7 @@ def run(
     return done
 
 
-def _was_not_set_up(done: Done) -> bool:
+def _was_not_set_up(done: ExitRecord) -> bool:
     """Did bubblewrap end before the program was started?"""
     if done.ended != "exit" or done.exit_code != 1 or done.stdout_bytes or not done.stderr_bytes:
         return False
@@ -107,7 +107,9 @@ def _was_not_set_up(done: Done) -> bool:
         return file.read(64).startswith(b"bwrap: Can't ")
 
 
-def _run_once(command: Command, stop: Stop, on_output: Callable[[str], None] | None, enough: Enough | None) -> Done:
+def _run_once(
+    command: Command, stop: StopToken, on_output: Callable[[str], None] | None, enough: Enough | None
+) -> ExitRecord:
     for path in (outcome_file(command.call_dir), command.call_dir / "stdout", command.call_dir / "stderr"):
         path.unlink(missing_ok=True)
     if stop.requested:
@@ -152,7 +154,7 @@ class _Talk:
         with contextlib.suppress(BrokenPipeError):
             shim.write_all(self.control, len(order).to_bytes(8, "big") + order)
 
-    def follow(self, ear: int, stop: Stop, on_output: Callable[[str], None], enough: Enough | None) -> list[str]:
+    def follow(self, ear: int, stop: StopToken, on_output: Callable[[str], None], enough: Enough | None) -> list[str]:
         """Listen until the shim has said its last word."""
         deadline = time.monotonic() + self.command.timeout_seconds
         self.look_at = time.monotonic() + _LOOK_EVERY if enough else deadline
@@ -282,7 +284,7 @@ def _trouble(command: Command, last_word: list[str]) -> BurnishError:
                 hint=f"Look at {command.call_dir}: burnish must be able to write there.",
             )
         case _:
-            return Lost(
+            return ShimLost(
                 f"It is not known how {program} ended ({' '.join(last_word) or 'its watcher was killed'}).",
                 hint=f"Run it again; what it printed lies in {command.call_dir}.",
             )

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from burnish.proc.folders import private_folder
-from burnish.proc.stop import Stop, Stopped
+from burnish.proc.stop import Stopped, StopToken
 
 _LOOK_AGAIN = 0.1
 
 
 @contextmanager
-def slot(lock_dir: Path, name: str, count: int, stop: Stop | None = None) -> Iterator[int]:
+def slot(lock_dir: Path, name: str, count: int, stop: StopToken | None = None) -> Iterator[int]:
     """Wait for one of `count` places under that name. The system frees the places of the dead."""
-    stop = stop or Stop()
+    stop = stop or StopToken()
     private_folder(lock_dir)
     plain = re.sub(r"[^A-Za-z0-9_.]", "_", name)
     while True:

@@ -17,7 +17,7 @@ class Stopped(BurnishError):
     exit_code = 130
 
 
-class Stop:
+class StopToken:
     """`request()` is gentle (TERM, three seconds, KILL); `request(now=True)` is not."""
 
     def __init__(self) -> None:

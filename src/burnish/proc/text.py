@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from burnish.plain import clean_text
+from burnish.sanitize import clean_text
 
 __all__ = ["clean_text", "read_text"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from burnish.core.review import Verdict
 from burnish.errors import BurnishError
 from burnish.review.frontmatter import emit, load
-from burnish.review.names import quoted, unquoted
+from burnish.review.path_quoting import quoted, unquoted
 from burnish.review.reading import clean
 
 LIMIT = 10 * 1024
@@ -37,7 +37,7 @@ class MalformedArtifact(BurnishError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewer:
+class ArtifactReviewer:
     """One voice, as the front matter keeps it."""
 
     agent: str
@@ -67,7 +67,7 @@ class ReviewArtifact:
     task: str
     cycle: int
     verdict: str
-    reviewers: tuple[Reviewer, ...] = ()
+    reviewers: tuple[ArtifactReviewer, ...] = ()
     commit: str = ""
     tree: str = ""
     base: str = ""
@@ -99,7 +99,7 @@ def render_artifact(artifact: ReviewArtifact, *, link: str = "", limit: int = LI
 
 
 def _facts(artifact: ReviewArtifact) -> dict[str, Any]:
-    rows = [{name: getattr(one, name) for name in Reviewer.__slots__} for one in artifact.reviewers]
+    rows = [{name: getattr(one, name) for name in ArtifactReviewer.__slots__} for one in artifact.reviewers]
     # without a pipeline there are no steps to name
     reviewers = [{name: value for name, value in row.items() if name != "step" or value} for row in rows]
     files = [{"path": quoted(f.path), "start": f.start, "end": f.end} for f in artifact.affected_files]
@@ -162,7 +162,7 @@ def _artifact(facts: dict[str, Any], body: str) -> ReviewArtifact:
     )
 
 
-def _reviewer(one: dict[str, Any]) -> Reviewer:
+def _reviewer(one: dict[str, Any]) -> ArtifactReviewer:
     blocking = one.get("blocking", False)
     if not isinstance(blocking, bool):
         raise ValueError("a reviewer's blocking is neither true nor false")
@@ -173,7 +173,7 @@ def _reviewer(one: dict[str, Any]) -> Reviewer:
     words = {key: _string(one, key) for key in ("agent", "provider", "command", "reviewed_at", "summary", "raw_sha256")}
     # artifacts of earlier versions have no steps
     step = _string(one, "step") if "step" in one else ""
-    return Reviewer(model=model, verdict=verdict, blocking=blocking, step=step, **words)
+    return ArtifactReviewer(model=model, verdict=verdict, blocking=blocking, step=step, **words)
 
 
 def _affected(one: dict[str, Any]) -> AffectedFile:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from burnish.core.change import Change
 from burnish.core.finding import Category, Finding, Severity, blocks, listed, worst_first
-from burnish.core.review import Compliance, Panel, Review, Verdict, Voice
-from burnish.plain import clean_text
-from burnish.review.artifact import AffectedFile, ReviewArtifact, Reviewer
+from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Verdict
+from burnish.review.artifact import AffectedFile, ArtifactReviewer, ReviewArtifact
 from burnish.review.fence import one_line
-from burnish.review.harmless import line, prose
-from burnish.review.names import quoted
+from burnish.review.markdown_escape import line, prose
+from burnish.review.path_quoting import quoted
+from burnish.sanitize import clean_text
 
 # opens the last section of every body
 ACTION = "## Action Required\n\n"
@@ -40,7 +40,7 @@ class Cycle:
     title: str
     cycle: int
     max_cycles: int
-    panel: Panel | None
+    panel: PanelResult | None
     # findings that are open after this cycle
     findings: tuple[Finding, ...] = ()
     commit: str = ""
@@ -78,15 +78,15 @@ def artifact_of(cycle: Cycle) -> ReviewArtifact:
     )
 
 
-def _reviewers(panel: Panel | None) -> tuple[Reviewer, ...]:
+def _reviewers(panel: PanelResult | None) -> tuple[ArtifactReviewer, ...]:
     return tuple(_reviewer(voice) for voice in (panel.voices if panel else ()))
 
 
-def _reviewer(voice: Voice) -> Reviewer:
+def _reviewer(voice: ReviewerResult) -> ArtifactReviewer:
     reading = voice.reading
     heard = reading if isinstance(reading, Review) else None
     words = reading.summary if isinstance(reading, Review) else reading.why
-    return Reviewer(
+    return ArtifactReviewer(
         agent=voice.agent,
         model=voice.model,
         provider=voice.provider,
@@ -145,18 +145,18 @@ def with_override(body: str, words: str) -> str:
     return f"{before}{status}{concluded.partition(_OVERRIDDEN)[0]}, {line(words, longest=2000)}{newline}{after}"
 
 
-def _by(panel: Panel | None) -> str:
+def _by(panel: PanelResult | None) -> str:
     voices = panel.voices if panel else ()
     return "\n".join(f"**Reviewed By**: {_named(voice)}, {line(voice.reviewed_at)}\n" for voice in voices)
 
 
-def _named(voice: Voice) -> str:
+def _named(voice: ReviewerResult) -> str:
     """The agent with its step of the pipeline and its model, as far as there are any."""
     more = [line(word) for word in (voice.step, voice.model) if word]
     return line(voice.agent) + (f" ({', '.join(more)})" if more else "")
 
 
-def _summary(panel: Panel | None) -> str:
+def _summary(panel: PanelResult | None) -> str:
     if panel is None:
         return "No review took place."
     words = prose(panel.summary) or prose(panel.why) or "No summary was given."
@@ -168,7 +168,7 @@ def _summary(panel: Panel | None) -> str:
     return words + ("\n\nNot seen by any reviewer, a person decides:\n\n" + "\n".join(hidden) if hidden else "")
 
 
-def _comments(panel: Panel | None) -> str:
+def _comments(panel: PanelResult | None) -> str:
     """What the reviewers wrote beside their verdicts, quoted: their headings are not those of this file."""
     voices = [voice for voice in (panel.voices if panel else ()) if voice.prose.strip()]
     if not voices:

@@ -11,12 +11,12 @@ from burnish.core.check import Comparison
 from burnish.core.finding import Finding
 from burnish.core.policy import Limits
 from burnish.core.task import Spec
-from burnish.review import sections
+from burnish.review import prompt_sections as sections
 from burnish.review.contract import Expect, ask, preface
 from burnish.review.fence import cut_text
 from burnish.review.finding_list import FindingList, list_earlier
-from burnish.review.names import quoted, unquoted
 from burnish.review.packing import Packed, pack, redacted_paths
+from burnish.review.path_quoting import quoted, unquoted
 from burnish.review.slash import through
 from burnish.review.templates import render
 

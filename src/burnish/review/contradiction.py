@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable
 
 from burnish.core.review import Verdict
-from burnish.plain import without_escapes
 from burnish.review.blocks import code_after, prose_around, shown_lines
+from burnish.review.legacy_markers import verdict_of
 from burnish.review.refusal import plain_line, refuses, takes_back
 from burnish.review.rejecting_lines import is_rejecting_line
-from burnish.review.strict import verdict_of
+from burnish.sanitize import without_escapes
 
 _VERDICT_FIELD = re.compile(r"""^\W*verdict["']?[ ]*[:=][ ]*["']?(?:reject|changes|needs)\w*""", re.I | re.M)
 # A line that does not go on with the sentence before it

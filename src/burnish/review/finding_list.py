@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from burnish.core.finding import Finding, worst_first
-from burnish.review import sections
+from burnish.review import prompt_sections as sections
 from burnish.review.fence import fenced, one_line
 
 # Where burnish lays what a prompt has no room for; every author and reviewer stands beside this folder.

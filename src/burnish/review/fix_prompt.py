@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from burnish.core.check import CheckStatus, Comparison
 from burnish.core.criteria import criterion_rule, is_criterion
 from burnish.core.failure_groups import covered_names, is_group
-from burnish.core.finding import Category, Finding, Remark, State, worst_first
-from burnish.core.ledger_checks import WHOLE
+from burnish.core.finding import Category, Finding, FindingState, Remark, worst_first
+from burnish.core.ledger.check_findings import WHOLE
 from burnish.core.task import Spec
 from burnish.errors import BadInput
-from burnish.review import sections
+from burnish.review import prompt_sections as sections
 from burnish.review.contract import DISPUTES
 from burnish.review.fence import cut_text, fenced, one_line
 from burnish.review.finding_list import BRIEF_FOLDER, WHOLE_TASK, list_findings
-from burnish.review.names import quoted
+from burnish.review.path_quoting import quoted
 from burnish.review.templates import render
 
 AROUND = 3
@@ -77,7 +77,7 @@ class FixContext:
     @property
     def failing(self) -> tuple[Comparison, ...]:
         """Checks with a failure that no person settled."""
-        settled = [f.remark for f in self.findings if f.state == State.WAIVED or f.id in self.settled]
+        settled = [f.remark for f in self.findings if f.state == FindingState.WAIVED or f.id in self.settled]
         return tuple(left for check in self.checks if not (left := _without(check, settled)).clean)
 
 
@@ -166,7 +166,7 @@ def _criteria(context: FixContext) -> str:
     settled = {
         f.remark.rule: f
         for f in context.findings
-        if is_criterion(f) and (f.state == State.WAIVED or f.id in context.settled)
+        if is_criterion(f) and (f.state == FindingState.WAIVED or f.id in context.settled)
     }
     items = (*context.task.criteria, *(item.text for item in context.task.checklist))
     rows = []
@@ -293,7 +293,7 @@ def _rows(lines: Sequence[str], what: str) -> str:
 
 
 def _resolved(context: FixContext) -> str:
-    closed = [finding for finding in context.findings if finding.state == State.RESOLVED]
+    closed = [finding for finding in context.findings if finding.state == FindingState.RESOLVED]
     return _data(
         _rows([f"{f.id} {one_line(f.remark.title)}{sections.place(f.remark)}" for f in closed], "findings"), context.tag
     )
@@ -303,7 +303,7 @@ def _decided(context: FixContext) -> str:
     lines = [
         f"{f.id} {one_line(f.remark.title)}: waived by {f.waiver.by}: {f.waiver.reason}"
         for f in context.findings
-        if f.state == State.WAIVED and f.waiver
+        if f.state == FindingState.WAIVED and f.waiver
     ]
     settled = [f for f in context.findings if f.alive and f.id in context.settled]
     lines += [f"{f.id} {one_line(f.remark.title)}: overridden" for f in settled]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from burnish.core.task import Spec
-from burnish.review import sections
+from burnish.review import prompt_sections as sections
 from burnish.review.fence import cut_text, fenced, one_line
 from burnish.review.templates import render
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from burnish.core.finding import Remark
 from burnish.review.blocks import prose_lines
-from burnish.review.outside_findings import listed_findings
-from burnish.review.outside_lines import bullets, marked, sections, without_bullets
+from burnish.review.external.findings import listed_findings
+from burnish.review.external.lines import bullets, marked, sections, without_bullets
+from burnish.review.legacy_markers import remarks_in
 from burnish.review.reading import clean
-from burnish.review.strict import remarks_in
 
 LONGEST_PROSE = 8000
 

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable
 
 from burnish.core.review import Verdict
-from burnish.plain import without_escapes
 from burnish.review.blocks import LONGEST_REPLY, named_blocks, shown_lines
 from burnish.review.contract import WORD
 from burnish.review.contradiction import other_object, paragraphs, rejecting_words
-from burnish.review.strict import verdict_of
+from burnish.review.legacy_markers import verdict_of
+from burnish.sanitize import without_escapes
 
 _APPROVES = re.compile(r"""["']?verdict["']?\s*:\s*["']?approved\b(?!\s*\|)""")
 

@@ -14,7 +14,7 @@ from burnish.core.change import Change, ChangedFile, Hunk
 from burnish.core.secrets import NO_SECRETS
 from burnish.core.text_encoding import escape_invisible
 from burnish.review.fence import fenced
-from burnish.review.names import quoted
+from burnish.review.path_quoting import quoted
 
 # Characters of a divided line that stand in both pieces.
 OVERLAP = 200

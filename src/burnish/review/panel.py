@@ -9,7 +9,16 @@ from difflib import SequenceMatcher
 from burnish.core.criteria import criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.policy import needed_approvals
-from burnish.core.review import Compliance, Panel, Review, Ruling, RulingState, Unreadable, Verdict, Voice
+from burnish.core.review import (
+    Compliance,
+    PanelResult,
+    Review,
+    ReviewerResult,
+    Ruling,
+    RulingState,
+    Unreadable,
+    Verdict,
+)
 from burnish.review.fence import cut_text
 from burnish.review.prose import LONGEST_PROSE, first_sentence
 from burnish.review.reading import plain
@@ -18,7 +27,7 @@ NEAR = 3
 LONGEST_TITLE = 500
 
 
-def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
+def combine(voices: Sequence[ReviewerResult], *, quorum: str, configured: int) -> PanelResult:
     """What the voices come to. Coverage (`uncovered`) and contradictions are judged later.
 
     Remarks stay one per voice: the ledger joins them by place. Where there is none, `joined_remarks` does.
@@ -28,7 +37,7 @@ def combine(voices: Sequence[Voice], *, quorum: str, configured: int) -> Panel:
     reviews = [(name, _with_remark(v.reading, v.prose)) for name, v in named if isinstance(v.reading, Review)]
     verdict, why = _verdict(voices, [review for _, review in reviews], quorum, configured)
     reasons = [(name, review.rejection_reason) for name, review in reviews if review.rejection_reason]
-    return Panel(
+    return PanelResult(
         voices=tuple(voices),
         verdict=verdict,
         summary=_joined([(name, review.summary) for name, review in reviews]),
@@ -57,7 +66,7 @@ def _bounded(remark: Remark, source: str) -> Remark:
 
 
 def _verdict(
-    voices: Sequence[Voice], reviews: list[Review], quorum: str, configured: int
+    voices: Sequence[ReviewerResult], reviews: list[Review], quorum: str, configured: int
 ) -> tuple[Verdict | None, str]:
     said = [review.verdict for review in reviews]
     for stop in (Verdict.REJECTED, Verdict.NEEDS_DISCUSSION):
@@ -79,7 +88,7 @@ def _verdict(
     return None, "; ".join(lost) or f"{approvals} of {needed} approvals"
 
 
-def _names(voices: Sequence[Voice]) -> list[str]:
+def _names(voices: Sequence[ReviewerResult]) -> list[str]:
     """What to call each: the agent, and where two are the same, the model or a count."""
     agents = [voice.agent for voice in voices]
     long = [f"{v.agent}/{v.model}" if v.model and agents.count(v.agent) > 1 else v.agent for v in voices]

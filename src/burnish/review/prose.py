@@ -7,8 +7,8 @@ import re
 from burnish.review.blocks import without_blocks
 from burnish.review.contract import DISPUTES, WORD
 from burnish.review.fence import cut_text
+from burnish.review.legacy_markers import verdict_of
 from burnish.review.reading import clean
-from burnish.review.strict import verdict_of
 
 # as much as one artifact can hold beside its findings
 LONGEST_PROSE = 8 * 1024

@@ -10,10 +10,10 @@ from burnish.core.criteria import asked_criterion, criterion_key
 from burnish.core.finding import Category, Remark, Severity
 from burnish.core.lookalikes import skeleton
 from burnish.core.review import Compliance, Review, Ruling, RulingState, Unreadable, Verdict
-from burnish.plain import without_escapes
 from burnish.review.contradicting_fields import contradicting_field
 from burnish.review.denying_notes import denies
-from burnish.review.names import unquoted
+from burnish.review.path_quoting import unquoted
+from burnish.sanitize import without_escapes
 
 MOST = 2000
 

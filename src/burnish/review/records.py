@@ -9,7 +9,7 @@ from typing import Any
 
 from burnish.core.check import CheckReport
 from burnish.core.finding import Finding, Remark
-from burnish.core.review import Panel, Verdict
+from burnish.core.review import PanelResult, Verdict
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.review.artifact import file_name
@@ -23,7 +23,7 @@ class Iteration:
     commit: str
     # where the stored diff lies, beside the file
     diff: str
-    panel: Panel | None
+    panel: PanelResult | None
     findings: tuple[Finding, ...] = ()
     # the verdict after contradictions were weighed; else the panel's own
     verdict: Verdict | None = None

@@ -50,7 +50,7 @@ def check(text: str, known: Iterable[str], *, whose: str, name: str) -> None:
 def _refuse_unknown(text: str, known: Iterable[str], whose: str, name: str) -> None:
     from jinja2 import meta
 
-    from burnish.review.language import MISTAKES, parsed
+    from burnish.review.template_sandbox import MISTAKES, parsed
 
     try:
         unknown = meta.find_undeclared_variables(parsed(text)) - set(known)
@@ -64,7 +64,7 @@ def _refuse_unknown(text: str, known: Iterable[str], whose: str, name: str) -> N
 
 
 def _filled(text: str, variables: Mapping[str, object], whose: str, name: str) -> str:
-    from burnish.review.language import MISTAKES, filled
+    from burnish.review.template_sandbox import MISTAKES, filled
 
     try:
         return filled(text, variables)
@@ -73,7 +73,7 @@ def _filled(text: str, variables: Mapping[str, object], whose: str, name: str) -
 
 
 def _broken(whose: str, why: BaseException, name: str) -> BadInput:
-    from burnish.review.language import ALLOWED
+    from burnish.review.template_sandbox import ALLOWED
 
     deep = isinstance(why, RecursionError | SyntaxError | MemoryError)
     said = "it is nested too deeply" if deep else (str(why) or type(why).__name__).rstrip(".")

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from burnish.core.review import Review, RulingState, Verdict
 from burnish.review.blocks import LONGEST_REPLY, own_lines, prose_lines
+from burnish.review.external.contradiction import rejecting_text
+from burnish.review.external.findings import unread_grave
+from burnish.review.external.lines import numberless, rulings
+from burnish.review.legacy_markers import HINT, summary_in, verdict_of
 from burnish.review.markdown_findings import findings_in
-from burnish.review.outside_contradiction import rejecting_text
-from burnish.review.outside_findings import unread_grave
-from burnish.review.outside_lines import numberless, rulings
 from burnish.review.reading import Expect, clean
-from burnish.review.strict import HINT, summary_in, verdict_of
 
 
 def read_unsigned(text: str, *, expect: Expect | None = None, may_fix: bool = False) -> Review:

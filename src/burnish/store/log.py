@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from burnish.core.event import Event, Recorded
+from burnish.core.event import Event, RecordedEvent
 from burnish.errors import NotFound, Refused
 from burnish.store.database import Database
 from burnish.store.projections import apply
@@ -21,7 +21,9 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
 
-def append(db: Database, project: str, task: int | None, events: Sequence[Event], *, ts: str) -> tuple[Recorded, ...]:
+def append(
+    db: Database, project: str, task: int | None, events: Sequence[Event], *, ts: str
+) -> tuple[RecordedEvent, ...]:
     """Number the events, write them down and change the tables. Call inside a transaction."""
     row = db.one("project_take_events", {"project": project, "count": len(events)})
     if row is None:
@@ -29,7 +31,7 @@ def append(db: Database, project: str, task: int | None, events: Sequence[Event]
     # what is recorded is what a reader will get: JSON values, nothing else
     texts = [to_json(event.data) for event in events]
     recorded = tuple(
-        Recorded(row["first"] + n, ts, project, task, event.run, event.cycle, event.type, json.loads(text))
+        RecordedEvent(row["first"] + n, ts, project, task, event.run, event.cycle, event.type, json.loads(text))
         for n, (event, text) in enumerate(zip(events, texts, strict=True))
     )
     for told, text in zip(recorded, texts, strict=True):
@@ -37,15 +39,15 @@ def append(db: Database, project: str, task: int | None, events: Sequence[Event]
     return recorded
 
 
-def replay(db: Database, project: str, events: Iterable[Recorded]) -> None:
+def replay(db: Database, project: str, events: Iterable[RecordedEvent]) -> None:
     """Tell an old story again: same numbers, same times. Call inside a transaction."""
     for event in events:
-        own = Recorded(event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data)
+        own = RecordedEvent(event.id, event.ts, project, event.task, event.run, event.cycle, event.type, event.data)
         _add(db, own, to_json(event.data))
         db.all("project_seen_event", {"project": project, "next": event.id + 1})
 
 
-def _add(db: Database, event: Recorded, text: str) -> None:
+def _add(db: Database, event: RecordedEvent, text: str) -> None:
     db.all(
         "event_add",
         {
@@ -79,7 +81,7 @@ def read(
     since: int,
     limit: int | None,
     types: Iterable[str] | None,
-) -> list[Recorded]:
+) -> list[RecordedEvent]:
     """Events in order: within a project by number, across projects by time."""
     name = "events_of_all" if project is None else "events_of_project" if task is None else "events_of_task"
     given = {

@@ -9,8 +9,8 @@ from typing import Any
 
 from burnish.core.agent import CostSource, joint_source
 from burnish.core.codec import decode, encode
-from burnish.core.event import Recorded
-from burnish.core.finding import ALIVE, State
+from burnish.core.event import RecordedEvent
+from burnish.core.finding import ALIVE, FindingState
 from burnish.core.history import REVIEW_FIX
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
@@ -22,7 +22,7 @@ from burnish.store.rows import heads, to_json
 _UNDER_WAY = (Status.IN_PROGRESS, Status.CODE_REVIEW)
 
 
-def apply(db: Database, event: Recorded) -> None:
+def apply(db: Database, event: RecordedEvent) -> None:
     """Change the tables as the event says. Call inside a transaction."""
     change = PROJECTIONS.get(event.type)
     if change is not None:
@@ -33,18 +33,18 @@ def no_such_task(task: int | None) -> NotFound:
     return NotFound(f"There is no task {task}.", hint="`burnish list` shows the tasks of this project.")
 
 
-def _here(event: Recorded) -> dict[str, Any]:
+def _here(event: RecordedEvent) -> dict[str, Any]:
     return {"project": event.project, "id": event.task, "ts": event.ts}
 
 
-def _row(db: Database, event: Recorded) -> sqlite3.Row:
+def _row(db: Database, event: RecordedEvent) -> sqlite3.Row:
     row = db.one("task_one", {"project": event.project, "id": event.task})
     if row is None:
         raise no_such_task(event.task)
     return row
 
 
-def _created(db: Database, event: Recorded) -> None:
+def _created(db: Database, event: RecordedEvent) -> None:
     spec = decode(Spec, event.data["spec"])
     db.all(
         "p_task_add",
@@ -59,7 +59,7 @@ def _created(db: Database, event: Recorded) -> None:
     _needs(db, event, spec)
 
 
-def _edited(db: Database, event: Recorded) -> None:
+def _edited(db: Database, event: RecordedEvent) -> None:
     row = _row(db, event)
     changes: Mapping[str, Any] = event.data["changes"]
     spec = decode(Spec, {**json.loads(row["spec"]), **changes})
@@ -82,19 +82,19 @@ def _written(spec: Spec) -> dict[str, Any]:
     return {"head": heads(data), "spec": to_json(data), "priority": spec.priority}
 
 
-def _needs(db: Database, event: Recorded, spec: Spec) -> None:
+def _needs(db: Database, event: RecordedEvent, spec: Spec) -> None:
     where = {"project": event.project, "task": event.task}
     db.all("p_needs_clear", where)
     for other in spec.depends_on:
         db.all("p_needs_add", {**where, "needs": other})
 
 
-def _removed(db: Database, event: Recorded) -> None:
+def _removed(db: Database, event: RecordedEvent) -> None:
     _row(db, event)
     db.all("p_task_remove", _here(event))
 
 
-def _status(db: Database, event: Recorded) -> None:
+def _status(db: Database, event: RecordedEvent) -> None:
     row, data = _row(db, event), event.data
     old, new = Status(row["status"]), Status(data["to"])
     if data["from"] != old:
@@ -125,7 +125,7 @@ def _word(words: type[Reason | ErrorCode | FinalVerdict | ReviewStatus], word: s
     return words(word).value if word else None
 
 
-def _run_started(db: Database, event: Recorded) -> None:
+def _run_started(db: Database, event: RecordedEvent) -> None:
     row, data = _row(db, event), event.data
     new = {
         name: data.get(name, row[name])
@@ -137,7 +137,7 @@ def _run_started(db: Database, event: Recorded) -> None:
     db.all("p_run", {**_here(event), **new, "run": data["run"]})
 
 
-def _phase_key(event: Recorded) -> dict[str, Any]:
+def _phase_key(event: RecordedEvent) -> dict[str, Any]:
     return {
         "project": event.project,
         "task": event.task,
@@ -150,14 +150,14 @@ def _phase_key(event: Recorded) -> dict[str, Any]:
     }
 
 
-def _phase_started(db: Database, event: Recorded) -> None:
+def _phase_started(db: Database, event: RecordedEvent) -> None:
     row = _row(db, event)
     db.all("p_phase_start", {**_phase_key(event), "runner": event.data.get("runner") or ""})
     error = None if row["error"] == ErrorCode.INTERRUPTED else row["error"]
     db.all("p_task_phase", {**_here(event), "cycle": event.cycle, "phase": event.data["phase"], "error": error})
 
 
-def _phase_ended(db: Database, event: Recorded) -> None:
+def _phase_ended(db: Database, event: RecordedEvent) -> None:
     row, data = _row(db, event), event.data
     failed = event.type == "phase.failed"
     cost, tokens = data.get("cost_usd"), data.get("tokens") or 0
@@ -197,7 +197,7 @@ def _cost_source(data: Mapping[str, Any]) -> str | None:
     return CostSource.UNKNOWN if data["phase"] in ("implement", "improve") and "agent" in data else None
 
 
-def _finding(db: Database, event: Recorded) -> None:
+def _finding(db: Database, event: RecordedEvent) -> None:
     finding = event.data["finding"]
     db.all(
         "p_finding",
@@ -207,14 +207,14 @@ def _finding(db: Database, event: Recorded) -> None:
             # a new run counts its findings from F1 again; a person's waiver may not know the run
             "run": event.run or _row(db, event)["run"],
             "number": int(finding["id"][1:]),
-            "alive": int(State(finding["state"]) in ALIVE),
+            "alive": int(FindingState(finding["state"]) in ALIVE),
             "data": to_json(finding),
         },
     )
     db.all("p_open_findings", _here(event))
 
 
-def _decision(db: Database, event: Recorded) -> None:
+def _decision(db: Database, event: RecordedEvent) -> None:
     where = {"project": event.project, "task": event.task, "run": event.run, "cycle": event.cycle}
     db.all(
         "p_decision",
@@ -244,7 +244,7 @@ def _waits_for(data: Mapping[str, Any]) -> str:
     return "improve" if data.get("review_status") == ReviewStatus.FAILED else "review"
 
 
-def _approved(db: Database, event: Recorded) -> None:
+def _approved(db: Database, event: RecordedEvent) -> None:
     data = event.data
     db.all(
         "p_approve",
@@ -261,15 +261,15 @@ def _approved(db: Database, event: Recorded) -> None:
     )
 
 
-def _voided(db: Database, event: Recorded) -> None:
+def _voided(db: Database, event: RecordedEvent) -> None:
     db.all("p_void", {"project": event.project, "task": event.task})
 
 
-def _overridden(db: Database, event: Recorded) -> None:
+def _overridden(db: Database, event: RecordedEvent) -> None:
     db.all("p_override", _here(event))
 
 
-PROJECTIONS: dict[str, Callable[[Database, Recorded], None]] = {
+PROJECTIONS: dict[str, Callable[[Database, RecordedEvent], None]] = {
     "task.created": _created,
     "task.edited": _edited,
     "task.removed": _removed,

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from burnish.core.approval import Approval, optional_fields
 from burnish.core.codec import decode, encode
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, PhaseRecord
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
@@ -174,8 +174,8 @@ def total_of(row: sqlite3.Row) -> TaskTotal:
 
 
 @whole
-def event_of(row: sqlite3.Row) -> Recorded:
-    return Recorded(
+def event_of(row: sqlite3.Row) -> RecordedEvent:
+    return RecordedEvent(
         row["id"],
         row["ts"],
         row["project"],

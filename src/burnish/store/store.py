@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from burnish.core.approval import Approval
 from burnish.core.codec import decode, encode
-from burnish.core.event import Event, Recorded
+from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, History, PhaseRecord
 from burnish.core.status import Status
@@ -219,14 +219,14 @@ class Store:
 
     def record(
         self, project: str, task: int | None, events: Sequence[Event], *, runner: str | None = None
-    ) -> tuple[Recorded, ...]:
+    ) -> tuple[RecordedEvent, ...]:
         """Write facts down, all or none; a `runner` must still hold the task."""
         with self._db.writing():
             if runner is not None:
                 log.check_claim(self._db, project, task, runner)
             return log.append(self._db, project, task, events, ts=self._now())
 
-    def replay(self, project: str, events: Iterable[Recorded]) -> None:
+    def replay(self, project: str, events: Iterable[RecordedEvent]) -> None:
         """Rebuild a project's tables from its events, in order, into a database that has none of them."""
         with self._db.writing():
             log.replay(self._db, project, events)
@@ -239,7 +239,7 @@ class Store:
         since: int = 0,
         limit: int | None = None,
         types: Iterable[str] | None = None,
-    ) -> list[Recorded]:
+    ) -> list[RecordedEvent]:
         """Events with a number above `since`. Without a project: all of them, in the order of time."""
         return log.read(self._db, project, task, since, limit, types)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from burnish.core.finding import Category, Severity, State
+from burnish.core.finding import Category, FindingState, Severity
 from burnish.core.status import Status
 from burnish.store.database import Database
 from burnish.store.rows import whole
@@ -73,7 +73,7 @@ class FindingRow:
     run: int
     category: Category
     severity: Severity
-    state: State
+    state: FindingState
     # its reviewer took it back: it never was a problem
     withdrawn: bool
     first_cycle: int
@@ -148,14 +148,14 @@ def _move(row: sqlite3.Row) -> MoveRow:
 def _finding(row: sqlite3.Row) -> FindingRow:
     # by hand and not by the codec: there may be thousands
     data = json.loads(row["data"])
-    remark, state = data["remark"], State(data["state"])
+    remark, state = data["remark"], FindingState(data["state"])
     return FindingRow(
         (row["project"], row["task"]),
         row["run"],
         Category(remark["category"]),
         Severity(remark["severity"]),
         state,
-        state is State.RESOLVED and str(data["note"]).startswith(WITHDRAWN),
+        state is FindingState.RESOLVED and str(data["note"]).startswith(WITHDRAWN),
         data["first_cycle"],
         tuple(data["reviewers"]) or ((remark["source"],) if remark["source"] else ()),
     )

@@ -1,6 +1,6 @@
 """What a screen needs to know, built once for all of them."""
 
-from burnish.views.picking import pick
+from burnish.views.filters import pick
 from burnish.views.status import StatusLine, StatusView, Summary, status_line, status_rows, status_view, summary
 from burnish.views.task import event_json, finding_json, review_json, show_json, task_json
 

@@ -10,8 +10,8 @@ from burnish.core.cost_text import short_cost
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.moves import RUNNING, moves, others
-from burnish.views.picking import MET, unmet_among
+from burnish.views.board_moves import RUNNING, moves, others
+from burnish.views.filters import MET, unmet_among
 from burnish.views.status import (
     UNDER_WAY,
     Summary,
@@ -56,7 +56,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class TaskCard:
     """What the board says of one task; an empty piece is not shown."""
 
     id: int
@@ -103,7 +103,7 @@ class Card:
 @dataclass(frozen=True, slots=True)
 class Column:
     status: Status
-    cards: tuple[Card, ...]
+    cards: tuple[TaskCard, ...]
 
     @property
     def folded(self) -> bool:
@@ -182,7 +182,7 @@ def head_of(tasks: Sequence[Task], holders: Holders, waiting: Waiting = NOBODY) 
 
 def cards_of(
     tasks: Sequence[Task], holders: Holders, ids: Collection[int] | None = None, waiting: Waiting = NOBODY
-) -> list[Card]:
+) -> list[TaskCard]:
     """The cards of these ids, or of all. `tasks` are all of the project: they depend on each other."""
     known = {task.id: task for task in tasks}
     blocks: dict[int, list[int]] = {}
@@ -204,12 +204,14 @@ def near(tasks: Sequence[Task], ids: Collection[int]) -> set[int]:
     return found
 
 
-def _column(status: Status, cards: Sequence[Card]) -> Column:
+def _column(status: Status, cards: Sequence[TaskCard]) -> Column:
     own = [card for card in cards if card.status is status]
     return Column(status, tuple(sorted(own, key=lambda card: card.rank)))
 
 
-def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders, *, needs_me: bool) -> Card:
+def _card(
+    task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holders: Holders, *, needs_me: bool
+) -> TaskCard:
     standing = holders.standing(task)
     running = standing in RUNNING
     needs = needs_of(task, known)
@@ -217,7 +219,7 @@ def _card(task: Task, known: Mapping[int, Task], blocks: tuple[int, ...], holder
     # what is in the backlog begins anew: what an earlier run left behind says nothing of it
     begun = task.status is not Status.BACKLOG
     why, note = (_why(task), task.note[:_LONGEST_NOTE]) if begun else ("", "")
-    return Card(
+    return TaskCard(
         id=task.id,
         title=task.spec.title,
         status=task.status,

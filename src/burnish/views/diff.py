@@ -16,7 +16,7 @@ _NO_FILE = "000000"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """One line of a hunk; the number it has in the old file, in the new one, or in both."""
 
     kind: str  # same, add, del
@@ -31,7 +31,7 @@ class Line:
 class Block:
     """One hunk. `skipped` lines that nobody changed stand before it; the first of them is `old` and `new`."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
     skipped: int = 0
     old: int = 1
     new: int = 1
@@ -187,22 +187,22 @@ def _after(hunk: Hunk) -> tuple[int, int]:
     return old, hunk.new_start + hunk.new_lines + (0 if hunk.new_lines else 1)
 
 
-def _lines(hunk: Hunk) -> list[Line]:
+def _lines(hunk: Hunk) -> list[DiffLine]:
     old, new = hunk.old_start, hunk.new_start
-    lines: list[Line] = []
+    lines: list[DiffLine] = []
     for text in hunk.text.removesuffix("\n").split("\n")[1:]:
         sign, rest = text[:1], text[1:]
         if sign == "+":
-            lines.append(Line("add", None, new, rest))
+            lines.append(DiffLine("add", None, new, rest))
             new += 1
         elif sign == "-":
-            lines.append(Line("del", old, None, rest))
+            lines.append(DiffLine("del", old, None, rest))
             old += 1
         elif sign == "\\" and lines:
             last = lines.pop()
-            lines.append(Line(last.kind, last.old, last.new, last.text, unended=True))
+            lines.append(DiffLine(last.kind, last.old, last.new, last.text, unended=True))
         else:
-            lines.append(Line("same", old, new, rest))
+            lines.append(DiffLine("same", old, new, rest))
             old, new = old + 1, new + 1
     return lines
 

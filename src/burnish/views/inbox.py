@@ -9,7 +9,7 @@ from typing import Any
 
 from burnish.core.commit import left_out_words
 from burnish.core.decision import needs_description
-from burnish.core.finding import State, worst_first
+from burnish.core.finding import FindingState, worst_first
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -52,7 +52,7 @@ def answer_to(reason: Reason | None, note: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class InboxEntry:
     """One thing that waits for a person."""
 
     task: Task
@@ -82,7 +82,7 @@ class Entry:
 
 def inbox(
     store: Store, projects: Iterable[str], *, today: str, alive: Callable[[str], bool] = lambda runner: True
-) -> list[Entry]:
+) -> list[InboxEntry]:
     """What is ready to be merged comes last: it needs a hand, but no thought."""
     found = [entry for project in projects for entry in _of_project(store, project, today, alive)]
     return sorted(found, key=lambda e: (e.kind == "ready", e.since, e.task.project, e.task.id))
@@ -93,14 +93,14 @@ def from_elsewhere(command: str, folder: str) -> str:
     return command.replace("burnish ", f"burnish -C {quote(folder)} ", 1)
 
 
-def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[Entry]:
+def _of_project(store: Store, project: str, today: str, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
     waived, incomplete = set(store.waived_until(project)), set(store.left_out(project))
     tasks = store.tasks(project, statuses=OPEN, brief=True)
     for task in tasks:
         over = _run_out(store, task, today) if task.id in waived else ()
         if over:
             command = f'burnish waive {task.id} {over[0]} --reason "…"'
-            yield Entry(task, "waiver", f"the waiver of {', '.join(over)} has run out", task.updated_at, command)
+            yield InboxEntry(task, "waiver", f"the waiver of {', '.join(over)} has run out", task.updated_at, command)
         elif task.status in UNDER_WAY:
             yield from _under_way(store, task, alive)
         elif task.reason is Reason.HUMAN_REJECTED:
@@ -113,11 +113,11 @@ def _of_project(store: Store, project: str, today: str, alive: Callable[[str], b
 
 def _run_out(store: Store, task: Task, today: str) -> tuple[str, ...]:
     findings = store.findings(task.project, task.id)
-    waived = [f for f in findings if f.state is State.WAIVED and f.waiver and f.waiver.until]
+    waived = [f for f in findings if f.state is FindingState.WAIVED and f.waiver and f.waiver.until]
     return tuple(f.id for f in waived if f.waiver and (f.waiver.until or "") < today)
 
 
-def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[Entry]:
+def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterator[InboxEntry]:
     """Waiting for a review or an improve that a person starts, or without a runner in the middle of the loop."""
     if is_running(task, alive):
         return
@@ -126,12 +126,12 @@ def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterat
     if task.waits_for:
         command = WAITING.get(task.waits_for, WAITING["review"]).format(task.id)
         why = str((own[-1].data.get("why") if own else "") or "its review is to be asked for")
-        yield Entry(task, "review", why, *_when(task, command))
+        yield InboxEntry(task, "review", why, *_when(task, command))
     elif approval and not approval.valid and task.status is Status.CODE_REVIEW:
         why = f"no longer approved: {task.note}" if task.note else "its approval is void"
-        yield Entry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
+        yield InboxEntry(task, "voided", why, *_when(task, f"burnish run {task.id}"))
     else:
-        yield Entry(task, "interrupted", _why_it_stands(task), *_when(task, f"burnish run {task.id}"))
+        yield InboxEntry(task, "interrupted", _why_it_stands(task), *_when(task, f"burnish run {task.id}"))
 
 
 def _why_it_stands(task: Task) -> str:
@@ -141,21 +141,23 @@ def _why_it_stands(task: Task) -> str:
     return f"interrupted{during}: no runner works on it; what was finished is not done again"
 
 
-def _at_rest(store: Store, task: Task) -> Entry:
+def _at_rest(store: Store, task: Task) -> InboxEntry:
     if task.status is Status.VERIFIED:
         over = " (by override)" if task.overrides else ""
-        return Entry(task, "ready", f"approved{over}, ready to be merged", *_when(task, f"burnish merge {task.id}"))
+        return InboxEntry(
+            task, "ready", f"approved{over}, ready to be merged", *_when(task, f"burnish merge {task.id}")
+        )
     if task.status is Status.WAITING_APPROVAL:
         command = f"burnish decide {task.id} approve"
         why = f"{task.note or 'it waits for your approval'}: approve, reject or fix"
-        return Entry(task, "waiting_approval", why, *_when(task, command), _unseen_files(store, task))
+        return InboxEntry(task, "waiting_approval", why, *_when(task, command), _unseen_files(store, task))
     if task.status is Status.FAILED:
         why = f"{task.error}: {task.note}" if task.note else str(task.error or "it could not be run")
-        return Entry(task, "failed", why, *_when(task, f"burnish retry {task.id}"))
+        return InboxEntry(task, "failed", why, *_when(task, f"burnish retry {task.id}"))
     command = answer_to(task.reason, task.note)
     finding = _worst(store, task) if "{finding}" in command else ""
     why = f"{task.reason}: {task.note}" if task.note else str(task.reason)
-    return Entry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))
+    return InboxEntry(task, "blocked", why, *_when(task, command.format(task.id, finding=finding)))
 
 
 def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:
@@ -164,7 +166,7 @@ def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:
     return tuple((str(file["path"]), str(file["description"])) for file in files)
 
 
-def _with_left_out(store: Store, entry: Entry) -> Entry:
+def _with_left_out(store: Store, entry: InboxEntry) -> InboxEntry:
     """Adds the files that were left out of the commit. NO_CHANGES names them in its own message."""
     task = entry.task
     worked = [p for p in store.phases(task.project, task.id, task.run) if p.phase in ("implement", "improve")]

@@ -12,10 +12,11 @@ from typing import Any
 from burnish.core.status import Status
 from burnish.store import Store
 from burnish.store.tally import PhaseRow, TaskRow
-from burnish.views import effort, judged
-from burnish.views.effort import Effort, Line, Paid, effort_json
-from burnish.views.ended import Cycles, End, Ends, counted, cycles, ended
-from burnish.views.judged import Fate, Reviewer, Severities, rounded_share
+from burnish.views import cost as effort
+from burnish.views import reviewer_stats as judged
+from burnish.views.cost import CostLine, CostView, Paid, effort_json
+from burnish.views.outcomes import Cycles, End, Ends, counted, cycles, ended
+from burnish.views.reviewer_stats import Fate, ReviewerStats, Severities, rounded_share
 
 # As many bars as a person can tell apart.
 MOST_DAYS, MOST_WEEKS = 31, 30
@@ -40,7 +41,7 @@ class Stretch:
     accepted: int = 0
     stopped: int = 0
     verdicts: tuple[tuple[str, int], ...] = ()
-    effort: Effort = field(default_factory=Effort)
+    effort: CostView = field(default_factory=CostView)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,13 @@ class StatsView:
     verdicts: dict[str, int]
     categories: dict[str, Severities]
     fate: Fate
-    reviewers: tuple[Reviewer, ...]
+    reviewers: tuple[ReviewerStats, ...]
     # test → how often it failed and then passed on the same commit, most often first
     flaky: dict[str, int]
-    agents: tuple[Line, ...]
-    phases: tuple[Line, ...]
-    dearest: tuple[Line, ...]
-    total: Effort
+    agents: tuple[CostLine, ...]
+    phases: tuple[CostLine, ...]
+    dearest: tuple[CostLine, ...]
+    total: CostView
     # day, week or month
     step: str
     over_time: tuple[Stretch, ...]

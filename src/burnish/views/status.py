@@ -11,7 +11,7 @@ from burnish.core.cost_text import short_cost
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Task
 from burnish.store import Store
-from burnish.views.picking import unmet_among
+from burnish.views.filters import unmet_among
 
 Alive = Callable[[str], bool] | None
 

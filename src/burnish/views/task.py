@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from burnish.core.codec import encode
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
 from burnish.core.history import DecisionRecord, PhaseRecord
 from burnish.core.status import Status
@@ -83,7 +83,7 @@ def show_json(store: Store, project: str, id: int, alive: Alive = None) -> dict[
     }
 
 
-def failure_output(task: Task, events: Sequence[Recorded]) -> str:
+def failure_output(task: Task, events: Sequence[RecordedEvent]) -> str:
     """The end of what the command printed that a task failed on; "" if there was none."""
     moves = [event for event in events if event.type == "task.status"]
     stopped = task.status in (Status.FAILED, Status.BLOCKED)
@@ -166,5 +166,5 @@ def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
     }
 
 
-def event_json(event: Recorded) -> dict[str, Any]:
+def event_json(event: RecordedEvent) -> dict[str, Any]:
     return event.envelope()

@@ -12,34 +12,34 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from burnish import __version__
+from burnish.features.server.registry import ProjectRegistry
 from burnish.web import api, login, pages, socket
 from burnish.web.asciijson import AsciiJson
-from burnish.web.door import Door
-from burnish.web.guard import Asgi, Guard
-from burnish.web.hub import Hub
+from burnish.web.auth import RequestPolicy
+from burnish.web.change_notifier import ChangeNotifier
 from burnish.web.login_codes import LoginCodes
+from burnish.web.middleware import Asgi, SecurityMiddleware
 from burnish.web.problems import install
 from burnish.web.sessions import Sessions
-from burnish.wiring.house import House
 
 STATIC = Path(__file__).with_name("static")
 
 
-def create(house: House, door: Door, sessions: Sessions, codes: LoginCodes) -> Asgi:
+def create(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, codes: LoginCodes) -> Asgi:
     """Everything that a request can reach."""
-    return Guard(routes(house, door, sessions, codes), door)
+    return SecurityMiddleware(routes(registry, door, sessions, codes), door)
 
 
-def routes(house: House, door: Door, sessions: Sessions, codes: LoginCodes) -> FastAPI:
-    hub = Hub(lambda: house.store.version)
+def routes(registry: ProjectRegistry, door: RequestPolicy, sessions: Sessions, codes: LoginCodes) -> FastAPI:
+    hub = ChangeNotifier(lambda: registry.store.version)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         hub.open(asyncio.get_running_loop())
-        house.changed = hub.nudge
-        house.runs.resume()
+        registry.changed = hub.nudge
+        registry.runs.resume()
         yield
-        await asyncio.to_thread(house.runs.close)
+        await asyncio.to_thread(registry.runs.close)
         hub.close()
 
     app = FastAPI(
@@ -52,7 +52,7 @@ def routes(house: House, door: Door, sessions: Sessions, codes: LoginCodes) -> F
         openapi_url="/api/v1/openapi.json",
         default_response_class=AsciiJson,
     )
-    app.state.house, app.state.hub, app.state.door, app.state.sessions = house, hub, door, sessions
+    app.state.registry, app.state.hub, app.state.door, app.state.sessions = registry, hub, door, sessions
     app.state.login_codes = codes
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     install(app)

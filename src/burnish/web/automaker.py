@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.core.history import is_review
+from burnish.features.review.single_review import in_three
 from burnish.store import Store
-from burnish.wiring.one_review import in_three
 
 _NAMES = {
     "review.started": "started",
@@ -27,7 +27,7 @@ _FOUND = ("finding.opened", "finding.reopened", "finding.reanchored", "finding.d
 _FINDING = ("category", "severity", "title", "description", "suggestion", "file", "line")
 
 
-def renamed(event: Recorded, store: Store) -> dict[str, Any] | None:
+def renamed(event: RecordedEvent, store: Store) -> dict[str, Any] | None:
     """None where S3 has no such event. `id` is the log's own number, so that these resume as well."""
     name = _NAMES.get(event.type)
     if name is None or event.task is None or (event.type == "phase.failed" and not _of_review(event)):
@@ -36,7 +36,7 @@ def renamed(event: Recorded, store: Store) -> dict[str, Any] | None:
     return {"id": event.id, "type": f"feature:code-review-{name}", "payload": payload}
 
 
-def _payload(name: str, event: Recorded, store: Store) -> dict[str, Any]:
+def _payload(name: str, event: RecordedEvent, store: Store) -> dict[str, Any]:
     data, number = event.data, {"iterationNumber": event.cycle}
     match name:
         case "started":
@@ -55,7 +55,7 @@ def _payload(name: str, event: Recorded, store: Store) -> dict[str, Any]:
     return {}
 
 
-def _message(event: Recorded) -> str:
+def _message(event: RecordedEvent) -> str:
     if event.type == "review.progress":
         return str(event.data.get("message", ""))
     found = event.data.get("finding") or {}
@@ -63,7 +63,7 @@ def _message(event: Recorded) -> str:
     return f"{found.get('id', '')} {event.type.removeprefix('finding.')}: {title}".strip()
 
 
-def _findings(event: Recorded, store: Store) -> list[dict[str, Any]]:
+def _findings(event: RecordedEvent, store: Store) -> list[dict[str, Any]]:
     """Those that the review gave, as they stood then: from the log, since the tables tell of now."""
     known: dict[str, dict[str, Any]] = {}
     for one in _before(event, store, _FOUND):
@@ -73,23 +73,23 @@ def _findings(event: Recorded, store: Store) -> list[dict[str, Any]]:
     return [{"id": one["id"], **{key: one.get("remark", {}).get(key) for key in _FINDING}} for one in given]
 
 
-def _reason(event: Recorded, store: Store) -> str:
+def _reason(event: RecordedEvent, store: Store) -> str:
     """The reviewer's own words where there are some, else why it was sent back."""
     reviews = [one for one in _before(event, store, ["phase.finished"]) if _of_review(one) and one.cycle == event.cycle]
     said = str(reviews[-1].data.get("rejection_reason") or "") if reviews and not event.data.get("by") else ""
     return said or str(event.data.get("why") or "")
 
 
-def _next_status(event: Recorded, store: Store) -> str:
+def _next_status(event: RecordedEvent, store: Store) -> str:
     """Written in the same breath as the approval."""
     after = store.events(event.project, task=event.task, since=event.id, limit=1, types=["task.status"])
     return str(after[0].data.get("to")) if after else "verified"
 
 
-def _before(event: Recorded, store: Store, types: Iterable[str]) -> list[Recorded]:
+def _before(event: RecordedEvent, store: Store, types: Iterable[str]) -> list[RecordedEvent]:
     found = store.events(event.project, task=event.task, types=types)
     return [one for one in found if one.id < event.id and one.run == event.run]
 
 
-def _of_review(event: Recorded) -> bool:
+def _of_review(event: RecordedEvent) -> bool:
     return is_review(str(event.data.get("phase") or ""))

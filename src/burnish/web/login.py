@@ -5,17 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from burnish.web.door import LOGIN, STRANGER, Door, same
+from burnish.web.auth import LOGIN, STRANGER, RequestPolicy, same
 from burnish.web.login_codes import LoginCodes
 from burnish.web.pages.rendering import page
-from burnish.web.sessions import SECONDS, Session, Sessions
+from burnish.web.sessions import SECONDS, Sessions, WebSession
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get(LOGIN)
 def login(request: Request, token: str = "", code: str = "") -> Response:
-    door: Door = request.app.state.door
+    door: RequestPolicy = request.app.state.door
     sessions: Sessions = request.app.state.sessions
     session = sessions.begin() if same(token, door.token) else _exchange(code, request)
     if session is None and request.state.via == "web":
@@ -31,12 +31,12 @@ def login(request: Request, token: str = "", code: str = "") -> Response:
     return answer
 
 
-def _exchange(code: str, request: Request) -> Session | None:
+def _exchange(code: str, request: Request) -> WebSession | None:
     """The session for a one-time code. A used code ends the session it gave, except the sender's own."""
     sessions: Sessions = request.app.state.sessions
     codes: LoginCodes = request.app.state.login_codes
     own = request.cookies.get(request.app.state.door.cookie_name)
-    begun: list[Session] = []
+    begun: list[WebSession] = []
 
     def begin() -> str:
         begun.append(sessions.begin())

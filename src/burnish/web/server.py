@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burnish.errors import BadInput, BurnishError, Refused
+from burnish.features.server.registry import ProjectRegistry
 from burnish.proc.folders import private_folder
-from burnish.web.door import Door, hosts_of
+from burnish.web.auth import RequestPolicy, hosts_of
 from burnish.web.login_codes import LoginCodes
 from burnish.web.sessions import Sessions
-from burnish.wiring.house import House
 
 if TYPE_CHECKING:
     import uvicorn
@@ -58,19 +58,19 @@ class Address:
 Ready = Callable[[Address, LoginCodes], None]
 
 
-def serve(host: str, port: int | None, *, token: str, ready: Ready, house: House | None = None) -> None:
+def serve(host: str, port: int | None, *, token: str, ready: Ready, registry: ProjectRegistry | None = None) -> None:
     """Blocks until it is asked to stop; what runs is ended and goes on with the next start."""
-    house = house or House.here()
+    registry = registry or ProjectRegistry.here()
     try:
-        with _only_one(house.home) as tell, _bound(host, port) as listening:
+        with _only_one(registry.home) as tell, _bound(host, port) as listening:
             address = Address(_name(host, listening), listening.getsockname()[1], token)
             tell(address.url)
-            _serve(house, address, listening, ready)
+            _serve(registry, address, listening, ready)
     finally:
-        house.close()
+        registry.close()
 
 
-def _serve(house: House, address: Address, listening: socket.socket, ready: Ready) -> None:
+def _serve(registry: ProjectRegistry, address: Address, listening: socket.socket, ready: Ready) -> None:
     import uvicorn
 
     from burnish.web.app import create
@@ -80,9 +80,9 @@ def _serve(house: House, address: Address, listening: socket.socket, ready: Read
     sessions = Sessions()
     # earlier versions stored sessions here
     with suppress(OSError):
-        (house.home / "serve" / "sessions.json").unlink(missing_ok=True)
+        (registry.home / "serve" / "sessions.json").unlink(missing_ok=True)
     codes = LoginCodes()
-    app = create(house, door_for(address, sessions), sessions, codes)
+    app = create(registry, door_for(address, sessions), sessions, codes)
     settings = uvicorn.Config(
         app,
         log_level="error",
@@ -127,11 +127,11 @@ def _stopping_on_hangup(server: uvicorn.Server) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def door_for(address: Address, sessions: Sessions) -> Door:
+def door_for(address: Address, sessions: Sessions) -> RequestPolicy:
     names = {address.host}
     if _is_loopback(address.host):
         names |= {"127.0.0.1", "localhost", "::1"}
-    return Door(
+    return RequestPolicy(
         address.token,
         hosts_of(names, address.port),
         # cookies do not tell ports apart, so that the name must

@@ -15,7 +15,7 @@ SECONDS = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class WebSession:
     """The cookie opens pages; the key, which the page keeps where no other port can read it, lets them act."""
 
     cookie: str
@@ -36,8 +36,8 @@ class Sessions:
         self._start = secrets.token_hex(8)
         self._known: dict[str, tuple[str, float]] = {}
 
-    def begin(self) -> Session:
-        session = Session(f"{self._start}.{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32))
+    def begin(self) -> WebSession:
+        session = WebSession(f"{self._start}.{secrets.token_urlsafe(32)}", secrets.token_urlsafe(32))
         with self._lock:
             self._known[self._digest(session.cookie)] = (self._digest(session.key), self._clock())
             newest = sorted(self._known.items(), key=lambda entry: entry[1][1])[-MOST:]

@@ -11,13 +11,13 @@ from typing import Any
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from starlette.concurrency import run_in_threadpool
 
-from burnish.core.event import Recorded
+from burnish.core.event import RecordedEvent
 from burnish.errors import BurnishError
+from burnish.features.server.registry import ProjectRegistry
 from burnish.store import Store
 from burnish.web.asciijson import dumped
 from burnish.web.automaker import renamed
-from burnish.web.hub import Hub
-from burnish.wiring.house import House
+from burnish.web.change_notifier import ChangeNotifier
 
 router = APIRouter()
 
@@ -31,12 +31,12 @@ LATEST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SocketConnection:
     """One client, and what it wants to hear."""
 
     socket: WebSocket
     store: Store
-    hub: Hub
+    hub: ChangeNotifier
     project: str
     names: str
 
@@ -44,11 +44,11 @@ class Line:
 @router.websocket("/ws")
 async def events(socket: WebSocket, project: str = "", since: str = "-1", names: str = "burnish") -> None:
     """`project`: its key. `since`: the last id seen; left out, only what happens from now on."""
-    house: House = socket.app.state.house
+    registry: ProjectRegistry = socket.app.state.registry
     # accepted before it is closed: a browser is not told why a handshake failed
     await socket.accept()
     try:
-        known = {row.key for row in await run_in_threadpool(house.projects)}
+        known = {row.key for row in await run_in_threadpool(registry.projects)}
     except BurnishError as error:
         await socket.close(1011, error.what[:MOST_WORDS])
         return
@@ -58,8 +58,8 @@ async def events(socket: WebSocket, project: str = "", since: str = "-1", names:
             4404, "No such project, since is no event's id, or names is none of burnish, automaker, both."
         )
         return
-    start = seen if seen >= 0 else await run_in_threadpool(house.store.last_event, project)
-    line = Line(socket, house.store, socket.app.state.hub, project, names)
+    start = seen if seen >= 0 else await run_in_threadpool(registry.store.last_event, project)
+    line = SocketConnection(socket, registry.store, socket.app.state.hub, project, names)
     both = {asyncio.create_task(_send(line, start)), asyncio.create_task(_listen(socket))}
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -92,7 +92,7 @@ async def _listen(socket: WebSocket) -> None:
         pass
 
 
-async def _send(line: Line, seen: int) -> None:
+async def _send(line: SocketConnection, seen: int) -> None:
     """Each batch is read when the one before it is out: who reads slowly holds up nobody, and fills no memory."""
     await line.socket.send_text(dumped({"hello": line.project, "since": seen}))
     while True:
@@ -116,11 +116,11 @@ async def _wait(socket: WebSocket, news: asyncio.Event) -> None:
         await socket.send_text(dumped({"beat": True}))
 
 
-def _plain(event: Recorded) -> Iterator[dict[str, Any]]:
+def _plain(event: RecordedEvent) -> Iterator[dict[str, Any]]:
     yield event.envelope()
 
 
-def _renamed(event: Recorded, line: Line) -> list[dict[str, Any]]:
+def _renamed(event: RecordedEvent, line: SocketConnection) -> list[dict[str, Any]]:
     told = renamed(event, line.store)
     own = [event.envelope()] if line.names == "both" else []
     return own if told is None else [*own, told]

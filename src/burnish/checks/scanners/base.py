@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from burnish.core.finding import Remark
 from burnish.errors import BurnishError
-from burnish.proc.run import Command, Done, Stop, run
+from burnish.proc.run import Command, ExitRecord, StopToken, run
 from burnish.proc.text import clean_text, read_text
 
 READ = 16 * 1024 * 1024
@@ -28,7 +28,7 @@ Wrap = Callable[[tuple[str, ...], Mapping[str, str], tuple[Path, ...], tuple[Pat
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ScanContext:
     """The reviewed files and what may be used to look at them. Nothing is written into `files` or `checkout`."""
 
     files: Path
@@ -37,7 +37,7 @@ class Ground:
     env: Mapping[str, str]
     base_text: Callable[[str], str | None]
     is_test: Callable[[str], bool]
-    stop: Stop | None = None
+    stop: StopToken | None = None
     timeout_seconds: float = 120.0
     # what runs the repository's own code, or reads what somebody else wrote, is confined like a check
     wrap: Wrap | None = None
@@ -48,7 +48,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ScanResult:
     """Everything an analyser said about the changed files, on whatever line, and what it could not do."""
 
     remarks: tuple[Remark, ...] = ()
@@ -65,11 +65,11 @@ class Scanner(Protocol):
 
     def wants(self, path: str) -> bool: ...
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen: ...
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ToolOutput:
     """What a program printed; `trouble` says why that is not to be relied upon."""
 
     stdout: str = ""
@@ -79,7 +79,7 @@ class Said:
 
 
 def call(
-    ground: Ground,
+    ground: ScanContext,
     name: str,
     argv: tuple[str, ...],
     *,
@@ -87,7 +87,7 @@ def call(
     env: Mapping[str, str] | None = None,
     stdin: Path | None = None,
     writable: Path | None = None,
-) -> Said:
+) -> ToolOutput:
     """Run one program within its time. What goes wrong is said, not raised.
 
     `cwd` is given only where a program needs the repository around it; all others get absolute paths.
@@ -109,13 +109,13 @@ def call(
         )
         done = run(command, stop=ground.stop)
     except BurnishError as error:
-        return Said(trouble=error.what)
+        return ToolOutput(trouble=error.what)
     except (OSError, ValueError) as error:  # a name that no system call takes, a full disk
-        return Said(trouble=str(error)[:200])
+        return ToolOutput(trouble=str(error)[:200])
     return _said(done, ground.timeout_seconds)
 
 
-def find_program(ground: Ground, name: str, *, inside: bool = False) -> str | None:
+def find_program(ground: ScanContext, name: str, *, inside: bool = False) -> str | None:
     """A program on PATH; unless `inside`, not one of the reviewed files or the checkout, also not behind a link."""
     for entry in (ground.env.get("PATH") or os.defpath).split(os.pathsep):
         program = shutil.which(name, path=entry)
@@ -124,12 +124,14 @@ def find_program(ground: Ground, name: str, *, inside: bool = False) -> str | No
     return None
 
 
-def _is_of_repository(program: str, ground: Ground) -> bool:
+def _is_of_repository(program: str, ground: ScanContext) -> bool:
     forms = (Path(program), Path(os.path.realpath(program)))
     return any(form.is_relative_to(place) for form in forms for place in (ground.files, ground.checkout))
 
 
-def _confined(ground: Ground, argv: tuple[str, ...], env: Mapping[str, str], writable: Path | None) -> tuple[str, ...]:
+def _confined(
+    ground: ScanContext, argv: tuple[str, ...], env: Mapping[str, str], writable: Path | None
+) -> tuple[str, ...]:
     if writable:
         writable.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not ground.wrap:
@@ -137,7 +139,7 @@ def _confined(ground: Ground, argv: tuple[str, ...], env: Mapping[str, str], wri
     return ground.wrap(argv, env, (ground.files, ground.out_dir), (writable,) if writable else ())
 
 
-def _said(done: Done, seconds: float) -> Said:
+def _said(done: ExitRecord, seconds: float) -> ToolOutput:
     trouble = ""
     if done.ended == "timeout":
         trouble = f"it took longer than {seconds:g} seconds and was ended"
@@ -145,7 +147,7 @@ def _said(done: Done, seconds: float) -> Said:
         trouble = "it was stopped"
     elif done.signal is not None:
         trouble = f"it was ended by signal {done.signal}"
-    return Said(read_text(done.stdout, limit=READ), read_text(done.stderr, limit=64_000), done.exit_code, trouble)
+    return ToolOutput(read_text(done.stdout, limit=READ), read_text(done.stderr, limit=64_000), done.exit_code, trouble)
 
 
 def read_json(text: str) -> Any:

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from burnish.checks.reading import inside, shortened
-from burnish.checks.scanners.base import Ground, Seen, batched, call, find_program, last_line, line_number, read_json
+from burnish.checks.scanners.base import (
+    ScanContext,
+    ScanResult,
+    batched,
+    call,
+    find_program,
+    last_line,
+    line_number,
+    read_json,
+)
 from burnish.core.finding import Category, Remark, Severity
 
 SYNTAX = "syntax-error"
@@ -28,21 +37,21 @@ class Shellcheck:
     def wants(self, path: str) -> bool:
         return path.endswith((".sh", ".bash", ".ksh"))
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         program = find_program(ground, "shellcheck", inside=ground.own_settings)
         if not program:
-            return Seen(notes=("shellcheck is not installed: only the syntax of shell scripts was checked",))
+            return ScanResult(notes=("shellcheck is not installed: only the syntax of shell scripts was checked",))
         # --norc: a settings file of the change could silence it.
         files = (str(ground.files / path) for path in paths)
         argv = (program, "--format=json1", "--norc", "--severity=warning", "--", *files)
         said = call(ground, "shellcheck", argv)
         found = read_json(said.stdout)
         if said.trouble or not isinstance(found, dict):
-            return Seen(notes=(f"shellcheck: {said.trouble or last_line(said.stderr)}",))
-        return Seen(tuple(_each(found.get("comments"), lambda item: _shell(ground, item))))
+            return ScanResult(notes=(f"shellcheck: {said.trouble or last_line(said.stderr)}",))
+        return ScanResult(tuple(_each(found.get("comments"), lambda item: _shell(ground, item))))
 
 
-def _shell(ground: Ground, item: dict[str, Any]) -> Remark | None:
+def _shell(ground: ScanContext, item: dict[str, Any]) -> Remark | None:
     code = item.get("code")
     if code == 2148:
         return None  # no shebang: a part of another script has none
@@ -61,17 +70,19 @@ class Eslint:
     def wants(self, path: str) -> bool:
         return path.endswith(_JS)
 
-    def program(self, ground: Ground) -> str | None:
+    def program(self, ground: ScanContext) -> str | None:
         own = ground.checkout / "node_modules" / ".bin" / "eslint"
         return str(own) if own.is_file() else shutil.which("eslint", path=ground.env.get("PATH"))
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         program = self.program(ground)
         if not program:
-            return Seen(notes=("eslint is not installed: of JavaScript and TypeScript only the syntax was checked",))
+            return ScanResult(
+                notes=("eslint is not installed: of JavaScript and TypeScript only the syntax was checked",)
+            )
         settings = _eslint_settings(ground.checkout)
         if settings is None:
-            return Seen(notes=("eslint: the repository has no settings for it",))
+            return ScanResult(notes=("eslint: the repository has no settings for it",))
         remarks: list[Remark] = []
         notes = [f"eslint {_RAN}"]
         for number, some in enumerate(batched(paths)):
@@ -85,7 +96,7 @@ class Eslint:
                 if isinstance(file, dict):
                     path = file.get("filePath")
                     remarks += _each(file.get("messages"), lambda item, path=path: _js(ground, path, item))
-        return Seen(tuple(remarks), tuple(notes))
+        return ScanResult(tuple(remarks), tuple(notes))
 
 
 def _eslint_settings(checkout: Path) -> tuple[str, ...] | None:
@@ -98,7 +109,7 @@ def _eslint_settings(checkout: Path) -> tuple[str, ...] | None:
     return None
 
 
-def _js(ground: Ground, path: Any, item: dict[str, Any]) -> Remark | None:
+def _js(ground: ScanContext, path: Any, item: dict[str, Any]) -> Remark | None:
     rule, message = item.get("ruleId"), str(item.get("message") or "")
     place = (path, item.get("line"), item.get("endLine"))
     if item.get("fatal"):
@@ -121,13 +132,13 @@ class Golangci:
     def wants(self, path: str) -> bool:
         return path.endswith(".go")
 
-    def program(self, ground: Ground) -> str | None:
+    def program(self, ground: ScanContext) -> str | None:
         return shutil.which("golangci-lint", path=ground.env.get("PATH"))
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         program = self.program(ground)
         if not program:
-            return Seen(notes=("golangci-lint is not installed: of Go only the syntax was checked",))
+            return ScanResult(notes=("golangci-lint is not installed: of Go only the syntax was checked",))
         remarks: list[Remark] = []
         notes = [f"golangci-lint {_RAN}"]
         packages = sorted({str(Path("./", path).parent) for path in paths})
@@ -139,11 +150,11 @@ class Golangci:
             found = read_json(said.stdout.strip().split("\n")[0])
             if isinstance(found, dict):
                 remarks += _each(found.get("Issues"), lambda item: _go(ground, item))
-                return Seen(tuple(remarks), tuple(notes))
-        return Seen(notes=(f"golangci-lint: {said.trouble or last_line(said.stderr)}",))
+                return ScanResult(tuple(remarks), tuple(notes))
+        return ScanResult(notes=(f"golangci-lint: {said.trouble or last_line(said.stderr)}",))
 
 
-def _go_settings(ground: Ground) -> tuple[str, ...]:
+def _go_settings(ground: ScanContext) -> tuple[str, ...]:
     """As the base has them; a change may not soften them."""
     for name in (".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"):
         text = ground.base_text(name)
@@ -154,7 +165,7 @@ def _go_settings(ground: Ground) -> tuple[str, ...]:
     return ("--no-config",)
 
 
-def _go(ground: Ground, item: dict[str, Any]) -> Remark | None:
+def _go(ground: ScanContext, item: dict[str, Any]) -> Remark | None:
     linter, position = str(item.get("FromLinter") or "go"), item.get("Pos")
     if not isinstance(position, dict):
         return None
@@ -172,26 +183,26 @@ class Clippy:
     def wants(self, path: str) -> bool:
         return path.endswith(".rs")
 
-    def program(self, ground: Ground) -> str | None:
+    def program(self, ground: ScanContext) -> str | None:
         path = ground.env.get("PATH")
         return shutil.which("cargo", path=path) if shutil.which("cargo-clippy", path=path) else None
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         program = self.program(ground)
         if not program:
-            return Seen(notes=("cargo clippy is not installed: of Rust only the syntax was checked",))
+            return ScanResult(notes=("cargo clippy is not installed: of Rust only the syntax was checked",))
         if not (ground.files / "Cargo.lock").is_file():
-            return Seen(notes=("clippy: no Cargo.lock, and one would have to be written",))
+            return ScanResult(notes=("clippy: no Cargo.lock, and one would have to be written",))
         target = ground.out_dir / "target"
         words = ("--message-format=json", "--offline", "--locked", "--workspace", f"--target-dir={target}")
         said = call(ground, "clippy", (program, "clippy", *words), cwd=ground.files, writable=target)
         found = [item for line in said.stdout.split("\n") if isinstance(item := read_json(line), dict)]
         remarks = _each((item.get("message") for item in found), lambda item: _rust(ground, item))
         trouble = said.trouble or ("" if found else last_line(said.stderr))
-        return Seen(tuple(remarks), (f"clippy {_RAN}", *((f"clippy: {trouble}",) if trouble else ())))
+        return ScanResult(tuple(remarks), (f"clippy {_RAN}", *((f"clippy: {trouble}",) if trouble else ())))
 
 
-def _rust(ground: Ground, item: dict[str, Any]) -> Remark | None:
+def _rust(ground: ScanContext, item: dict[str, Any]) -> Remark | None:
     spans = item.get("spans")
     first = (
         next((s for s in spans if isinstance(s, dict) and s.get("is_primary")), None)
@@ -216,7 +227,7 @@ def _each(items: Any, read: Any) -> Iterator[Remark]:
 
 
 def _remark(
-    ground: Ground,
+    ground: ScanContext,
     rule: str,
     severity: Severity,
     message: Any,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from burnish.checks.scanners import tree_sitter_main
-from burnish.checks.scanners.base import Ground, Seen, call, find_program, last_line, line_number, read_json
+from burnish.checks.scanners.base import ScanContext, ScanResult, call, find_program, last_line, line_number, read_json
 from burnish.core.finding import Category, Remark, Severity
 
 SYNTAX = "syntax-error"
@@ -75,7 +75,7 @@ class SyntaxScanner:
             return False
         return path.endswith((*_TREE, *_SHELL)) or not PurePosixPath(path).suffix
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         codes = {path: code for path in paths if (code := _read(ground.files / path)) is not None}
         by_grammar, notes = _by_grammar(ground, [path for path in codes if path.endswith(_TREE)])
         by_tool = {
@@ -87,7 +87,7 @@ class SyntaxScanner:
         remarks = [
             _remark(path, found) for path, found in problems if found and not _is_template(ground, path, codes[path])
         ]
-        return Seen(tuple(remarks), tuple(notes))
+        return ScanResult(tuple(remarks), tuple(notes))
 
 
 def _agreed(grammar: SyntaxProblem | None, by_tool: Answers, path: str) -> SyntaxProblem | None:
@@ -110,7 +110,7 @@ def _read(path: Path) -> bytes | None:
     return code if path.suffix or _SHEBANG.match(code) else None
 
 
-def _is_template(ground: Ground, path: str, code: bytes) -> bool:
+def _is_template(ground: ScanContext, path: str, code: bytes) -> bool:
     """A new file with marks to be filled in; one that could be parsed before is not a template."""
     return bool(_TEMPLATE.search(code)) and ground.base_text(path) is None
 
@@ -129,7 +129,7 @@ def _remark(path: str, found: SyntaxProblem) -> Remark:
     )
 
 
-def _by_grammar(ground: Ground, paths: list[str]) -> tuple[Answers, list[str]]:
+def _by_grammar(ground: ScanContext, paths: list[str]) -> tuple[Answers, list[str]]:
     if not paths:
         return {}, []
     some = paths[:MOST_FILES]
@@ -155,7 +155,7 @@ def _node_order(codes: dict[str, bytes], by_grammar: Answers) -> dict[str, bytes
     return {path: codes[path] for path in paths[:MOST_FILES]}
 
 
-def _by_node(ground: Ground, codes: dict[str, bytes]) -> Answers:
+def _by_node(ground: ScanContext, codes: dict[str, bytes]) -> Answers:
     """Copies with an ending that says how to read them: `--check` passes a module in a .js file without a look."""
     folder = ground.out_dir / "javascript"
     folder.mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,7 @@ def _by_node(ground: Ground, codes: dict[str, bytes]) -> Answers:
     return dict.fromkeys(compiled) | _answers(outputs, place, words, "node")
 
 
-def _compiled_by_node(ground: Ground, copies: dict[str, str]) -> list[str]:
+def _compiled_by_node(ground: ScanContext, copies: dict[str, str]) -> list[str]:
     """The files that one process of node compiles; none where node is missing or too old to do so."""
     program = find_program(ground, "node")
     if program is None or not copies:
@@ -184,7 +184,7 @@ def _compiled_by_node(ground: Ground, copies: dict[str, str]) -> list[str]:
     return [path for number, path in enumerate(copies) if number not in failed]
 
 
-def _by_shell(ground: Ground, codes: dict[str, bytes]) -> Answers:
+def _by_shell(ground: ScanContext, codes: dict[str, bytes]) -> Answers:
     scripts = {path: shell for path, code in codes.items() if (shell := _shell_of(path, code))}
     place, words = re.compile(r": line (\d+): |: (\d+): "), re.compile(r": (?:line )?\d+: (.+)")
     # extglob: `-n` runs no `shopt`, so that its patterns would be errors
@@ -203,7 +203,7 @@ def _shell_of(path: str, code: bytes) -> str:
     return name if name in ("sh", "bash", "dash") else ""
 
 
-def _by_gofmt(ground: Ground, paths: list[str]) -> Answers:
+def _by_gofmt(ground: ScanContext, paths: list[str]) -> Answers:
     program = find_program(ground, "gofmt")
     if program is None or not paths:
         return {}
@@ -219,7 +219,9 @@ def _by_gofmt(ground: Ground, paths: list[str]) -> Answers:
     return answers
 
 
-def _each_file(ground: Ground, name: str, options: Sequence[str], files: dict[str, str]) -> dict[str, tuple[int, str]]:
+def _each_file(
+    ground: ScanContext, name: str, options: Sequence[str], files: dict[str, str]
+) -> dict[str, tuple[int, str]]:
     """Exit code and output of one program for each file, all started by one shell: a sandbox for each costs more."""
     program, shell = find_program(ground, name), find_program(ground, "sh")
     if program is None or shell is None or not files:

@@ -11,9 +11,9 @@ from typing import Any
 
 from burnish.checks.reading import inside, shortened
 from burnish.checks.scanners.base import (
-    Ground,
     Lines,
-    Seen,
+    ScanContext,
+    ScanResult,
     batched,
     call,
     find_program,
@@ -57,16 +57,16 @@ class Ruff:
     def wants(self, path: str) -> bool:
         return path.endswith((".py", ".pyi"))
 
-    def scan(self, ground: Ground, paths: tuple[str, ...]) -> Seen:
+    def scan(self, ground: ScanContext, paths: tuple[str, ...]) -> ScanResult:
         remarks: list[Remark] = []
         notes: list[str] = []
         for number, group in enumerate(_groups(ground, paths)):
             for part, some in enumerate(batched(group.paths)):
                 _run(ground, group, some, f"ruff-{number}-{part}", remarks, notes)
-        return Seen(tuple(_explained(ground, remarks)), tuple(dict.fromkeys(notes)))
+        return ScanResult(tuple(_explained(ground, remarks)), tuple(dict.fromkeys(notes)))
 
 
-def program(ground: Ground) -> str:
+def program(ground: ScanContext) -> str:
     """The ruff that came with burnish; else whatever the PATH has, which may be a version manager's."""
     beside = Path(sys.executable).parent / "ruff"
     if beside.is_file():
@@ -80,7 +80,7 @@ def program(ground: Ground) -> str:
         return find_program(ground, "ruff", inside=ground.own_settings) or "ruff"
 
 
-def _groups(ground: Ground, paths: tuple[str, ...]) -> list[_Group]:
+def _groups(ground: ScanContext, paths: tuple[str, ...]) -> list[_Group]:
     kept: dict[str, str | None] = {}
 
     def read(path: str) -> str | None:
@@ -101,7 +101,7 @@ def _groups(ground: Ground, paths: tuple[str, ...]) -> list[_Group]:
 
 
 def _run(
-    ground: Ground, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
+    ground: ScanContext, group: _Group, paths: tuple[str, ...], name: str, remarks: list[Remark], notes: list[str]
 ) -> None:
     names = ("--", *(str(ground.files / path) for path in paths))
     ours = ("--isolated", f"--target-version={group.target}", f"--select={','.join(SELECTED)}")
@@ -122,7 +122,7 @@ def _run(
         remarks += _read(ground, theirs, None, own_rules=True)
 
 
-def _ask(ground: Ground, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None) -> list[Any]:
+def _ask(ground: ScanContext, name: str, args: tuple[str, ...], notes: list[str], cwd: Path | None = None) -> list[Any]:
     said = call(ground, name, (program(ground), *args), cwd=cwd)
     found = read_json(said.stdout)
     if said.trouble or not isinstance(found, list):
@@ -131,7 +131,7 @@ def _ask(ground: Ground, name: str, args: tuple[str, ...], notes: list[str], cwd
     return found
 
 
-def _read(ground: Ground, found: list[Any], settings: Settings | None, *, own_rules: bool) -> list[Remark]:
+def _read(ground: ScanContext, found: list[Any], settings: Settings | None, *, own_rules: bool) -> list[Remark]:
     lines = Lines(ground.files)
     remarks = []
     for item in found:
@@ -141,7 +141,7 @@ def _read(ground: Ground, found: list[Any], settings: Settings | None, *, own_ru
     return remarks
 
 
-def _remark(ground: Ground, lines: Lines, item: dict[str, Any], own_rules: bool) -> Remark | None:
+def _remark(ground: ScanContext, lines: Lines, item: dict[str, Any], own_rules: bool) -> Remark | None:
     code, message = item.get("code"), str(item.get("message") or "")
     if code is None or code in ("E999", "invalid-syntax"):
         code = SYNTAX
@@ -177,7 +177,7 @@ def _row(item: dict[str, Any], key: str) -> int | None:
     return line_number(place.get("row")) if isinstance(place, dict) else None
 
 
-def _explained(ground: Ground, remarks: list[Remark]) -> list[Remark]:
+def _explained(ground: ScanContext, remarks: list[Remark]) -> list[Remark]:
     """Each with the reason that ruff itself gives for the rule."""
     codes = {remark.rule for remark in remarks} - {SYNTAX}
     reasons: dict[str, str] = {SYNTAX: "Python cannot read this file: nothing in it can be imported or run."}

@@ -12,7 +12,6 @@ def routers() -> tuple[APIRouter, ...]:
         everything,
         findings,
         merges,
-        outside,
         project,
         prompts,
         runs,
@@ -20,6 +19,7 @@ def routers() -> tuple[APIRouter, ...]:
         tasks,
         trail,
     )
+    from burnish.web.api import external_review as outside
 
     nouns = (
         tasks,

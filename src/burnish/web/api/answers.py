@@ -38,13 +38,13 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-class Answer(BaseModel):
+class ApiModel(BaseModel):
     """More may come with a later version; what is named here stays."""
 
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
 
-class TaskOut(Answer):
+class TaskOut(ApiModel):
     """A task, as `burnish status --json` has it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
@@ -82,7 +82,7 @@ class TaskOut(Answer):
     updated_at: str
 
 
-class FindingOut(Answer):
+class FindingOut(ApiModel):
     """A problem in the change, with an id that lives across cycles."""
 
     id: str
@@ -111,7 +111,7 @@ class RuledOut(FindingOut):
     task_status: str
 
 
-class EventOut(Answer):
+class EventOut(ApiModel):
     """A fact that happened. Its `id` counts within the project; ask for what came after it by `since`."""
 
     id: int
@@ -137,35 +137,35 @@ class StoryOut(TaskOut):
     events: list[EventOut]
 
 
-class TasksOut(Answer):
+class TasksOut(ApiModel):
     tasks: list[TaskOut]
     total: int
 
 
-class PlannedOut(Answer):
+class PlannedOut(ApiModel):
     """What the run begins with, in order; with `all`, more follows as it becomes ready."""
 
     planned: list[str]
 
 
-class StoppedOut(Answer):
+class StoppedOut(ApiModel):
     """The runs that were asked to stop; `GET /api/v1/server` names those that are under way."""
 
     stopped: list[str]
 
 
-class FindingsOut(Answer):
+class FindingsOut(ApiModel):
     id: str
     findings: list[FindingOut]
 
 
-class EventsOut(Answer):
+class EventsOut(ApiModel):
     events: list[EventOut]
     last: int
     """The newest id of the project: what is above the last one here is yet to be asked for."""
 
 
-class MergedOut(Answer):
+class MergedOut(ApiModel):
     id: str
     into: str
     commit: str
@@ -173,7 +173,7 @@ class MergedOut(Answer):
     rechecked: bool
 
 
-class LeftOut(Answer):
+class LeftOut(ApiModel):
     id: str
     status: str
     why: str
@@ -181,6 +181,6 @@ class LeftOut(Answer):
     conflicts: list[str]
 
 
-class MergesOut(Answer):
+class MergesOut(ApiModel):
     merged: list[MergedOut]
     left: list[LeftOut]

@@ -12,13 +12,13 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from burnish.core.task import Task
 from burnish.errors import NotFound
-from burnish.web.api.answers import Answer
+from burnish.features.review.single_review import FAILED, review_once
+from burnish.features.server.registry import ProjectRegistry
+from burnish.runtime.app import App
+from burnish.web.api.answers import ApiModel
 from burnish.web.api.shapes import Body, Line, example
-from burnish.web.parts import HouseDep
+from burnish.web.deps import RegistryDep
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.app import App
-from burnish.wiring.house import House
-from burnish.wiring.one_review import FAILED, review_once
 
 router = APIRouter(prefix="/api/code-review", tags=["automaker"], responses=PROBLEMS)
 
@@ -37,7 +37,7 @@ FeatureId = Annotated[
 ]
 
 
-class Wanted(Body):
+class ReviewRequestBody(Body):
     model_config = example(
         projectPath="/path/to/project",
         featureId="29",
@@ -55,7 +55,7 @@ class Wanted(Body):
     """The task's workspace, as `burnish path` prints it."""
 
 
-class ReviewedOut(Answer):
+class ReviewedOut(ApiModel):
     success: bool
     featureId: str
     iterationNumber: int
@@ -63,22 +63,22 @@ class ReviewedOut(Answer):
 
 
 @router.post("/generate-review", response_model=ReviewedOut)
-def generate_review(house: HouseDep, wanted: Wanted) -> dict[str, Any]:
+def generate_review(registry: RegistryDep, wanted: ReviewRequestBody) -> dict[str, Any]:
     """Review a task that is in `code_review`; answers when it is done. Events tell of it meanwhile."""
-    app = _project(house, wanted.projectPath)
+    app = _project(registry, wanted.projectPath)
     task = _task(app, wanted.featureId)
-    if wanted.worktreePath is not None and _real(wanted.worktreePath) != _real(app.code.path(task)):
+    if wanted.worktreePath is not None and _real(wanted.worktreePath) != _real(app.repository.path(task)):
         raise NotFound("This is not the workspace of that task.", hint=f"`burnish path {task.id}` tells where it is.")
     status = review_once(app, task.id, wanted.iterationNumber)
     facts = {"featureId": wanted.featureId, "iterationNumber": wanted.iterationNumber}
     return {"success": status != FAILED, **facts, "status": status}
 
 
-def _project(house: House, path: str) -> App:
-    found = [row for row in house.projects() if Path(path).is_absolute() and _real(row.root) == _real(path)]
+def _project(registry: ProjectRegistry, path: str) -> App:
+    found = [row for row in registry.projects() if Path(path).is_absolute() and _real(row.root) == _real(path)]
     if not found:
         raise NotFound("No project of burnish lies there.", hint="`burnish projects` lists them.")
-    return house.open(found[0].key)
+    return registry.open(found[0].key)
 
 
 def _task(app: App, feature: str) -> Task:

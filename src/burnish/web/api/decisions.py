@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from fastapi import Body as FromBody
 
-from burnish.core.gate import Answer, Choice
+from burnish.core.gate import GateChoice, GateDecision
 from burnish.core.status import Status
+from burnish.features.decide import decisions as people
 from burnish.views.task import task_json
 from burnish.web.api.answers import TaskOut
 from burnish.web.api.shapes import Body, Reasons, Seen, Text, example
-from burnish.web.parts import AppDep, TaskNumber, Via
+from burnish.web.deps import AppDep, TaskNumber, Via
 from burnish.web.problems import PROBLEMS
-from burnish.wiring import people
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["decisions"], responses=PROBLEMS)
 
@@ -22,10 +22,10 @@ router = APIRouter(prefix="/api/v1/projects/{project}", tags=["decisions"], resp
 UNDECIDED = (Status.WAITING_APPROVAL, Status.BLOCKED)
 
 
-class Decide(Body):
+class DecideBody(Body):
     model_config = example(choice="fix", note="Say why in the message.", commit="0b9d6a4e2f1c")
 
-    choice: Choice
+    choice: GateChoice
     commit: Seen
     note: Text = ""
     """For the record, and for who fixes."""
@@ -35,14 +35,14 @@ class Decide(Body):
     """The status that it was seen in; refused with 409 if it is another now. Left out: it has to wait or be blocked."""
 
 
-class Override(Body):
+class OverrideBody(Body):
     model_config = example(commit="0b9d6a4e2f1c", grounds={"pre_existing": True, "explain": "It was so before."})
 
     commit: Seen
     grounds: Reasons
 
 
-class Done(Body):
+class DoneBody(Body):
     model_config = example(grounds={"explain": "Merged by hand."})
 
     commit: Seen | None = None
@@ -51,20 +51,20 @@ class Done(Body):
 
 
 @router.post("/tasks/{task}/decide", response_model=TaskOut)
-def decide(app: AppDep, via: Via, task: TaskNumber, said: Decide) -> dict[str, Any]:
+def decide(app: AppDep, via: Via, task: TaskNumber, said: DecideBody) -> dict[str, Any]:
     """As `burnish decide`. A fix is ordered, not begun: run the task then."""
     seen = (said.status,) if said.status else UNDECIDED
-    answer = Answer(said.choice, said.note, said.commit, said.grounds.grounds, among=seen)
+    answer = GateDecision(said.choice, said.note, said.commit, said.grounds.grounds, among=seen)
     return task_json(people.decide(app, task, answer, via=via))
 
 
 @router.post("/tasks/{task}/override", response_model=TaskOut)
-def override(app: AppDep, via: Via, task: TaskNumber, said: Override) -> dict[str, Any]:
+def override(app: AppDep, via: Via, task: TaskNumber, said: OverrideBody) -> dict[str, Any]:
     """As `burnish override`: accept it against its review, with the reason on record."""
     return task_json(people.override(app, task, said.grounds.grounds, commit=said.commit, via=via))
 
 
 @router.post("/tasks/{task}/done", response_model=TaskOut)
-def done(app: AppDep, via: Via, task: TaskNumber, said: Annotated[Done, FromBody()] = Done()) -> dict[str, Any]:  # noqa: B008
+def done(app: AppDep, via: Via, task: TaskNumber, said: Annotated[DoneBody, FromBody()] = DoneBody()) -> dict[str, Any]:  # noqa: B008
     """As `burnish done`: close a task by hand, e.g. one that was merged elsewhere."""
     return task_json(people.done(app, task, said.grounds.grounds, commit=said.commit or "", via=via))

@@ -7,20 +7,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from burnish import __version__
-from burnish.views.picking import pick, search
+from burnish.features.projects.projects import forget, known
+from burnish.features.server.registry import ProjectRegistry
+from burnish.views.filters import pick, search
 from burnish.views.task import task_json
-from burnish.web.api.answers import Answer, TasksOut
+from burnish.web.api.answers import ApiModel, TasksOut
 from burnish.web.api.project import InboxOut, inbox_of
 from burnish.web.api.shapes import Limit, Offset
-from burnish.web.parts import HouseDep, ProjectDep
+from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.house import House
-from burnish.wiring.projects import forget, known
 
 router = APIRouter(prefix="/api/v1", tags=["server"], responses=PROBLEMS)
 
 
-class ProjectOut(Answer):
+class ProjectOut(ApiModel):
     key: str
     """What stands for the project in every path."""
     name: str
@@ -32,17 +32,17 @@ class ProjectOut(Answer):
     last_activity: str
 
 
-class ProjectsOut(Answer):
+class ProjectsOut(ApiModel):
     projects: list[ProjectOut]
 
 
-class NoticeOut(Answer):
+class NoticeOut(ApiModel):
     at: str
     project: str
     text: str
 
 
-class RunOut(Answer):
+class RunOut(ApiModel):
     id: str
     project: str
     ids: list[str]
@@ -52,7 +52,7 @@ class RunOut(Answer):
     since: str
 
 
-class ServerOut(Answer):
+class ServerOut(ApiModel):
     version: str
     running: dict[str, int]
     """How many runs of this server are under way, by project."""
@@ -76,34 +76,34 @@ def forget_project(project: ProjectDep) -> dict[str, Any]:
 
 @router.get("/tasks", response_model=TasksOut)
 def tasks(
-    house: HouseDep,
+    registry: RegistryDep,
     status: Annotated[list[str] | None, Query(description="Only these; may be repeated.")] = None,
     q: Annotated[str, Query(max_length=200, description="Words of the title, or a number.")] = "",
     limit: Limit = 1000,
     offset: Offset = 0,
 ) -> dict[str, Any]:
     """The tasks of every project."""
-    keys = {row.key for row in house.projects()}
-    everything = [task for task in house.store.tasks(brief=True) if task.project in keys]
+    keys = {row.key for row in registry.projects()}
+    everything = [task for task in registry.store.tasks(brief=True) if task.project in keys]
     found = search(pick(everything, statuses=status or [], ready=False, blocked=False, agent=None), q)
-    return {"tasks": [task_json(task, house.alive) for task in found[offset : offset + limit]], "total": len(found)}
+    return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 
 @router.get("/inbox", response_model=InboxOut)
-def inbox(house: HouseDep) -> dict[str, Any]:
+def inbox(registry: RegistryDep) -> dict[str, Any]:
     """As `burnish inbox --all --json`."""
-    return inbox_of(house, house.projects())
+    return inbox_of(registry, registry.projects())
 
 
 @router.get("/server", response_model=ServerOut)
-def server(house: HouseDep) -> dict[str, Any]:
+def server(registry: RegistryDep) -> dict[str, Any]:
     """Who answers here, and what it runs."""
-    running = {row.key: house.runs.running(row.key) for row in house.projects()}
-    notices = [{"at": one.at, "project": one.project, "text": one.text} for one in house.notices()]
-    return {"version": __version__, "running": running, "runs": _runs(house), "notices": notices}
+    running = {row.key: registry.runs.running(row.key) for row in registry.projects()}
+    notices = [{"at": one.at, "project": one.project, "text": one.text} for one in registry.notices()]
+    return {"version": __version__, "running": running, "runs": _runs(registry), "notices": notices}
 
 
-def _runs(house: House) -> list[dict[str, Any]]:
+def _runs(registry: ProjectRegistry) -> list[dict[str, Any]]:
     return [
         {
             "id": run.id,
@@ -112,5 +112,5 @@ def _runs(house: House) -> list[dict[str, Any]]:
             "all": run.request.everything,
             "since": run.since,
         }
-        for run in house.runs.under_way()
+        for run in registry.runs.under_way()
     ]

@@ -9,20 +9,21 @@ from fastapi import APIRouter, Path, Query
 from fastapi import Body as FromBody
 
 from burnish.core.finding import Finding
+from burnish.features.tasks.edit import reopen_finding, waive_finding
+from burnish.runtime.app import App
+from burnish.runtime.task_validation import refuse_past
 from burnish.views.task import finding_json, ruled_json
 from burnish.web.api.answers import FindingsOut, RuledOut
 from burnish.web.api.shapes import Body, Text, example
-from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
+from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.app import App
-from burnish.wiring.specs import refuse_past
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["findings"], responses=PROBLEMS)
 
 FindingId = Annotated[str, Path(description="The finding, e.g. F2.", max_length=20)]
 
 
-class Waive(Body):
+class WaiveBody(Body):
     model_config = example(reason="The caller never passes 0.", until="2099-01-31")
 
     reason: Text
@@ -31,7 +32,7 @@ class Waive(Body):
     """It holds until this day."""
 
 
-class Reopen(Body):
+class ReopenBody(Body):
     model_config = example(reason="It is still there on Windows.")
 
     reason: Text = ""
@@ -39,23 +40,23 @@ class Reopen(Body):
 
 @router.get("/tasks/{task}/findings", response_model=FindingsOut)
 def findings(
-    house: HouseDep,
+    registry: RegistryDep,
     project: ProjectDep,
     task: TaskNumber,
     alive: Annotated[bool, Query(alias="open", description="Only those that still stand.")] = False,
 ) -> dict[str, Any]:
     """As `burnish findings --json`."""
-    house.store.task(project.key, task)
-    found = [one for one in house.store.findings(project.key, task) if one.alive or not alive]
+    registry.store.task(project.key, task)
+    found = [one for one in registry.store.findings(project.key, task) if one.alive or not alive]
     return {"id": str(task), "findings": [finding_json(one) for one in found]}
 
 
 @router.post("/tasks/{task}/findings/{finding}/waive", response_model=RuledOut)
-def waive(app: AppDep, task: TaskNumber, finding: FindingId, said: Waive) -> dict[str, Any]:
+def waive(app: AppDep, task: TaskNumber, finding: FindingId, said: WaiveBody) -> dict[str, Any]:
     """As `burnish waive`: live with it."""
     if said.until:
         refuse_past(said.until)
-    return _ruled(app, task, app.waive(task, finding, reason=said.reason, until=said.until))
+    return _ruled(app, task, waive_finding(app, task, finding, reason=said.reason, until=said.until))
 
 
 @router.post("/tasks/{task}/findings/{finding}/reopen", response_model=RuledOut)
@@ -63,10 +64,10 @@ def reopen(
     app: AppDep,
     task: TaskNumber,
     finding: FindingId,
-    said: Annotated[Reopen, FromBody()] = Reopen(),  # noqa: B008
+    said: Annotated[ReopenBody, FromBody()] = ReopenBody(),  # noqa: B008
 ) -> dict[str, Any]:
     """As `burnish reopen`: it is not settled; an approval that rested on it is void."""
-    return _ruled(app, task, app.reopen(task, finding, reason=said.reason))
+    return _ruled(app, task, reopen_finding(app, task, finding, reason=said.reason))
 
 
 def _ruled(app: App, task: int, finding: Finding) -> dict[str, Any]:

@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter
 from fastapi import Body as FromBody
 
-from burnish.web.api.answers import Answer, MergedOut, MergesOut
+from burnish.features.merge.merge import MergeRequest, merge
+from burnish.features.merge.pull_request import open_pull
+from burnish.runtime.ports import NullProgress
+from burnish.web.api.answers import ApiModel, MergedOut, MergesOut
 from burnish.web.api.shapes import Body, Line, Seen, example
-from burnish.web.parts import AppDep, TaskNumber
+from burnish.web.deps import AppDep, TaskNumber
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.merging import MergeRequest, merge
-from burnish.wiring.pull_request import open_pull
-from burnish.wiring.rendering import Nobody
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["merges"], responses=PROBLEMS)
 
 How = Literal["merge", "squash", "rebase"]
 
 
-class Merge(Body):
+class MergeBody(Body):
     model_config = example(commit="0b9d6a4e2f1c", how="merge")
 
     commit: Seen
@@ -30,13 +30,13 @@ class Merge(Body):
     delete_branch: bool = False
 
 
-class MergeAll(Body):
+class MergeAllBody(Body):
     model_config = example(how="merge")
 
     how: How = "merge"
 
 
-class Pull(Body):
+class PullBody(Body):
     model_config = example(draft=False)
 
     draft: bool = False
@@ -44,7 +44,7 @@ class Pull(Body):
     into: Line | None = None
 
 
-class PullOut(Answer):
+class PullOut(ApiModel):
     id: str
     url: str
     branch: str
@@ -54,22 +54,22 @@ class PullOut(Answer):
 
 
 @router.post("/tasks/{task}/merge", response_model=MergedOut)
-def merge_one(app: AppDep, task: TaskNumber, said: Merge) -> dict[str, Any]:
+def merge_one(app: AppDep, task: TaskNumber, said: MergeBody) -> dict[str, Any]:
     """As `burnish merge TASK`. It may have to be checked or reviewed together with its target first."""
     request = MergeRequest((task,), False, said.how, said.into or None, said.delete_branch, seen=said.commit)
-    report = merge(app, request, Nobody())
+    report = merge(app, request, NullProgress())
     for _, error in report.left:
         raise error
     return report.landed[0].as_json()
 
 
 @router.post("/merge-verified", response_model=MergesOut)
-def merge_verified(app: AppDep, said: Annotated[MergeAll, FromBody()] = MergeAll()) -> dict[str, Any]:  # noqa: B008
+def merge_verified(app: AppDep, said: Annotated[MergeAllBody, FromBody()] = MergeAllBody()) -> dict[str, Any]:  # noqa: B008
     """As `burnish merge --all-verified`: what cannot be merged is left, with the reason."""
-    return merge(app, MergeRequest(all_verified=True, how=said.how), Nobody()).as_json()
+    return merge(app, MergeRequest(all_verified=True, how=said.how), NullProgress()).as_json()
 
 
 @router.post("/tasks/{task}/pr", response_model=PullOut)
-def pull_request(app: AppDep, task: TaskNumber, said: Annotated[Pull, FromBody()] = Pull()) -> dict[str, Any]:  # noqa: B008
+def pull_request(app: AppDep, task: TaskNumber, said: Annotated[PullBody, FromBody()] = PullBody()) -> dict[str, Any]:  # noqa: B008
     """As `burnish pr`: push the branch and open a pull request, by the user's own git and gh."""
     return open_pull(app, task, draft=said.draft, into=said.into or None).as_json()

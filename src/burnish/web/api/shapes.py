@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from burnish.core.override import QUESTIONS, Grounds, grounds_of
+from burnish.core.override import QUESTIONS, OverrideReasons, override_reasons
 from burnish.core.task import task_id
 from burnish.errors import BadInput
 
@@ -76,12 +76,14 @@ class Reasons(Body):
     explain: Text = ""
 
     @property
-    def grounds(self) -> Grounds | None:
+    def grounds(self) -> OverrideReasons | None:
         """None if nothing was said."""
         answers = (self.pre_existing, self.wrong_context, self.out_of_scope, self.environmental, self.follow_up)
         if not any(answers) and not self.explain.strip():
             return None
-        return grounds_of({question.flag: yes for question, yes in zip(QUESTIONS, answers, strict=True)}, self.explain)
+        return override_reasons(
+            {question.flag: yes for question, yes in zip(QUESTIONS, answers, strict=True)}, self.explain
+        )
 
 
 def example(**value: Any) -> ConfigDict:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from burnish.views.stats import cost_json, stats, stats_json
-from burnish.web.api.answers import Answer
-from burnish.web.parts import HouseDep, ProjectDep
+from burnish.web.api.answers import ApiModel
+from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.problems import PROBLEMS
 
 router = APIRouter(prefix="/api/v1", tags=["statistics"], responses=PROBLEMS)
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/v1", tags=["statistics"], responses=PROBLEMS)
 Days = Annotated[int | None, Query(ge=1, le=3650, description="Today and the days before it; left out: everything.")]
 
 
-class CostOut(Answer):
+class CostOut(ApiModel):
     projects: list[str]
     since: str | None
     """The first day that is looked at; null: everything."""
@@ -41,26 +41,26 @@ class StatsOut(CostOut):
 
 
 @router.get("/projects/{project}/stats", response_model=StatsOut)
-def project_stats(house: HouseDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
+def project_stats(registry: RegistryDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
     """As `burnish stats --json`."""
-    return stats_json(stats(house.store, [project.key], now=datetime.now(UTC), days=days))
+    return stats_json(stats(registry.store, [project.key], now=datetime.now(UTC), days=days))
 
 
 @router.get("/projects/{project}/cost", response_model=CostOut)
-def project_cost(house: HouseDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
+def project_cost(registry: RegistryDep, project: ProjectDep, days: Days = None) -> dict[str, Any]:
     """As `burnish cost --json`."""
-    return cost_json(stats(house.store, [project.key], now=datetime.now(UTC), days=days))
+    return cost_json(stats(registry.store, [project.key], now=datetime.now(UTC), days=days))
 
 
 @router.get("/stats", response_model=StatsOut)
-def all_stats(house: HouseDep, days: Days = None) -> dict[str, Any]:
+def all_stats(registry: RegistryDep, days: Days = None) -> dict[str, Any]:
     """As `burnish stats --all --json`."""
-    keys = [row.key for row in house.projects()]
-    return stats_json(stats(house.store, keys, now=datetime.now(UTC), days=days))
+    keys = [row.key for row in registry.projects()]
+    return stats_json(stats(registry.store, keys, now=datetime.now(UTC), days=days))
 
 
 @router.get("/cost", response_model=CostOut)
-def all_cost(house: HouseDep, days: Days = None) -> dict[str, Any]:
+def all_cost(registry: RegistryDep, days: Days = None) -> dict[str, Any]:
     """As `burnish cost --all --json`."""
-    keys = [row.key for row in house.projects()]
-    return cost_json(stats(house.store, keys, now=datetime.now(UTC), days=days))
+    keys = [row.key for row in registry.projects()]
+    return cost_json(stats(registry.store, keys, now=datetime.now(UTC), days=days))

@@ -9,14 +9,16 @@ from pydantic import Field
 
 from burnish.core.task import Item, Spec, TaskType
 from burnish.errors import BadInput
-from burnish.views.picking import pick, search
+from burnish.features.tasks.edit import edit_task, remove_task
+from burnish.runtime.task_validation import ticked
+from burnish.runtime.tasks import add_task
+from burnish.views.filters import pick, search
 from burnish.views.status import can_go_on
 from burnish.views.task import show_json, task_json
 from burnish.web.api.answers import StoryOut, TaskOut, TasksOut
 from burnish.web.api.shapes import Body, Limit, Line, Offset, TaskRef, Text, example
-from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
+from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.specs import ticked
 
 router = APIRouter(prefix="/api/v1/projects/{project}", tags=["tasks"], responses=PROBLEMS)
 
@@ -24,7 +26,7 @@ router = APIRouter(prefix="/api/v1/projects/{project}", tags=["tasks"], response
 Cycles = Annotated[int, Field(ge=1, le=1000)]
 
 
-class NewTask(Body):
+class NewTaskBody(Body):
     """What is to be done; only a title is needed."""
 
     model_config = example(
@@ -56,7 +58,7 @@ class NewTask(Body):
     """The task that an improve continues, or a review looks at."""
 
 
-class Change(Body):
+class TaskChangeBody(Body):
     """Only what is named is changed. `agent` and `model`: null is as the settings say."""
 
     model_config = example(priority=5, tick=[1])
@@ -83,7 +85,7 @@ class Change(Body):
 
 @router.get("/tasks", response_model=TasksOut)
 def tasks(
-    house: HouseDep,
+    registry: RegistryDep,
     project: ProjectDep,
     status: Annotated[list[str] | None, Query(description="Only these; may be repeated.")] = None,
     agent: Annotated[str | None, Query(max_length=200)] = None,
@@ -94,21 +96,21 @@ def tasks(
     offset: Offset = 0,
 ) -> dict[str, Any]:
     """As `burnish list --json`, in pages."""
-    everything = house.store.tasks(project.key, brief=True)
+    everything = registry.store.tasks(project.key, brief=True)
     picked = pick(
         everything,
         statuses=status or [],
         ready=ready,
         blocked=blocked,
         agent=agent,
-        can_go_on=lambda task: can_go_on(task, house.alive),
+        can_go_on=lambda task: can_go_on(task, registry.alive),
     )
     found = search(picked, q)
-    return {"tasks": [task_json(task, house.alive) for task in found[offset : offset + limit]], "total": len(found)}
+    return {"tasks": [task_json(task, registry.alive) for task in found[offset : offset + limit]], "total": len(found)}
 
 
 @router.post("/tasks", status_code=201, response_model=TaskOut)
-def add(app: AppDep, new: NewTask) -> dict[str, Any]:
+def add(app: AppDep, new: NewTaskBody) -> dict[str, Any]:
     """As `burnish add`."""
     given = new.model_dump(exclude={"base"})
     spec = Spec(
@@ -120,30 +122,30 @@ def add(app: AppDep, new: NewTask) -> dict[str, Any]:
             "model": new.model or None,
         }
     )
-    return task_json(app.add(spec))
+    return task_json(add_task(app, spec))
 
 
 @router.get("/tasks/{task}", response_model=StoryOut)
-def show(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
+def show(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish show --json`."""
-    return show_json(house.store, project.key, task, house.alive)
+    return show_json(registry.store, project.key, task, registry.alive)
 
 
 @router.patch("/tasks/{task}", response_model=TaskOut)
-def edit(app: AppDep, task: TaskNumber, change: Change) -> dict[str, Any]:
+def edit(app: AppDep, task: TaskNumber, change: TaskChangeBody) -> dict[str, Any]:
     """As `burnish edit`."""
     if not change.model_fields_set:
         raise BadInput("Nothing to change was named.", hint="Send at least one field.")
-    return task_json(app.edit(task, _changes(app, task, change), status=change.status))
+    return task_json(edit_task(app, task, _changes(app, task, change), status=change.status))
 
 
 @router.delete("/tasks/{task}", response_model=TaskOut)
 def remove(app: AppDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish rm`: its story and its work are kept."""
-    return task_json(app.remove(task))
+    return task_json(remove_task(app, task))
 
 
-def _changes(app: AppDep, task: int, change: Change) -> dict[str, Any]:
+def _changes(app: AppDep, task: int, change: TaskChangeBody) -> dict[str, Any]:
     named = change.model_fields_set - {"status", "tick", "untick", "base", "checklist"}
     changes = {name: getattr(change, name) for name in named}
     changes |= {name: changes[name] or None for name in ("agent", "model") if name in changes}

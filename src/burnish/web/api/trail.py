@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import PlainTextResponse
 
-from burnish.web.api.answers import Answer
-from burnish.web.parts import AppDep, HouseDep, ProjectDep, TaskNumber
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.features.server.task_output import output, outputs, papers, piece, whole_paper
+from burnish.features.tasks.inspect import artifact, diff_text, workspace_path
+from burnish.runtime.requests import LogFile
+from burnish.web.api.answers import ApiModel
+from burnish.web.deps import AppDep, ProjectDep, RegistryDep, TaskNumber
 from burnish.web.problems import PROBLEMS
-from burnish.wiring.discretion import from_here
-from burnish.wiring.output import output, outputs, papers, piece, whole_paper
-from burnish.wiring.requests import LogFile
 
 router = APIRouter(prefix="/api/v1/projects/{project}/tasks/{task}", tags=["trail"], responses=PROBLEMS)
 
@@ -22,12 +23,12 @@ From = Annotated[int, Query(ge=0, le=2**62)]
 TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
-class PathOut(Answer):
+class PathOut(ApiModel):
     id: str
     path: str
 
 
-class LogOut(Answer):
+class LogOut(ApiModel):
     name: str
     run: int
     cycle: int
@@ -38,11 +39,11 @@ class LogOut(Answer):
     bytes: int
 
 
-class LogsOut(Answer):
+class LogsOut(ApiModel):
     logs: list[LogOut]
 
 
-class ChunkOut(Answer):
+class ChunkOut(ApiModel):
     """Whole lines; ask again from `next`. At `size` you have everything so far."""
 
     text: str
@@ -51,17 +52,17 @@ class ChunkOut(Answer):
     size: int
 
 
-class ArtifactOut(Answer):
+class ArtifactOut(ApiModel):
     name: str
     bytes: int
     ref: str
 
 
-class ArtifactsOut(Answer):
+class ArtifactsOut(ApiModel):
     artifacts: list[ArtifactOut]
 
 
-class SentOut(Answer):
+class SentOut(ApiModel):
     run: int
     cycle: int
     phase: str
@@ -70,7 +71,7 @@ class SentOut(Answer):
     text: str
 
 
-class PromptsOut(Answer):
+class PromptsOut(ApiModel):
     id: str
     prompts: list[SentOut]
 
@@ -80,50 +81,50 @@ def diff(
     app: AppDep, task: TaskNumber, since_review: Annotated[bool, Query(description="Only what came after it.")] = False
 ) -> PlainTextResponse:
     """As `burnish diff`: base to the newest commit."""
-    return PlainTextResponse(app.diff(task, since_review=since_review))
+    return PlainTextResponse(diff_text(app, task, since_review=since_review))
 
 
 @router.get("/path", response_model=PathOut)
 def path(app: AppDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish path`: where the workspace is."""
-    return {"id": str(task), "path": str(app.path(task))}
+    return {"id": str(task), "path": str(workspace_path(app, task))}
 
 
 @router.get("/logs", response_model=LogsOut)
-def logs(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
+def logs(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """As `burnish log --json`, oldest first."""
-    return {"logs": [one.file.as_json() for one in outputs(house.home, house.store.task(project.key, task))]}
+    return {"logs": [one.file.as_json() for one in outputs(registry.home, registry.store.task(project.key, task))]}
 
 
 @router.get("/logs/{name:path}", response_model=ChunkOut)
-def log(house: HouseDep, project: ProjectDep, task: TaskNumber, name: FileName, offset: From = 0) -> Any:
+def log(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: FileName, offset: From = 0) -> Any:
     """As `burnish log`, from a place on."""
-    return piece(output(house.home, house.store.task(project.key, task), name), offset)
+    return piece(output(registry.home, registry.store.task(project.key, task), name), offset)
 
 
 @router.get("/artifacts", response_model=ArtifactsOut)
-def artifacts(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
+def artifacts(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """The files of the audit trail."""
-    found = papers(house.home, house.store.task(project.key, task))
+    found = papers(registry.home, registry.store.task(project.key, task))
     return {"artifacts": [{"name": o.name, "bytes": o.size, "ref": f"review-cycle://{task}/{o.name}"} for o in found]}
 
 
 @router.get("/artifacts/{name:path}", response_class=PlainTextResponse, responses=TEXT)
-def artifact(house: HouseDep, project: ProjectDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
+def read_artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: FileName) -> PlainTextResponse:
     """As `burnish show review-cycle://TASK/NAME`."""
-    kept = whole_paper(house.home, house.store.task(project.key, task), name)
+    kept = whole_paper(registry.home, registry.store.task(project.key, task), name)
     # only what the home has lost is looked for in the repository
-    return PlainTextResponse(house.open(project.key).artifact(task, name) if kept is None else kept)
+    return PlainTextResponse(artifact(registry.open(project.key), task, name) if kept is None else kept)
 
 
 @router.get("/prompts", response_model=PromptsOut)
-def prompts(house: HouseDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
+def prompts(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> dict[str, Any]:
     """What agents were told, word for word, oldest first."""
-    found = outputs(house.home, house.store.task(project.key, task))
+    found = outputs(registry.home, registry.store.task(project.key, task))
     return {"id": str(task), "prompts": [_sent(one.file) for one in found if one.is_prompt]}
 
 
 def _sent(file: LogFile) -> dict[str, Any]:
-    text = from_here().redact(file.path.read_bytes().decode("utf-8", "replace"))
+    text = secrets_from_environment().redact(file.path.read_bytes().decode("utf-8", "replace"))
     facts = {"run": file.run, "cycle": file.cycle, "phase": file.phase, "attempt": file.attempt, "kind": file.kind}
     return {**facts, "text": text}

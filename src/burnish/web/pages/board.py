@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query, Request, Response
 from burnish.core.status import Status
 from burnish.core.task import Task, TaskType
 from burnish.errors import BadInput, BurnishError
+from burnish.features.server.registry import ProjectRegistry
 from burnish.views.board import board, cards_of, head_of, near
-from burnish.views.moves import ACTS, refuse_move
-from burnish.views.picking import mentioning, unmet_among
+from burnish.views.board_moves import ACTS, refuse_move
+from burnish.views.filters import mentioning, unmet_among
+from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
 from burnish.web.pages.rendering import fragment, page
-from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
-from burnish.wiring.house import House
 
 router = APIRouter(prefix="/p/{project}", include_in_schema=False)
 
@@ -24,10 +24,10 @@ Ids = Annotated[str, Query(max_length=MOST_IDS * 8)]
 
 
 @router.get("")
-def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
+def show(request: Request, registry: RegistryDep, project: ProjectDep) -> Response:
     # before the data: what happens in between is told again, and nothing is missed
-    since = house.store.last_event(project.key)
-    view = board(house.store, project.key, house.holders(), house.waiting([project]))
+    since = registry.store.last_event(project.key)
+    view = board(registry.store, project.key, registry.holders(), registry.waiting([project]))
     return page(
         request,
         "board.html.j2",
@@ -37,71 +37,71 @@ def show(request: Request, house: HouseDep, project: ProjectDep) -> Response:
         view=view,
         since=since,
         acts=_ACTS,
-        runs=_runs(house, project.key),
+        runs=_runs(registry, project.key),
     )
 
 
 @router.get("/cards")
-def cards(house: HouseDep, project: ProjectDep, ids: Ids = "", around: bool = False) -> Response:
+def cards(registry: RegistryDep, project: ProjectDep, ids: Ids = "", around: bool = False) -> Response:
     """Some cards as they are now, and the head; `around` brings what depends on them. One that is gone is left out."""
     wanted = _numbers(ids)
-    tasks, holders = house.store.tasks(project.key, brief=True), house.holders()
-    waiting = house.waiting([project])
+    tasks, holders = registry.store.tasks(project.key, brief=True), registry.holders()
+    waiting = registry.waiting([project])
     chosen = near(tasks, wanted) if around else wanted
     return fragment(
         "board_cards.html.j2",
         head=head_of(tasks, holders, waiting),
         cards=cards_of(tasks, holders, sorted(chosen), waiting),
         project=project,
-        runs=_runs(house, project.key),
-        notices=[notice for notice in house.notices() if notice.project in (project.key, "")][-5:],
+        runs=_runs(registry, project.key),
+        notices=[notice for notice in registry.notices() if notice.project in (project.key, "")][-5:],
     )
 
 
 @router.get("/why")
-def why(house: HouseDep, project: ProjectDep, task: int, to: Status) -> dict[str, bool]:
+def why(registry: RegistryDep, project: ProjectDep, task: int, to: Status) -> dict[str, bool]:
     """May a person move it there? Refused in the words of the table of moves, if not."""
-    tasks = house.store.tasks(project.key, brief=True)
-    found = next((one for one in tasks if one.id == task), None) or house.store.task(project.key, task)
+    tasks = registry.store.tasks(project.key, brief=True)
+    found = next((one for one in tasks if one.id == task), None) or registry.store.task(project.key, task)
     unmet = unmet_among(tasks)(found) if found.status is Status.BACKLOG else []
-    refuse_move(found, to, unmet=unmet, standing=house.holders().standing(found))
+    refuse_move(found, to, unmet=unmet, standing=registry.holders().standing(found))
     return {"legal": True}
 
 
 @router.get("/found")
-def found(house: HouseDep, project: ProjectDep, q: Text = "") -> dict[str, list[int]]:
+def found(registry: RegistryDep, project: ProjectDep, q: Text = "") -> dict[str, list[int]]:
     """The tasks in whose words all of these are, the long texts too, which the cards do not carry."""
-    return {"ids": [task.id for task in mentioning(house.store.tasks(project.key), q)]}
+    return {"ids": [task.id for task in mentioning(registry.store.tasks(project.key), q)]}
 
 
 @router.get("/form")
-def add_form(house: HouseDep, project: ProjectDep) -> Response:
-    return _form(house, project.key, None)
+def add_form(registry: RegistryDep, project: ProjectDep) -> Response:
+    return _form(registry, project.key, None)
 
 
 @router.get("/form/{task}")
-def edit_form(house: HouseDep, project: ProjectDep, task: TaskNumber) -> Response:
-    return _form(house, project.key, house.store.task(project.key, task))
+def edit_form(registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> Response:
+    return _form(registry, project.key, registry.store.task(project.key, task))
 
 
-def _form(house: House, key: str, task: Task | None) -> Response:
-    others = [one for one in house.store.tasks(key, brief=True) if task is None or one.id != task.id]
+def _form(registry: ProjectRegistry, key: str, task: Task | None) -> Response:
+    others = [one for one in registry.store.tasks(key, brief=True) if task is None or one.id != task.id]
     return fragment(
         "board_form.html.j2",
         task=task,
         others=others,
-        agents=_agents(house, key),
+        agents=_agents(registry, key),
         types=[kind.value for kind in TaskType],
     )
 
 
-def _runs(house: House, key: str) -> list[str]:
-    return [run.id for run in house.runs.under_way(key)]
+def _runs(registry: ProjectRegistry, key: str) -> list[str]:
+    return [run.id for run in registry.runs.under_way(key)]
 
 
-def _agents(house: House, key: str) -> list[str]:
+def _agents(registry: ProjectRegistry, key: str) -> list[str]:
     try:
-        return sorted(house.open(key).agent_settings())
+        return sorted(registry.open(key).agent_settings())
     except BurnishError:
         # settings that cannot be read are said when something is run; a task can be written down all the same
         return []

@@ -9,8 +9,8 @@ from datetime import date
 from markupsafe import Markup
 
 from burnish.core.cost_text import UNKNOWN_COST, cost_with_source, short_cost
-from burnish.views.effort import Effort, Line
-from burnish.views.judged import UNREADABLE, Reviewer
+from burnish.views.cost import CostLine, CostView
+from burnish.views.reviewer_stats import UNREADABLE, ReviewerStats
 from burnish.views.stats import StatsView, Stretch
 from burnish.web.pages.filters import many, took, words
 from burnish.web.pages.plots import Mark, area, columns, lines
@@ -143,14 +143,14 @@ def _precision(view: StatsView) -> Chart:
     return Chart("reviewers", "Precision of reviewers", says, plot, legend, head, tuple(_row(one) for one in found))
 
 
-def _judge(one: Reviewer) -> Mark:
+def _judge(one: ReviewerStats) -> Mark:
     fate = one.fate
     values = (fate.resolved, fate.waived, fate.withdrawn, fate.open)
     told = f"{fate.resolved} resolved, {fate.waived} waived, {fate.withdrawn} withdrawn, {fate.open} open"
     return Mark(one.name, values, f"{one.name}: {told}", _percent(fate.precision))
 
 
-def _row(one: Reviewer) -> tuple[str, ...]:
+def _row(one: ReviewerStats) -> tuple[str, ...]:
     numbers = (
         one.reviews,
         one.verdicts.get("approved", 0),
@@ -189,7 +189,7 @@ def _phases(view: StatsView) -> Chart:
     return _efforts("phases", "Time by phase", says, "Phase", view.phases, by_money=False)
 
 
-def _efforts(id: str, title: str, says: str, first: str, found: Sequence[Line], *, by_money: bool) -> Chart:
+def _efforts(id: str, title: str, says: str, first: str, found: Sequence[CostLine], *, by_money: bool) -> Chart:
     marks = [
         Mark(
             _name(line),
@@ -204,15 +204,15 @@ def _efforts(id: str, title: str, says: str, first: str, found: Sequence[Line], 
     return Chart(id, title, says, plot, (), head, tuple((_name(line), *_effort(line.effort)) for line in found))
 
 
-def _name(line: Line) -> str:
+def _name(line: CostLine) -> str:
     return f"{line.name} {line.detail}".strip()
 
 
-def _effort(effort: Effort) -> tuple[str, ...]:
+def _effort(effort: CostView) -> tuple[str, ...]:
     return str(effort.calls), str(effort.failed), took(effort.seconds), f"{effort.tokens:,}", _cost(effort)
 
 
-def _spent(effort: Effort) -> str:
+def _spent(effort: CostView) -> str:
     if not effort.calls:
         return "nothing"
     unpriced = f", {many(effort.unpriced, 'phase')} without a price" if effort.unpriced and effort.cost_usd else ""
@@ -221,11 +221,11 @@ def _spent(effort: Effort) -> str:
     )
 
 
-def _cost(effort: Effort) -> str:
+def _cost(effort: CostView) -> str:
     return short_cost(effort.cost_usd, effort.cost_source)
 
 
-def _known_cost(effort: Effort) -> tuple[float, ...]:
+def _known_cost(effort: CostView) -> tuple[float, ...]:
     """Nothing where calls were made and no cost is known: a gap in the plot, not zero."""
     if effort.cost_usd is None and effort.unpriced:
         return ()

@@ -13,12 +13,12 @@ from fastapi.responses import HTMLResponse
 from burnish.core.finding import Finding
 from burnish.core.task import Task
 from burnish.errors import NotFound, Refused
+from burnish.features.tasks.changes import change_between, ends, last_reviewed, texts, without_secrets
+from burnish.runtime.app import App
 from burnish.views.diff import Diff, FileDiff, bare, pinned
+from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
 from burnish.web.pages.diff_lines import Painted, Painter, between, markup
 from burnish.web.pages.rendering import fragment
-from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
-from burnish.wiring.app import App
-from burnish.wiring.changes import change_between, ends, last_reviewed, texts, without_secrets
 
 router = APIRouter(prefix="/p/{project}/t/{task}/file", include_in_schema=False)
 
@@ -59,16 +59,16 @@ def diff_of(app: App, task: Task, *, since_review: bool) -> dict[str, Any]:
 
 @router.get("/{number}")
 def file(
-    house: HouseDep, project: ProjectDep, task: TaskNumber, number: int, tree: Tree, since_review: bool = False
+    registry: RegistryDep, project: ProjectDep, task: TaskNumber, number: int, tree: Tree, since_review: bool = False
 ) -> Response:
-    app = house.open(project.key)
+    app = registry.open(project.key)
     found = _file(app, task, number, tree, since_review)
     return fragment("task/file_body.html.j2", file=found, painted=_painted(app, found), markup=markup)
 
 
 @router.get("/{number}/lines")
 def lines(
-    house: HouseDep,
+    registry: RegistryDep,
     project: ProjectDep,
     task: TaskNumber,
     number: int,
@@ -79,7 +79,7 @@ def lines(
     since_review: bool = False,
 ) -> Response:
     """Lines that nobody changed, as many as are asked for and can be borne."""
-    app = house.open(project.key)
+    app = registry.open(project.key)
     change = _file(app, task, number, tree, since_review).file
     text = texts(app, [change.new_blob]).get(change.new_blob, "")
     return HTMLResponse(between(change.path, text, old, new, min(count, MOST_BETWEEN)))

@@ -11,7 +11,7 @@ from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Operator, String, _TokenType
 from pygments.util import ClassNotFound
 
-from burnish.plain import clean_text
+from burnish.sanitize import clean_text
 
 # what is larger is shown in one colour: it is generated, and it would take seconds
 MOST_COLOURED = 200_000

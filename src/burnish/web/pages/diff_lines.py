@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from burnish.views.diff import FileDiff, Line
+from burnish.views.diff import DiffLine, FileDiff
 from burnish.web.pages.diff_colour import coloured, plain
 
 MOST_KEPT = 24 * 1024 * 1024
@@ -108,7 +108,7 @@ def _sheet(path: str, text: str | None) -> _Sheet:
     return _Sheet(text.split("\n"), coloured(path, text)) if text is not None else _Sheet([], [])
 
 
-def _of_line(line: Line, old: _Sheet, new: _Sheet) -> str:
+def _of_line(line: DiffLine, old: _Sheet, new: _Sheet) -> str:
     sheet, number = (old, line.old) if line.kind == "del" else (new, line.new)
     assert number is not None
     # the patch has the word: a sheet that says something else is not shown

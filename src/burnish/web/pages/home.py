@@ -6,16 +6,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from burnish.views.projects import project_lines
+from burnish.web.deps import RegistryDep
 from burnish.web.pages.rendering import page
-from burnish.web.parts import HouseDep
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-def home(request: Request, house: HouseDep) -> Response:
-    rows = house.projects()
+def home(request: Request, registry: RegistryDep) -> Response:
+    rows = registry.projects()
     if len(rows) == 1:
         return RedirectResponse(f"/p/{rows[0].key}", 303)
-    lines = project_lines(house.store, rows, house.holders(), house.waiting(rows))
+    lines = project_lines(registry.store, rows, registry.holders(), registry.waiting(rows))
     return page(request, "projects.html.j2", title="Projects", here="projects", lines=lines)

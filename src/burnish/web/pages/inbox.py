@@ -11,12 +11,12 @@ from fastapi import APIRouter, Request, Response
 
 from burnish.core.decision import needs_description
 from burnish.core.status import Reason
+from burnish.features.hooks.news import hook_news
+from burnish.features.server.registry import ProjectRegistry
 from burnish.store.rows import ProjectRow
-from burnish.views.inbox import Entry, from_elsewhere
+from burnish.views.inbox import InboxEntry, from_elsewhere
+from burnish.web.deps import RegistryDep
 from burnish.web.pages.rendering import fragment, page
-from burnish.web.parts import HouseDep
-from burnish.wiring.hook_news import hook_news
-from burnish.wiring.house import House
 
 router = APIRouter(prefix="/inbox", include_in_schema=False)
 
@@ -25,7 +25,7 @@ FRESH = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class InboxAnswer:
     """A button that calls the API (`path`), or a link to the part of the task's page where it is answered (`part`)."""
 
     label: str
@@ -39,13 +39,13 @@ class Answer:
     note: str = ""
 
 
-DECIDE = Answer("Decide…", part="gate")
-RETRY = Answer("Retry", "/retry")
-REVIEW = Answer("Review again", "/review")
-MORE = Answer("One more cycle", "/improve", {"review": True})
-SAY = Answer("Say what to change…", "/improve", {"review": True}, note="What should the agent do differently?")
-FINDINGS = Answer("Look at the findings…", part="findings")
-RUN = Answer("Have it judged again", "/run")
+DECIDE = InboxAnswer("Decide…", part="gate")
+RETRY = InboxAnswer("Retry", "/retry")
+REVIEW = InboxAnswer("Review again", "/review")
+MORE = InboxAnswer("One more cycle", "/improve", {"review": True})
+SAY = InboxAnswer("Say what to change…", "/improve", {"review": True}, note="What should the agent do differently?")
+FINDINGS = InboxAnswer("Look at the findings…", part="findings")
+RUN = InboxAnswer("Have it judged again", "/run")
 
 BLOCKED = {
     Reason.MAX_CYCLES: MORE,
@@ -57,15 +57,15 @@ BLOCKED = {
     Reason.INCOMPLETE_REVIEW: REVIEW,
     Reason.GUARD: FINDINGS,
 }
-GO_ON = Answer("Go on", "/run")
-DESCRIBE = Answer("Describe what is wanted…", part="edit")
+GO_ON = InboxAnswer("Go on", "/run")
+DESCRIBE = InboxAnswer("Describe what is wanted…", part="edit")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    entry: Entry
+class InboxLine:
+    entry: InboxEntry
     project: ProjectRow
-    answer: Answer
+    answer: InboxAnswer
     # what to type, from anywhere
     command: str
 
@@ -92,57 +92,57 @@ class Line:
 
 
 @router.get("")
-def show(request: Request, house: HouseDep, of: str = "") -> Response:
-    rows = house.projects()
-    since = {row.key: house.store.last_event(row.key) for row in rows}
+def show(request: Request, registry: RegistryDep, of: str = "") -> Response:
+    rows = registry.projects()
+    since = {row.key: registry.store.last_event(row.key) for row in rows}
     only = rows[0] if len(rows) == 1 else None
     return page(
-        request, "inbox.html.j2", title="Inbox", here="inbox", project=only, since=since, **_view(house, rows, of)
+        request, "inbox.html.j2", title="Inbox", here="inbox", project=only, since=since, **_view(registry, rows, of)
     )
 
 
 @router.get("/part")
-def part(house: HouseDep, of: str = "") -> Response:
-    return fragment("inbox_part.html.j2", **_view(house, house.projects(), of))
+def part(registry: RegistryDep, of: str = "") -> Response:
+    return fragment("inbox_part.html.j2", **_view(registry, registry.projects(), of))
 
 
 @router.get("/count")
-def count(request: Request, house: HouseDep) -> dict[str, int]:
+def count(request: Request, registry: RegistryDep) -> dict[str, int]:
     """For the bar on top of every page: what waits, and what only needs to be merged."""
-    rows, state = house.projects(), request.app.state
-    newest = tuple((row.key, house.store.last_event(row.key)) for row in rows)
+    rows, state = registry.projects(), request.app.state
+    newest = tuple((row.key, registry.store.last_event(row.key)) for row in rows)
     seen, at, told = getattr(state, "waiting", ((), 0.0, {}))
     # every open page asks after every event: counted once for all of them
     if seen != newest or time.monotonic() - at > FRESH:
-        found = house.inbox(rows)
+        found = registry.inbox(rows)
         ready = sum(entry.kind == "ready" for entry in found)
         told = {"waiting": len(found) - ready, "ready": ready}
         state.waiting = (newest, time.monotonic(), told)
     return dict(told)
 
 
-def _view(house: House, rows: list[ProjectRow], of: str) -> dict[str, Any]:
+def _view(registry: ProjectRegistry, rows: list[ProjectRow], of: str) -> dict[str, Any]:
     wanted = [row for row in rows if not of or row.key == of]
     by_key = {row.key: row for row in rows}
-    lines = [_line(entry, by_key[entry.task.project]) for entry in house.inbox(wanted)]
+    lines = [_line(entry, by_key[entry.task.project]) for entry in registry.inbox(wanted)]
     waiting = [line for line in lines if line.entry.kind != "ready"]
     ready = [line for line in lines if line.entry.kind == "ready"]
     mergeable = list(dict.fromkeys(line.project.key for line in ready))
-    news = [(row, one) for row in wanted for one in hook_news(house.home, row.key, row.common_dir)]
+    news = [(row, one) for row in wanted for one in hook_news(registry.home, row.key, row.common_dir)]
     commits = [(row, one, from_elsewhere(one.command, str(row.root))) for row, one in news]
     return {"waiting": waiting, "ready": ready, "commits": commits, "mergeable": mergeable, "of": of, "rows": rows}
 
 
-def _line(entry: Entry, project: ProjectRow) -> Line:
-    return Line(entry, project, answer_of(entry), from_elsewhere(entry.command, str(project.root)))
+def _line(entry: InboxEntry, project: ProjectRow) -> InboxLine:
+    return InboxLine(entry, project, answer_of(entry), from_elsewhere(entry.command, str(project.root)))
 
 
-def answer_of(entry: Entry) -> Answer:
+def answer_of(entry: InboxEntry) -> InboxAnswer:
     task = entry.task
     match entry.kind:
         case "ready":
             words = f"It goes to {task.target or 'its branch'} as it was approved."
-            return Answer("Merge", "/merge", {"commit": task.commit or ""}, sure=words)
+            return InboxAnswer("Merge", "/merge", {"commit": task.commit or ""}, sure=words)
         case "waiting_approval":
             return DECIDE
         case "failed":
@@ -154,7 +154,11 @@ def answer_of(entry: Entry) -> Answer:
         case "interrupted":
             return GO_ON
         case "review":
-            return Answer("Improve it", "/improve") if "improve" in entry.command else Answer("Review it", "/review")
+            return (
+                InboxAnswer("Improve it", "/improve")
+                if "improve" in entry.command
+                else InboxAnswer("Review it", "/review")
+            )
     if needs_description(task.reason, task.note):
         return DESCRIBE
     return BLOCKED.get(task.reason, SAY) if task.reason else RETRY

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request, Response
 
 from burnish.core.task import Task
 from burnish.errors import BadInput
+from burnish.features.prompts.approval_cost import cost_of_edit
+from burnish.features.prompts.edit import PromptOverride, PromptScope, SavedPrompt, all_kept, fits, kept
+from burnish.runtime.app import App
+from burnish.runtime.prompts import Prompt, known, reviewers_own
+from burnish.web.deps import AppDep, ProjectDep
 from burnish.web.pages.rendering import fragment, page
-from burnish.web.parts import AppDep, ProjectDep
-from burnish.wiring.app import App
-from burnish.wiring.approval_cost import cost_of_edit
-from burnish.wiring.prompt_desk import Kept, Own, Where, all_kept, fits, kept
-from burnish.wiring.prompts import Prompt, known, reviewers_own
 
 router = APIRouter(prefix="/p/{project}/prompts", include_in_schema=False)
 
@@ -29,11 +29,11 @@ FOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class PromptCard:
     """One prompt as it is shown for one of the two places."""
 
-    prompt: Kept
-    where: Where
+    prompt: SavedPrompt
+    where: PromptScope
     tasks: tuple[Task, ...]
     # which approvals another text costs
     cost: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Card:
         return FOR[self.prompt.name][1]
 
     @property
-    def own(self) -> Own:
+    def own(self) -> PromptOverride:
         return self.prompt.own(self.where)
 
     @property
@@ -64,14 +64,14 @@ class Card:
         return self.where.everywhere and self.prompt.project.text is not None
 
     @property
-    def beside(self) -> Own | None:
+    def beside(self) -> PromptOverride | None:
         """The other text that there is, for who looks at this project's."""
         other = self.prompt.everywhere
         return other if not self.where.everywhere and other.text is not None else None
 
 
 @router.get("")
-def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Where.PROJECT) -> Response:
+def show(request: Request, app: AppDep, project: ProjectDep, where: PromptScope = PromptScope.PROJECT) -> Response:
     tasks = app.store.tasks(app.key, brief=True)
     cards = [_card(app, one, where, tasks) for one in all_kept(app)]
     others, trouble = _reviewers(app)
@@ -89,16 +89,16 @@ def show(request: Request, app: AppDep, project: ProjectDep, where: Where = Wher
 
 
 @router.get("/part/{name}")
-def part(app: AppDep, project: ProjectDep, name: str, where: Where = Where.PROJECT) -> Response:
+def part(app: AppDep, project: ProjectDep, name: str, where: PromptScope = PromptScope.PROJECT) -> Response:
     card = _card(app, kept(app, known(name)), where, app.store.tasks(app.key, brief=True))
     return fragment("prompts_part.html.j2", card=card, project=project)
 
 
-def _card(app: App, prompt: Kept, where: Where, tasks: Sequence[Task]) -> Card:
+def _card(app: App, prompt: SavedPrompt, where: PromptScope, tasks: Sequence[Task]) -> PromptCard:
     """With the tasks that it can be tried on, the newest first."""
     fitting = [task for task in reversed(tasks) if fits(prompt.name, task)]
     cost = cost_of_edit(app, prompt.name, where).words("Another text")
-    return Card(prompt, where, tuple(fitting[:MOST_TASKS]), tuple(cost))
+    return PromptCard(prompt, where, tuple(fitting[:MOST_TASKS]), tuple(cost))
 
 
 def _reviewers(app: App) -> tuple[list[Prompt], str]:

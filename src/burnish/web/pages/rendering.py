@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from burnish import __version__
-from burnish.plain import clean_text
+from burnish.sanitize import clean_text
 from burnish.web.pages.filters import FILTERS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -49,9 +49,9 @@ def render(name: str, /, **view: Any) -> str:
 def page(request: Request, name: str, /, *, status: int = 200, **view: Any) -> HTMLResponse:
     """A whole page. `bare` has no navigation; `project` is the one that the navigation is about."""
     common = {"bare": False, "project": None, "here": "", "title": "burnish", "status": status}
-    house = request.app.state.house
-    projects = [] if view.get("bare") else house.projects()
-    untrusted = house.untrusted(view["project"]) if view.get("project") else None
+    registry = request.app.state.registry
+    projects = [] if view.get("bare") else registry.projects()
+    untrusted = registry.untrusted(view["project"]) if view.get("project") else None
     shown = {**common, "projects": projects, "untrusted": untrusted, **view}
     return HTMLResponse(render(name, **shown), status)
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from burnish.features.server.registry import ProjectRegistry
 from burnish.store.rows import ProjectRow
 from burnish.views.stats import StatsView, stats
+from burnish.web.deps import ProjectDep, RegistryDep
 from burnish.web.pages.charts import charts
 from burnish.web.pages.rendering import fragment, page
-from burnish.web.parts import HouseDep, ProjectDep
-from burnish.wiring.house import House
 
 router = APIRouter(prefix="/p/{project}/stats", include_in_schema=False)
 
@@ -24,10 +24,12 @@ Days = Annotated[int, Query(ge=0, le=3650)]
 
 
 @router.get("")
-def show(request: Request, house: HouseDep, project: ProjectDep, days: Days = 0, everything: bool = False) -> Response:
-    since = house.store.last_event(project.key)
-    view = _view(house, project, days, everything)
-    several = len(house.projects()) > 1
+def show(
+    request: Request, registry: RegistryDep, project: ProjectDep, days: Days = 0, everything: bool = False
+) -> Response:
+    since = registry.store.last_event(project.key)
+    view = _view(registry, project, days, everything)
+    several = len(registry.projects()) > 1
     return page(
         request,
         "stats.html.j2",
@@ -42,14 +44,14 @@ def show(request: Request, house: HouseDep, project: ProjectDep, days: Days = 0,
 
 
 @router.get("/part")
-def part(house: HouseDep, project: ProjectDep, days: Days = 0, everything: bool = False) -> Response:
-    return fragment("stats_part.html.j2", project=project, **_view(house, project, days, everything))
+def part(registry: RegistryDep, project: ProjectDep, days: Days = 0, everything: bool = False) -> Response:
+    return fragment("stats_part.html.j2", project=project, **_view(registry, project, days, everything))
 
 
-def _view(house: House, project: ProjectRow, days: int, everything: bool) -> dict[str, Any]:
-    keys = [row.key for row in house.projects()] if everything else [project.key]
-    view: StatsView = stats(house.store, keys, now=datetime.now(UTC), days=days or None)
-    names = {row.key: row.name for row in house.projects()}
+def _view(registry: ProjectRegistry, project: ProjectRow, days: int, everything: bool) -> dict[str, Any]:
+    keys = [row.key for row in registry.projects()] if everything else [project.key]
+    view: StatsView = stats(registry.store, keys, now=datetime.now(UTC), days=days or None)
+    names = {row.key: row.name for row in registry.projects()}
     return {
         "view": view,
         "charts": [] if view.empty else charts(view),

@@ -11,11 +11,11 @@ from markupsafe import Markup
 
 from burnish.core.override import QUESTIONS
 from burnish.errors import NotFound
+from burnish.features.server.task_output import Output, output, paper, piece
+from burnish.web.deps import ProjectDep, RegistryDep, TaskNumber
+from burnish.web.pages.fragments import AT_ONCE, PARTS, PageContext, part, sight
 from burnish.web.pages.rendering import fragment, page
 from burnish.web.pages.task_markdown import read
-from burnish.web.pages.task_parts import AT_ONCE, PARTS, Sight, part, sight
-from burnish.web.parts import HouseDep, ProjectDep, TaskNumber
-from burnish.wiring.output import Output, output, paper, piece
 
 router = APIRouter(prefix="/p/{project}/t/{task}", include_in_schema=False)
 
@@ -24,7 +24,7 @@ Name = Annotated[str, Path(max_length=300)]
 _OPENS = {"waiting_approval": "changes", "verified": "changes", "blocked": "findings"}
 
 
-def _opens(seen: Sight) -> str:
+def _opens(seen: PageContext) -> str:
     """The tab to begin with: a plan has no changes, and a task may be blocked without a finding."""
     task = seen.task
     tab = _OPENS.get(task.status.value, "story")
@@ -33,10 +33,10 @@ def _opens(seen: Sight) -> str:
 
 
 @router.get("")
-def show(request: Request, house: HouseDep, project: ProjectDep, task: TaskNumber) -> Response:
+def show(request: Request, registry: RegistryDep, project: ProjectDep, task: TaskNumber) -> Response:
     # before the data: what happens in between is told again, and nothing is missed
-    since = house.store.last_event(project.key)
-    seen = sight(house, project, task)
+    since = registry.store.last_event(project.key)
+    seen = sight(registry, project, task)
     return page(
         request,
         "task.html.j2",
@@ -54,7 +54,7 @@ def show(request: Request, house: HouseDep, project: ProjectDep, task: TaskNumbe
 
 @router.get("/parts")
 def parts(
-    house: HouseDep,
+    registry: RegistryDep,
     project: ProjectDep,
     task: TaskNumber,
     names: Annotated[str, Query(max_length=200)],
@@ -64,40 +64,40 @@ def parts(
     wanted = names.split(",")
     if any(name not in PARTS for name in wanted):
         raise NotFound("There is no such part of this page.", hint=f"The parts are: {', '.join(PARTS)}.")
-    seen = sight(house, project, task, since_review=since_review)
+    seen = sight(registry, project, task, since_review=since_review)
     return HTMLResponse("\n".join(part(name, seen) for name in wanted))
 
 
 @router.get("/output/{name}")
 def printed(
-    house: HouseDep,
+    registry: RegistryDep,
     project: ProjectDep,
     task: TaskNumber,
     name: Name,
     offset: Annotated[int, Query(ge=-1, le=2**50)] = 0,
 ) -> dict[str, Any]:
     """Some of it, from `offset` on; -1 begins near the end."""
-    found = piece(output(house.home, house.store.task(project.key, task), name), offset)
+    found = piece(output(registry.home, registry.store.task(project.key, task), name), offset)
     return {"text": found.text, "start": found.offset, "next": found.next, "size": found.size}
 
 
 @router.get("/output/{name}/raw")
-def whole(house: HouseDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
+def whole(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
     """All of it, as a file to keep: without controls and secrets, as on the page."""
-    found = output(house.home, house.store.task(project.key, task), name)
+    found = output(registry.home, registry.store.task(project.key, task), name)
     headers = {"Content-Disposition": f'attachment; filename="task-{task}-{_plain(name)}.txt"'}
     return StreamingResponse(_pieces(found), media_type="text/plain; charset=utf-8", headers=headers)
 
 
 @router.get("/paper/{name}")
-def artifact(house: HouseDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
-    text = paper(house.home, house.store.task(project.key, task), name)
+def artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
+    text = paper(registry.home, registry.store.task(project.key, task), name)
     return fragment("task/paper.html.j2", name=name, read=read(name, text))
 
 
 @router.get("/paper/{name}/raw")
-def artifact_raw(house: HouseDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
-    return PlainTextResponse(paper(house.home, house.store.task(project.key, task), name))
+def artifact_raw(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
+    return PlainTextResponse(paper(registry.home, registry.store.task(project.key, task), name))
 
 
 def _pieces(found: Output) -> Iterator[str]:

@@ -12,7 +12,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from burnish.plain import clean_text
+from burnish.sanitize import clean_text
 
 # more takes seconds to read, and nobody reads it
 LONGEST = 100_000

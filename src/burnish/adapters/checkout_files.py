@@ -1,0 +1,87 @@
+"""The files of a checkout as they lie on disk, for a quick look."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from burnish.config.repository import read_inside
+from burnish.errors import BurnishError
+from burnish.git.ignored_paths import find_uncommittable, find_untracked
+from burnish.git.project import FoundRepository
+
+# Not the project's own, and often huge.
+PASSED_OVER = frozenset(
+    "node_modules bower_components site-packages __pycache__ venv env target build dist out coverage vendor "
+    "third_party Pods DerivedData".split()
+)
+LOCK_FILE = re.compile(
+    r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|uv\.lock|poetry\.lock"
+    r"|pdm\.lock|Pipfile\.lock|Gemfile\.lock|Cargo\.lock|go\.sum)$"
+)
+MOST_FILES, DEEPEST, LARGEST = 20_000, 8, 400_000
+
+
+def files_of(root: Path) -> list[str]:
+    """Paths below the root with /, hidden and foreign folders left out; of a huge checkout the upper part."""
+    found: list[str] = []
+    level = [""]
+    for _ in range(DEEPEST):
+        below: list[str] = []
+        for folder in level:
+            files, folders = _look(root / folder)
+            found += [f"{folder}{name}" for name in files]
+            below += [f"{folder}{name}/" for name in folders]
+            if len(found) > MOST_FILES:
+                return found
+        level = below
+    return found
+
+
+def committable_files(found: FoundRepository) -> list[str]:
+    """The same without files that git ignores: set-up and checks run on a commit, which does not have them.
+
+    Lock files that are not tracked are left out, too: installing by them fails on the commit. Other new files count,
+    since the user is about to commit them.
+    """
+    paths = files_of(found.root)
+    try:
+        missing = find_uncommittable(found, paths)
+        locks = [path for path in paths if LOCK_FILE.search(path)]
+        missing |= find_untracked(found, locks) if locks else set()
+    except BurnishError:  # without git `doctor` still looks at the files
+        return paths
+    return [path for path in paths if path not in missing]
+
+
+def _look(folder: Path) -> tuple[list[str], list[str]]:
+    files, folders = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.name.isprintable():
+                    continue  # no sane project has its settings there, and nobody could read a line about it
+                if entry.is_file():
+                    files.append(entry.name)
+                elif entry.is_dir(follow_symlinks=False) and _is_ours(folder, entry.name):
+                    folders.append(entry.name)
+    except OSError:
+        return [], []
+    return sorted(files), sorted(folders)
+
+
+def _is_ours(folder: Path, name: str) -> bool:
+    # A nested repository is another project.
+    return not name.startswith(".") and name not in PASSED_OVER and not (folder / name / ".git").exists()
+
+
+def file_reader(root: Path) -> Callable[[str], str | None]:
+    """Read one of those files; None where it is not there, not a plain file, or a link out of the checkout."""
+
+    def read(path: str) -> str | None:
+        data = read_inside(root, root / path, longest=LARGEST)
+        return None if data is None else data.decode("utf-8-sig", "replace")
+
+    return read

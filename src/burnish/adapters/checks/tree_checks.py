@@ -1,0 +1,407 @@
+"""Checks on clean trees: the environment is chosen or made, proved, and mounted around each check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
+from burnish.adapters.checks.copied_files import copied_files_digest, copy_ignored_files
+from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checks.environments import CheckEnvironment, CheckEnvironments, Command, SetUpFiles, command_words
+from burnish.adapters.checks.last_results import SETUP, record_result
+from burnish.adapters.checks.setup_failure import CredentialsWithheld, setup_failure
+from burnish.adapters.checks.stored_environments import environment_in_use
+from burnish.adapters.checks.tree_reset import remember_tree
+from burnish.adapters.checks.trees import CheckTree, check_tree
+from burnish.adapters.redaction import redact_folder, secrets_from_environment
+from burnish.checks.dependency_files import dependency_paths
+from burnish.checks.discover import decide, discover
+from burnish.checks.environment import check_environment, index_settings, setup_environment
+from burnish.checks.import_origins import (
+    PYTEST_SETTINGS,
+    QUESTION_FORM,
+    Origins,
+    project_names,
+    question_spec,
+    read_origins,
+    runs_tests,
+)
+from burnish.checks.placement import Placement
+from burnish.checks.run import run_checks
+from burnish.config.settings import Config
+from burnish.core.check import CheckReport, CheckStatus
+from burnish.core.policy import CheckSpec, fill_isolation_env
+from burnish.core.status import ErrorCode
+from burnish.engine.ports import CheckedCommit
+from burnish.errors import PhaseFailed
+from burnish.git.files import write_whole
+from burnish.git.project import FoundRepository, Project
+from burnish.git.reading import Contents, list_files, list_links, read_files
+from burnish.git.task_tree import TaskTree
+from burnish.proc.run import StopToken
+from burnish.proc.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    pass
+
+SETUP_SECONDS = 1200.0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckContext:
+    """Where checks run: a tree on the disk, the variables they get, and how a command is put into its sandbox."""
+
+    files: Path
+    variables: Callable[[Mapping[str, str]], dict[str, str]]
+    placement: Callable[[Mapping[str, str]], Placement]
+    origins: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    # why no check can be run here
+    failure: str = ""
+    # before a check runs again: what its first run left in the tree is removed
+    reset: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChecks:
+    """Runs the checks of one project on clean checkouts. Shared by its tasks."""
+
+    project: Project
+    home: Path
+    key: str
+    sandbox: Sandbox | None
+    setup: Command | None
+    build: Command | None
+    found_setup: Callable[[str], Command | None]
+    lock: Callable[[str], AbstractContextManager[None]]
+    automatic: bool = False
+    # where trees are laid; by default below the burnish home
+    place: Path | None = None
+    # `workspace.copy`
+    copies: tuple[str, ...] = ()
+    cap_bytes: int = 64 * 1024 * 1024
+    note: Callable[[str], None] = lambda text: None
+    # with its `{task}`, `{agent}` and `{cycle}`
+    isolation_env: Mapping[str, str] = field(default_factory=dict)
+    # `workspace.setup_credentials`
+    setup_credentials: str = "base"
+    known: dict[tuple[str, str], tuple[CheckEnvironment, Origins]] = field(default_factory=dict)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Do the checks of several tasks wait for each other? Only where set-up makes an environment."""
+        return self.sandbox is None and bool(self.setup or self.automatic)
+
+    def environment(
+        self, commit: str, base: str, specs: Sequence[CheckSpec], stop: StopToken | None, out_dir: Path
+    ) -> tuple[CheckEnvironment, Origins]:
+        """What is installed for `commit`, proved to import the tree under test. Set-up runs if that is new."""
+        with ExitStack() as in_use:
+            return self._chosen(commit, base, specs, stop, out_dir, in_use)
+
+    def _chosen(
+        self,
+        commit: str,
+        base: str,
+        specs: Sequence[CheckSpec],
+        stop: StopToken | None,
+        out_dir: Path,
+        in_use: ExitStack,
+    ) -> tuple[CheckEnvironment, Origins]:
+        """The same; no process deletes the environment before `in_use` is closed."""
+        if (commit, base) in self.known:
+            in_use.enter_context(environment_in_use(self.known[commit, base][0].layer))
+        if (commit, base) not in self.known or _is_deleted(self.known[commit, base][0]):
+            with self._recorded(commit, base):
+                environments = replace(self._environments(stop, out_dir), in_use=in_use)
+                self.known[commit, base] = self._proved(environments, commit, base, specs, stop)
+        return self.known[commit, base]
+
+    def _proved(
+        self,
+        environments: CheckEnvironments,
+        commit: str,
+        base: str,
+        specs: Sequence[CheckSpec],
+        stop: StopToken | None,
+    ) -> tuple[CheckEnvironment, Origins]:
+        if self.sandbox is None:
+            refuse_absolute_paths(self.project, commit, specs)
+        chosen = environments.prepare(commit, base)
+        origins = self._prove(chosen, commit, specs, stop)
+        if origins.problem and not chosen.layer and (own := environments.prepare(commit, base, own=True)).layer:
+            chosen, origins = own, self._prove(own, commit, specs, stop)
+        if origins.problem:
+            raise self._not_the_tree(origins.problem, commit)
+        return chosen, origins
+
+    @contextmanager
+    def _recorded(self, commit: str, base: str) -> Iterator[None]:
+        """`doctor` tells how the set-up ended last. What an author's change does to it is not recorded."""
+        command = self.setup or (self.found_setup(commit) if self.automatic else None)
+        problem = ""
+        try:
+            yield
+        except PhaseFailed as failed:
+            if failed.code is not ErrorCode.SETUP_FAILED:
+                raise
+            problem = secrets_from_environment().redact(failed.what)
+            raise
+        finally:
+            if command and commit == base and (problem or (commit, base) in self.known):
+                words = command_words(command)
+                record_result(self.home, self.key, SETUP, command=words, commit=commit, problem=problem)
+
+    def _not_the_tree(self, problem: str, commit: str) -> PhaseFailed:
+        """The tests import something else than the tree under test; the hint names what helps here."""
+        if self.setup:
+            hint = "Let workspace.setup install the project in editable mode (`pip install -e .`)."
+        elif self.found_setup(commit):
+            hint = "Install the project in editable mode, or set workspace.setup (`burnish init` writes it)."
+        else:
+            hint = (
+                "Run the tests by `python -m pytest`, which imports the tree first, or install the project in editable "
+                "mode; workspace.setup can do so."
+            )
+        if self.sandbox is None:
+            hint += " With bubblewrap, the environment in your checkout can be used."
+        return PhaseFailed(ErrorCode.CHECK_ERROR, f"The tests would not test the change: {problem}.", hint=hint)
+
+    def baseline_key(self, environment: CheckEnvironment) -> str:
+        """What decides about the results of checks beside the tree and the command.
+
+        A baseline that was taken before the user corrected one of these would excuse failures that are new.
+        """
+        settings = (self.build, sorted(self.isolation_env.items()), self.copies)
+        if not any(settings):
+            return environment.fingerprint
+        facts = [environment.fingerprint, *settings, copied_files_digest(self.project.root, self.copies)]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    @contextmanager
+    def on(
+        self,
+        specs: Sequence[CheckSpec],
+        tree: CheckedCommit,
+        *,
+        out_dir: Path,
+        env: Mapping[str, str],
+        stop: StopToken | None = None,
+    ) -> Iterator[CheckContext]:
+        """A clean checkout of the commit with its environment, built; what checks write there is thrown away.
+
+        `env` is what the checks get beside the usual variables.
+        """
+        unusable, place = "", out_dir / "environment"
+        with ExitStack() as in_use:
+            try:
+                environment, origins = self._chosen(tree.commit, tree.base, specs, stop, place, in_use)
+            except PhaseFailed as failed:
+                # one that lacked credentials is not the author's fault: a person must look
+                lacked = isinstance(failed, CredentialsWithheld)
+                if failed.code is not ErrorCode.SETUP_FAILED or tree.commit == tree.base or lacked:
+                    raise
+                # on the base it works, or the task would have stopped there: the change is at fault
+                unusable = f"{failed.what}\n{failed.output}"
+                environment, origins = self._chosen(tree.base, tree.base, specs, stop, place, in_use)
+            laid = in_use.enter_context(self._tree(tree.commit, tree.label, environment, task=tree.task))
+            failure = unusable or self._build(laid, self._variables(laid, env), stop, out_dir)
+            yield CheckContext(
+                laid.files,
+                partial(self._variables, laid),
+                laid.placement,
+                origins.packages,
+                environment.warnings,
+                failure,
+                # with overlays each run has a layer of its own
+                (lambda: None) if laid.overlays else remember_tree(laid.files),
+            )
+
+    def _environments(self, stop: StopToken | None, out_dir: Path) -> CheckEnvironments:
+        return CheckEnvironments(
+            project=self.project,
+            cache=self.home / "environments" / self.key,
+            setup=self.setup,
+            found_setup=self.found_setup,
+            confined=self.sandbox is not None,
+            run_setup=lambda command, commit, credentials: self._run_setup(command, commit, credentials, stop, out_dir),
+            builds=self.build is not None,
+            lock=self.lock,
+            automatic=self.automatic,
+            variables=self.isolation_env,
+        )
+
+    @contextmanager
+    def _tree(
+        self, commit: str, label: str, environment: CheckEnvironment, *, direct: bool = False, task: str = ""
+    ) -> Iterator[CheckTree]:
+        """Without a sandbox, trees with an environment that set-up made stand at one path, one after the other.
+
+        Virtual environments and generated files hold the path that they were made for.
+        """
+        place = (self.place or self.home / "throwaway" / self.key) / label
+        turn: AbstractContextManager[None] = nullcontext()
+        if self.sandbox is None and (direct or environment.layer):
+            place, turn = self.home / "trees" / self.key / "tree", self.lock(f"tree-{self.key}")
+        shared = TaskTree.of(self.project, task, self.home / "snapshots" / self.key / task) if task else None
+        with (
+            turn,
+            environment_in_use(environment.layer),
+            check_tree(self.project, commit, place, environment, self.sandbox, direct=direct, task_tree=shared) as tree,
+        ):
+            copy_ignored_files(self.project.root, self.copies, tree.files)
+            yield tree
+
+    def _shared_variables(self) -> dict[str, str]:
+        """`isolation.env` for what all tasks share: the environment that set-up makes, and the proof of origins."""
+        return fill_isolation_env(self.isolation_env.items(), task="setup", agent="setup", cycle=0)
+
+    def _variables(self, tree: CheckTree, extra: Mapping[str, str]) -> dict[str, str]:
+        env = check_environment(os.environ, extra=extra)
+        return env | {"PATH": tree.path_variable(env["PATH"])}
+
+    def gives_credentials(self, tree: CheckedCommit) -> bool:
+        """May set-up of this tree see the credentials of package indexes?"""
+        return self.setup_credentials == "always" or tree.commit == tree.base
+
+    @contextmanager
+    def _run_setup(
+        self, command: Command, commit: str, credentials: bool, stop: StopToken | None, out_dir: Path
+    ) -> Iterator[SetUpFiles]:
+        credentials = credentials or self.setup_credentials == "always"
+        self.note("Setting up the environment of the checks…")
+        empty = CheckEnvironment("")
+        with self._tree(commit, f"setup-{commit[:16]}", empty, direct=True) as tree:
+            spec = CheckSpec("setup", command, timeout_seconds=SETUP_SECONDS)
+            given = setup_environment(os.environ, extra=self._shared_variables(), credentials=credentials)
+            env = given | {"PATH": tree.path_variable(given["PATH"])}
+            place = tree.placement(env, index_settings(Path.home(), credentials=credentials))
+            (report,) = run_checks(
+                [spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets
+            )
+            if stop and stop.requested:
+                raise PhaseFailed(ErrorCode.INTERRUPTED, "Set-up was stopped.", hint="`burnish run` goes on from here.")
+            if report.status is not CheckStatus.PASSED:
+                printed = report.tail or report.error
+                raise setup_failure(report.exit_code, printed, credentials=credentials, folders=(self.home,))
+            yield SetUpFiles(tree.files, tree.home_parts)
+
+    def _build(self, tree: CheckTree, env: Mapping[str, str], stop: StopToken | None, out_dir: Path) -> str:
+        """`checks.build` on this tree; why it failed, "" if it did not."""
+        if not self.build:
+            return ""
+        spec = CheckSpec("build", self.build, timeout_seconds=SETUP_SECONDS)
+        place = tree.placement(env)
+        (report,) = run_checks([spec], place=place, out_dir=out_dir, env=env, stop=stop, clean_output=_without_secrets)
+        tree.keep_build("build")
+        return "" if report.status is CheckStatus.PASSED else f"checks.build failed: {report.error or report.tail}"
+
+    def _prove(
+        self, environment: CheckEnvironment, commit: str, specs: Sequence[CheckSpec], stop: StopToken | None
+    ) -> Origins:
+        """Ask the interpreter of each test command where the project's packages come from, up to the first problem."""
+        tracked = list_files(self.project, commit)
+        projects = project_names(read_files(self.project, commit, dependency_paths(tracked)))
+        found: dict[str, str] = {}
+        for spec in specs:
+            if runs_tests(spec):
+                origins = self._ask(environment, commit, spec, (tracked, projects), stop)
+                found |= dict(origins.packages)
+                if origins.problem:
+                    return Origins(tuple(found.items()), origins.problem)
+        return Origins(tuple(found.items()))
+
+    def _ask(
+        self,
+        environment: CheckEnvironment,
+        commit: str,
+        test: CheckSpec,
+        tree: tuple[Sequence[str], Sequence[str]],
+        stop: StopToken | None,
+    ) -> Origins:
+        """The answer for one test command; it is kept for the environment. `tree`: its files and its projects."""
+        tracked, projects = tree
+        spec = question_spec(test, tracked, projects)
+        if spec is None:
+            return Origins()
+        digest = self._question_digest(environment, commit, test, tree)
+        kept = self.home / "environments" / self.key / f".proof-{digest}"
+        # of several tasks one asks, the others wait for the answer
+        with self.lock(f"proof-{digest}"):
+            if kept.is_file():
+                return _stored(kept.read_text("utf-8"))
+            with self._tree(commit, f"origins-{digest}-{os.getpid()}", environment) as laid:
+                env, out_dir = self._variables(laid, self._shared_variables()), laid.scratch / "out"
+                (report,) = run_checks([spec], place=laid.placement(env), out_dir=out_dir, env=env, stop=stop)
+                printed = printed_by(report)
+            origins = read_origins(printed, test, tracked)
+            if report.status is CheckStatus.PASSED:
+                kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_whole(kept, json.dumps([origins.packages, origins.problem]).encode())
+        return origins
+
+    def _question_digest(
+        self, environment: CheckEnvironment, commit: str, test: CheckSpec, tree: tuple[Sequence[str], Sequence[str]]
+    ) -> str:
+        """Of all that decides about the answer: where its files lie, what they say, and which of them are links."""
+        tracked, projects = tree
+        names = (*PYTEST_SETTINGS, "conftest.py")
+        settings = [path for path in tracked if path.rpartition("/")[2] in names]
+        texts = {
+            path: hashlib.sha256(data or b"").hexdigest()
+            for path, data in read_files(self.project, commit, settings).items()
+        }
+        packages = sorted(path for path in tracked if path.rpartition("/")[2] == "__init__.py")
+        links = sorted((path, target) for path, target in list_links(self.project, commit).items() if target)
+        facts = [environment.fingerprint, test.words, packages, projects, sorted(texts.items()), links, QUESTION_FORM]
+        words = json.dumps([*facts, sorted(self._shared_variables().items())])
+        return hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def printed_by(report: CheckReport) -> str:
+    return Path(report.output_path).read_text("utf-8", "replace") if report.output_path else ""
+
+
+def _is_deleted(environment: CheckEnvironment) -> bool:
+    """Has `burnish clean` removed it while this process remembered it?"""
+    return environment.layer is not None and not environment.layer.is_dir()
+
+
+def tests_are_automatic(config: Config) -> bool:
+    return config.checks.test is not None and config.checks.test.command == "auto"
+
+
+def found_setup(project: Project, commit: str) -> Command | None:
+    """What `init` would write as the set-up command for the files of a commit."""
+    tracked = list_files(project, commit)
+    contents = Contents(project, commit, tracked)
+    around = detection_context(project.root, FoundRepository(project.root, project.git_dir, project.common_dir))
+    choices = decide(discover(tracked, lambda path: decode_text(contents.get(path)), around))
+    return next((choice.value for choice in choices if choice.key == ("workspace", "setup")), None)
+
+
+def decode_text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="replace")
+
+
+def _without_secrets(folder: Path) -> None:
+    redact_folder(folder, secrets_from_environment())
+
+
+def _stored(text: str) -> Origins:
+    packages, problem = json.loads(text)
+    return Origins(tuple((str(name), str(place)) for name, place in packages), str(problem))
+
+
+def as_interrupted(stop: StopToken) -> None:
+    """What a stopped check printed is not a result."""
+    if stop.requested:
+        raise PhaseFailed(ErrorCode.INTERRUPTED, "The checks were stopped.", hint="`burnish run` goes on from here.")

@@ -1,0 +1,285 @@
+"""The tree under test: a clean checkout of one commit with its environment, seen at the checkout's path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from burnish.adapters.checks.environments import CheckEnvironment
+from burnish.checks.environment import named_files
+from burnish.checks.installed import EnvironmentFolder
+from burnish.checks.placement import Placement
+from burnish.git.checkout import throwaway, throwaway_index
+from burnish.git.files import disk_errors, remove_tree
+from burnish.git.project import Project
+from burnish.git.task_tree import TaskTree
+from burnish.proc.capture import capture
+from burnish.proc.environment import variables_for_mounts
+from burnish.proc.mounts import Mount
+from burnish.proc.overlay import Overlay, TreeView, mountable, overlay_works, with_overlays
+from burnish.proc.package_caches import show_package_caches
+from burnish.proc.sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTree:
+    """One tree under test. `build` layers, newest first, hold what `checks.build` wrote."""
+
+    project: Project
+    files: Path
+    environment: CheckEnvironment
+    sandbox: Sandbox | None
+    scratch: Path
+    overlays: bool
+    uppers: dict[str, Path] = field(default_factory=dict)
+    build: list[Path] = field(default_factory=list)
+    made_at: float = field(default_factory=time.time)
+    # set-up writes here: folders on the disk that stand for parts of its home directory, by path from there
+    home_parts: dict[str, Path] = field(default_factory=dict)
+    direct: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Where programs see the tree: at the checkout's path, so that what is installed there finds it."""
+        return self.project.root if self.sandbox else self.files
+
+    def path_variable(self, source: str) -> str:
+        """PATH for the checks: the environment's programs first, and nothing of the checkout without a sandbox."""
+        own = [str(self.path / folder.programs) for folder in self.environment.folders if folder.kind == "python"]
+        rest = source.split(os.pathsep)
+        if not self.sandbox:
+            rest = [one for one in rest if not _is_below(one, self.project.root)]
+        return os.pathsep.join(dict.fromkeys([*own, *rest]))
+
+    def placement(self, env: Mapping[str, str], readable: Sequence[Path] = ()) -> Placement:
+        if self.sandbox is None:
+            return Placement.plain(self.files, checkout=self.project.root, made_at=self.made_at)
+        return Placement(
+            self.files,
+            self.path,
+            lambda argv, name, report_dir: self.confined(argv, name, env, report_dir, readable),
+            lambda name: self.uppers.get(name, self.files),
+            checkout=self.project.root,
+            made_at=self.made_at,
+            home=(self.sandbox.home.resolve(), self.environment.home) if self.environment.home else None,
+        )
+
+    def confined(
+        self, argv: Sequence[str], name: str, env: Mapping[str, str], report_dir: Path, readable: Sequence[Path] = ()
+    ) -> tuple[str, ...]:
+        """The command inside the sandbox, with the tree at the checkout's path."""
+        assert self.sandbox
+        overlays = self._overlays(name) if self.overlays else []
+        tree = overlays[0].target if overlays else self.files
+        env = variables_for_mounts(env, places=(self.path,))
+        home = self._home()
+        packages = show_package_caches(self.sandbox.home, env, self.scratch, programs=True, added=self.environment.home)
+        if self.direct:
+            root = self.sandbox.home.resolve()
+            shown = zip(packages.overlays, (one for one in packages.mounts if one.mode == "write"), strict=True)
+            self.home_parts.update({mount.target.relative_to(root).as_posix(): one.upper for one, mount in shown})
+        mounts = [Mount(self.path, "write", tree), Mount(self.path / ".git", "write", tree / ".git"), *packages.mounts]
+        inside = enclose(
+            self.sandbox,
+            argv,
+            env=env,
+            programs=self._programs_on_disk(env),
+            writable=(report_dir,),
+            readable=readable,
+            trees=mounts,
+            mounts=home.mounts,
+        )
+        return with_overlays(inside, (*overlays, *home.overlays, *packages.overlays))
+
+    def _home(self) -> TreeView:
+        """The home directory of set-up, whose files are kept, and that of checks, with what set-up left there."""
+        assert self.sandbox
+        root = self.sandbox.home.resolve()
+        if root == self.project.root.resolve() or not (self.direct or self.environment.home):
+            return TreeView()
+        place = Path(tempfile.mkdtemp(prefix="home-", dir=self.scratch))
+        if self.direct:
+            self.home_parts[""] = place
+            return TreeView((Mount(root, "write", place),))
+        assert self.environment.home
+        if not (self.overlays and mountable([self.environment.home])):
+            copy_below(self.environment.home, place)
+            return TreeView((Mount(root, "write", place),))
+        overlay = Overlay((self.environment.home,), place, place / "merged")
+        overlay.create()
+        return TreeView((Mount(root, "write", overlay.target),), (overlay,))
+
+    def _overlays(self, name: str) -> list[Overlay]:
+        """The tree over its environment, with a layer of this call's own on top that is thrown away."""
+        place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.scratch))
+        layer = [self.environment.layer] if self.environment.layer else []
+        found = [Overlay((*self.build, self.files, *layer), place / "tree", place / "merged")]
+        found[0].create()
+        self.uppers[name] = found[0].upper
+        if layer or not self.environment.root:
+            return found
+        for number, folder in enumerate(self.environment.folders):
+            (found[0].upper / folder.path).mkdir(parents=True)
+            over = Overlay(
+                (self.environment.root / folder.path,), place / f"folder-{number}", found[0].target / folder.path
+            )
+            for part in (over.upper, over.scratch / "work"):
+                part.mkdir(parents=True, mode=0o700)
+            found.append(over)
+        return found
+
+    def _programs_on_disk(self, env: Mapping[str, str]) -> list[Path]:
+        """Where the programs of a layer lie outside of the sandbox, to see what they need."""
+        root, home = self.environment.root, self.environment.home
+        found = [root / folder.programs for folder in self.environment.folders] if root else []
+        if home and self.sandbox:
+            own = self.sandbox.home.resolve()
+            folders = [Path(word) for word in env["PATH"].split(os.pathsep)]
+            found += [home / one.relative_to(own) for one in folders if one.is_relative_to(own)]
+        return found
+
+    def keep_build(self, name: str) -> None:
+        """What `checks.build` wrote becomes part of the tree for the checks after it."""
+        if name in self.uppers:
+            self.build.insert(0, self.uppers[name])
+
+
+def enclose(
+    sandbox: Sandbox,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    programs: Sequence[Path],
+    writable: Sequence[Path],
+    readable: Sequence[Path],
+    trees: Sequence[Mount],
+    mounts: Sequence[Mount] = (),
+) -> tuple[str, ...]:
+    """`argv` in the sandbox with `trees` mounted; `programs`: folders outside of it with the programs of the trees."""
+    path = os.pathsep.join([*map(str, programs), env.get("PATH", "")])
+    if "/" not in argv[0] and not shutil.which(argv[0], path=path):
+        return tuple(argv)  # cannot be started, and the error should name it
+    # looked up inside: a program of a tree is at this path only there
+    words = argv if argv[0].startswith("/") else ("/usr/bin/env", *argv)
+    shown = (*named_files(env), *readable)
+    return sandbox.around(
+        words, env={**env, "PATH": path}, writable=writable, readable=shown, trees=trees, mounts=mounts
+    )
+
+
+@contextmanager
+def check_tree(
+    project: Project,
+    commit: str,
+    place: Path,
+    environment: CheckEnvironment,
+    sandbox: Sandbox | None,
+    *,
+    direct: bool = False,
+    task_tree: TaskTree | None = None,
+) -> Iterator[CheckTree]:
+    """Lay `commit` at `place` for a while, after its environment: build tools take sources as newer than the layer.
+
+    `direct`: programs write into the tree itself, so that what set-up makes can be kept.
+    `task_tree`: a clean tree that is used if it is there. It gets this one afterwards if checks could not write to it.
+    """
+    scratch = place.with_name(f".{place.name}.scratch")
+    reused = task_tree if sandbox and not environment.layer else None
+    if task_tree and not reused:
+        # not used: its files are older than the layer, or programs may have written to it
+        task_tree.remove()
+    with throwaway(project, commit, place, reused=reused) as files:
+        try:
+            with disk_errors(f"making {scratch}"):
+                remove_tree(scratch)
+                scratch.mkdir(mode=0o700)
+            installed = (
+                [environment.root, *(environment.root / one.path for one in environment.folders)]
+                if environment.root
+                else []
+            )
+            roots = [files, scratch, *installed]
+            overlays = not direct and sandbox is not None and mountable(roots) and overlay_works(place.parent)
+            tree = CheckTree(project, files, environment, sandbox, scratch, overlays, direct=direct)
+            if not overlays:
+                _copy_environment(environment, files)
+            yield tree
+            if overlays and task_tree:
+                task_tree.take(files, throwaway_index(files))
+        finally:
+            remove_tree(scratch)
+
+
+def author_view(project: Project, folders: Sequence[EnvironmentFolder], workspace: Path, scratch: Path) -> TreeView:
+    """What an author sees: the workspace at the checkout's path as well, so that what is installed there imports it.
+
+    Environment folders of the checkout lie above it, below a layer that is thrown away after the call.
+    """
+    root = project.root
+    mounts = [Mount(root, "write", workspace)]
+    # the author of an earlier call may have put a link in its place, which bubblewrap would follow
+    if not (workspace / ".git").is_symlink():
+        mounts.append(Mount(root / ".git", "write", workspace / ".git"))
+    overlays: list[Overlay] = []
+    for number, folder in enumerate(folders):
+        own = workspace / folder.path
+        if own.is_symlink() or not own.parent.is_dir() or (own.is_dir() and any(own.iterdir())):
+            continue
+        lower, place = root / folder.path, scratch / str(number)
+        if not (mountable([lower, place]) and overlay_works(workspace.parent)):
+            mounts.append(Mount(lower, "read"))
+            continue
+        overlay = Overlay((lower,), place, place / "merged")
+        overlay.create()
+        overlays.append(overlay)
+        mounts.append(Mount(lower, "write", overlay.target))
+    scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+    packages = show_package_caches(Path.home(), os.environ, scratch)
+    return TreeView((*mounts, *packages.mounts), (*overlays, *packages.overlays))
+
+
+def _copy_environment(environment: CheckEnvironment, files: Path) -> None:
+    """Where nothing can be mounted: the environment is copied into the tree; what git tracks there stays."""
+    if environment.root is None:
+        return
+    if environment.layer:
+        copy_below(environment.layer, files)
+        return
+    for folder in environment.folders:
+        (files / folder.path).parent.mkdir(parents=True, exist_ok=True)
+        _copy(environment.root / folder.path, files / folder.path)
+
+
+def copy_below(source: Path, target: Path) -> None:
+    """Copy what is in one folder into another; what is there already stays."""
+    for entry in os.scandir(source):
+        there = target / entry.name
+        if not os.path.lexists(there):
+            _copy(Path(entry.path), there)
+        elif entry.is_dir(follow_symlinks=False) and there.is_dir() and not there.is_symlink():
+            copy_below(Path(entry.path), there)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Blocks are shared where the file system can; times stay, since build tools compare them."""
+    with disk_errors(f"copying {source}"):
+        if sys.platform.startswith("linux"):
+            argv = ("cp", "-a", "--reflink=auto", "--", str(source), str(target))
+            if capture(argv, cwd=Path("/"), env={"PATH": os.defpath}).exit_code == 0:
+                return
+            remove_tree(target)
+        if source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _is_below(place: str, root: Path) -> bool:
+    return Path(place).is_absolute() and Path(place).resolve().is_relative_to(root.resolve())

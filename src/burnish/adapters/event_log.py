@@ -1,0 +1,144 @@
+"""The store, bound to one project and, while it runs tasks, to one runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from burnish.adapters.redaction import clean_event, secrets_from_environment
+from burnish.adapters.task_locks import refuse_if_held
+from burnish.core.approval import Approval
+from burnish.core.check import CheckReport
+from burnish.core.event import Event, RecordedEvent
+from burnish.core.finding import Finding
+from burnish.core.history import History
+from burnish.core.secrets import Secrets
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
+from burnish.engine.archive import STORY, TASK_FILE, story_of, task_file
+from burnish.engine.transitions import with_finish
+from burnish.git.files import write_whole
+from burnish.proc.folders import private_folder
+from burnish.store import Store
+
+
+def _nobody_is_dead(runner: str) -> bool:
+    return False
+
+
+def write_event_file(folder: Path, events: Sequence[RecordedEvent]) -> None:
+    """`events.jsonl` among the task's artifacts. The database has it all: that it cannot be written is no failure."""
+    place = folder / "artifacts"
+    with suppress(OSError):
+        private_folder(place)
+        story, told = story_of(events), place / STORY
+        if told.is_file() and told.read_bytes().partition(b"\n")[0] != story.partition(b"\n")[0]:
+            # another task's, that the database lost and whose number and title were given out again
+            told.replace(place / f"lost-{STORY}")
+        write_whole(told, story)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEventLog:
+    store: Store
+    project: str
+    # None: a person's command, which holds no claim
+    runner: str | None = None
+    is_dead: Callable[[str], bool] = _nobody_is_dead
+    secrets: Secrets = field(default_factory=secrets_from_environment)
+    # where stories are kept; None: nowhere
+    tasks_folder: Path | None = None
+
+    def task(self, task_id: int) -> Task:
+        return self.store.task(self.project, task_id)
+
+    def tasks(self) -> list[Task]:
+        return self.store.tasks(self.project, brief=True)
+
+    def tasks_on_branch(self, branch: str) -> list[Task]:
+        return self.store.tasks_on_branch(self.project, branch)
+
+    def history(self, task_id: int) -> History:
+        return self.store.history(self.project, task_id)
+
+    def findings(self, task_id: int) -> tuple[Finding, ...]:
+        return self.store.findings(self.project, task_id)
+
+    def approval(self, task_id: int) -> Approval | None:
+        return self.store.approval(self.project, task_id)
+
+    def record(self, task_id: int, *events: Event) -> tuple[RecordedEvent, ...]:
+        clean = [clean_event(self.secrets, event) for event in with_finish(events)]
+        recorded = self.store.record(self.project, task_id, clean, runner=self.runner)
+        # the rest is written down with each cycle; these would be lost with the database till then
+        if any(event.run == 0 or event.type == "approval.voided" or "restored" in event.data for event in clean):
+            self.write_event_file(task_id)
+        return recorded
+
+    def write_event_file(self, task_id: int) -> None:
+        """What is on record of the task, in the burnish home."""
+        known = self.store.tasks(self.project, ids=[task_id])
+        if self.tasks_folder and known:
+            folder = self.tasks_folder / known[0].name
+            write_event_file(folder, self.events(task_id))
+            if (folder / "artifacts" / TASK_FILE).is_file():
+                # an approval that is void must not stand there as one
+                with suppress(OSError):
+                    text = task_file(self.history(task_id), self.approval(task_id))
+                    write_whole(folder / "artifacts" / TASK_FILE, self.secrets.redact(text.decode()).encode())
+
+    def events(self, task_id: int) -> list[RecordedEvent]:
+        return self.store.events(self.project, task=task_id)
+
+    def baseline(self, tree: str, command: str, environment: str | None = None) -> CheckReport | None:
+        return self.store.baseline(self.project, tree, self.secrets.redact(command), environment)
+
+    def save_baseline(
+        self,
+        tree: str,
+        command: str,
+        environment: str,
+        report: CheckReport,
+        origins: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        places = {name: self.secrets.redact(place) for name, place in origins}
+        self.store.save_baseline(self.project, tree, self.secrets.redact(command), environment, report, places)
+
+    def claim(self, ids: Sequence[int] | None) -> Task | None:
+        assert self.runner, "only a runner claims"
+        later = {id for id, first in self.later().items() if ids is None or first in ids}
+        if later:
+            known = ids if ids is not None else [task.id for task in self.store.tasks(self.project, brief=True)]
+            ids = [id for id in known if id not in later]
+        return self.store.claim(self.project, self.runner, ids=ids, is_dead=self.is_dead)
+
+    def later(self) -> dict[int, int]:
+        """Tasks that go on with the branch of another one that nobody has begun, and that other one."""
+        wanted = {t.id: t.spec.of for t in self.store.improving(self.project) if t.spec.of is not None}
+        others = self.store.tasks(self.project, ids=set(wanted.values()), brief=True) if wanted else []
+        idle = [t for t in others if not t.branch and not (t.runner and not self.is_dead(t.runner))]
+        works = (TaskType.IMPLEMENT, TaskType.IMPROVE)
+        unbegun = {t.id for t in idle if t.spec.type in works and t.status is not Status.COMPLETED}
+        return {id: first for id, first in wanted.items() if first in unbegun}
+
+    def require_claim(self, task_id: int) -> None:
+        if self.runner:
+            self.store.require_claim(self.project, task_id, self.runner)
+
+    def release(self, task_id: int) -> None:
+        if self.runner:
+            self.store.release(self.project, task_id, self.runner)
+
+    def refuse_if_held(self, task_id: int) -> None:
+        refuse_if_held(self.store, self.project, task_id, self.is_dead)
+
+    def unclaimed(self) -> StoreEventLog:
+        return replace(self, runner=None)
+
+    def archived(self, task_id: int, event_id: int) -> None:
+        self.store.mark_archived(self.project, task_id, event_id)
+
+    def unarchived(self) -> list[int]:
+        return self.store.unarchived(self.project)

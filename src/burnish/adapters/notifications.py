@@ -1,0 +1,63 @@
+"""The person is told when a task comes to rest, by the ways that the settings name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from burnish.core.event import Event, RecordedEvent
+from burnish.core.task import Task
+from burnish.engine.ports import Progress
+from burnish.errors import BurnishError
+from burnish.notify.notifier import Notifier
+from burnish.notify.ways import Way, bell, desktop, url
+
+if TYPE_CHECKING:
+    from burnish.config.sections import Notify
+    from burnish.engine.ports import EventLog
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyingProgress:
+    """The same progress, with a notifier beside it."""
+
+    inner: Progress
+    notifier: Notifier
+
+    def event(self, task: Task, event: RecordedEvent) -> None:
+        self.inner.event(task, event)
+        self.notifier.event(task, event)
+
+    def output(self, task_id: int, line: str) -> None:
+        self.inner.output(task_id, line)
+
+    def note(self, text: str) -> None:
+        self.inner.note(text)
+
+
+@contextmanager
+def notifying(event_log: EventLog, settings: Notify, progress: Progress) -> Iterator[Progress]:
+    reported: set[str] = set()
+
+    def failed(task: Task, why: str) -> None:
+        # a full disk or a database that is gone: the task has said so itself
+        with suppress(BurnishError):
+            event_log.record(task.id, Event("notify.failed", {"why": why}, run=task.run, cycle=task.cycle))
+        if why not in reported:
+            reported.add(why)
+            progress.note(f"A notification could not be sent: {why}")
+
+    notifier = Notifier(ways(settings), on=settings.on, quiet_hours=settings.quiet_hours, failed=failed)
+    try:
+        yield NotifyingProgress(progress, notifier)
+    finally:
+        notifier.close()
+
+
+def ways(wanted: Notify) -> list[Way]:
+    """What is switched on, and there is."""
+    own = (bell() if wanted.bell else None, desktop(os.environ, wanted.sound) if wanted.desktop else None)
+    return [way for way in own if way] + [url(address) for address in wanted.urls]

@@ -1,0 +1,265 @@
+"""The git layer, bound to one project and laid out in the burnish home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from burnish.adapters.checks.copied_files import copy_ignored_files
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.agents.registry import PROJECT_FILES
+from burnish.core.commit import Base
+from burnish.core.secrets import Secrets
+from burnish.core.status import Status
+from burnish.core.task import Task, TaskType
+from burnish.engine import ports_git
+from burnish.errors import Refused
+from burnish.git.artifacts import commit_artifacts
+from burnish.git.base import identity, is_ancestor, merged_base, resolve_base
+from burnish.git.broken_refs import BrokenRef, remove_broken_ref
+from burnish.git.checkout import throwaway
+from burnish.git.checkout_watch import changed_checkouts, read_checkouts
+from burnish.git.commit_repair import restore_objects, write_again
+from burnish.git.files import remove_tree
+from burnish.git.large_files import MOST_BYTES
+from burnish.git.merge import merge_base
+from burnish.git.objects import with_trailers
+from burnish.git.owned_files import PHASE, commit_written, plain_tree
+from burnish.git.project import Project
+from burnish.git.reading import list_files, read_files
+from burnish.git.refs import delete_ref, read_ref, refuse_if_checked_out, update_ref
+from burnish.git.repository_id import restore_id
+from burnish.git.rescue import keep, kept_refs
+from burnish.git.secret_scan import left_out_by_name
+from burnish.git.snapshot import SnapshotFolder, snapshot
+from burnish.git.soundness import BranchDamage, Damage, find_damage, is_whole
+from burnish.git.task_tree import TaskTree
+from burnish.git.torn_objects import put_torn_aside
+from burnish.git.workspace import GitWorkspace
+from burnish.git.workspace_removal import RescuedWork, remove_workspace
+
+CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", "REVIEW.md")
+CONTEXT_FOLDER = ".burnish/context/"
+# Ends of the names of the trees that a run lays for a while; that of a merge may be another process's.
+RUN_LABELS = ("baseline", "check", "lint-fix", "setup")
+
+
+def lost_words(damage: BranchDamage | None) -> ports_git.LostBranch | None:
+    """What is wrong with a branch, for people."""
+    if damage is None:
+        return None
+    words = {Damage.DELETED: "is gone", Damage.TORN: "is damaged", Damage.UNREADABLE: "is damaged"}[damage.damage]
+    return ports_git.LostBranch(words, damage.damage is Damage.DELETED)
+
+
+@dataclass
+class GitRepository:
+    project: Project
+    home: Path
+    key: str
+    artifacts: str = "ref"
+    # ignored files of the user's that tests need
+    copies: tuple[str, ...] = ()
+    secrets: Secrets = field(default_factory=secrets_from_environment)
+    max_file_bytes: int = MOST_BYTES
+    _files: dict[str, list[str]] = field(default_factory=dict)
+    _context: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    @cached_property
+    def who(self) -> tuple[str, str]:
+        return identity(self.project)
+
+    def author(self) -> tuple[str, str]:
+        return self.who
+
+    def workspace(self, task: Task) -> GitWorkspace:
+        return GitWorkspace(
+            self.project,
+            self.path(task),
+            task.name,
+            branch=task.branch,
+            author=self.who,
+            secrets=self.secrets,
+            max_file_bytes=self.max_file_bytes,
+        )
+
+    def path(self, task: Task) -> Path:
+        return self.home / "workspaces" / self.key / task.name
+
+    def base(self, ref: str | None, depends_on: Sequence[str]) -> Base | None:
+        base = resolve_base(self.project, ref)
+        tips = [c for c in dict.fromkeys(depends_on) if not is_ancestor(self.project, c, base.commit)]
+        if not tips:
+            return base
+        start = merged_base(self.project, tips)
+        return Base(start.commit, start.tree, base.target) if start else None
+
+    def fork(self, commit: str, ref: str | None) -> Base | None:
+        other = resolve_base(self.project, ref)
+        shared = merge_base(self.project, commit, other.commit)
+        if shared is None:
+            return None
+        left = resolve_base(self.project, shared)
+        return Base(left.commit, left.tree, other.target)
+
+    def base_of(self, task: Task) -> Base:
+        base = resolve_base(self.project, task.base)
+        return Base(base.commit, plain_tree(self.project, base.tree), task.target)
+
+    def base_now(self, task: Task, head: str) -> Base:
+        base = self.base_of(task)
+        target = read_ref(self.project, f"refs/heads/{task.target}") if task.target and head != task.commit else None
+        taken = merge_base(self.project, head, target) if target else None
+        # a head that the target holds altogether has no other beginning than its own
+        if taken in (None, head, base.commit) or not is_ancestor(self.project, base.commit, taken):
+            return base
+        new = resolve_base(self.project, taken)
+        return Base(new.commit, plain_tree(self.project, new.tree), task.target)
+
+    def snapshot(
+        self,
+        workspace: ports_git.TaskWorkspace,
+        task: Task,
+        commit: str,
+        base: Base,
+        brief: Mapping[str, str] | None = None,
+    ) -> AbstractContextManager[SnapshotFolder]:
+        assert isinstance(workspace, GitWorkspace)
+        place = self._review_tree(task).path
+        return snapshot(workspace, commit, base=base, path=place, from_base=PROJECT_FILES, brief=brief)
+
+    def _review_tree(self, task: Task) -> TaskTree:
+        return TaskTree.of(self.project, task.name, self.home / "snapshots" / self.key / task.name)
+
+    def remove_review_tree(self, task: Task) -> None:
+        self._review_tree(task).remove()
+
+    def remove_trees(self, task: Task) -> None:
+        self.remove_review_tree(task)
+        folder = self.home / "throwaway" / self.key
+        for label in RUN_LABELS:
+            for left in (folder / f"{task.name}-{label}", *folder.glob(f".{task.name}-{label}.*")):
+                remove_tree(left)
+
+    @contextmanager
+    def throwaway(self, commit: str, label: str) -> Iterator[Path]:
+        with throwaway(self.project, commit, self.home / "throwaway" / self.key / label) as files:
+            self.bring(files)
+            yield files
+
+    def bring(self, files: Path) -> None:
+        """`workspace.copy`: the user's own ignored files, as they are now."""
+        copy_ignored_files(self.project.root, self.copies, files)
+
+    def keep_artifacts(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
+        if self.artifacts == "home":
+            return None
+        if self.artifacts == "branch":
+            return self._keep_on_branch(task, files, message)
+        placed = {f"{task.name}/{name}": data for name, data in files.items()}
+        commit_artifacts(self.project, f"refs/burnish/artifacts/{task.name}", placed, message=message, author=self.who)
+        return None
+
+    def _keep_on_branch(self, task: Task, files: Mapping[str, bytes], message: str) -> str | None:
+        works = task.spec.type in (TaskType.IMPLEMENT, TaskType.IMPROVE)
+        if task.branch is None or (works and task.status is Status.COMPLETED):
+            # what is merged already would only seem not to be, for the sake of a line about the merge
+            return None
+        placed = {f".burnish/tasks/{task.name}/{name}": data for name, data in files.items()}
+        text = with_trailers(message, {"Burnish-Task": str(task.id), "Burnish-Phase": PHASE})
+        try:
+            commit_written(self.project, f"refs/heads/{task.branch}", placed, message=text, author=self.who)
+        except Refused as refused:
+            return refused.what
+        return None
+
+    def set_aside(self, task: Task) -> ports_git.SetAside:
+        workspace = self.workspace(task)
+        damage = find_damage(self.project, [workspace.ref]).get(workspace.ref)
+        if damage and damage.damage is not Damage.DELETED:
+            remove_broken_ref(self.project, BrokenRef(workspace.ref, damage.commit))
+            put_torn_aside(self.project)
+        tip, saved = read_ref(self.project, workspace.ref), RescuedWork()
+        if workspace.checked_out_commit() is not None:
+            saved = remove_workspace(workspace, f"{task.cycle}-restart", copies=self.copies)
+        aside = ports_git.SetAside(None, saved.rescue, saved.withheld, saved.names, saved.folder)
+        if tip is None:
+            return aside
+        kept = keep(self.project, f"{task.name}-run-{task.run}", tip)
+        if task.branch == f"burnish/{task.name}":
+            # a branch that it only continued stays its owner's
+            delete_ref(self.project, workspace.ref, tip)
+        return replace(aside, branch=kept)
+
+    def rescue(self, task: Task, label: str) -> str | None:
+        workspace = self.workspace(task)
+        # without a commit to compare with, the files stay where they are
+        return workspace.rescue(label) if workspace.exists() and not self.lost_branch(task) else None
+
+    def lost_branch(self, task: Task) -> ports_git.LostBranch | None:
+        ref = f"refs/heads/{task.branch}"
+        return lost_words(find_damage(self.project, [ref]).get(ref))
+
+    def is_whole(self, task: Task, commit: str) -> bool:
+        return is_whole(self.project, commit, task.base)
+
+    def put_branch(self, task: Task, commit: str) -> None:
+        ref = f"refs/heads/{task.branch}"
+        damage = find_damage(self.project, [ref]).get(ref)
+        if damage and damage.damage is not Damage.DELETED:
+            remove_broken_ref(self.project, BrokenRef(ref, damage.commit))
+            put_torn_aside(self.project)
+        restore_id(self.project)
+        tip = read_ref(self.project, ref)
+        if tip != commit:
+            update_ref(self.project, ref, commit, tip or self.project.zero)
+
+    def restore_objects(self, task: Task) -> bool:
+        put_torn_aside(self.project)
+        return restore_objects(self.workspace(task), str(task.commit), str(task.base))
+
+    def write_again(self, task: Task, commit: str, tree: str, onto: str) -> str | None:
+        put_torn_aside(self.project)
+        message = with_trailers(
+            f"{task.spec.title} (written again)\n\n{commit} could not be read.", {"Burnish-Task": str(task.id)}
+        )
+        return write_again(self.workspace(task), commit, tree, onto=onto, message=message)
+
+    def kept_refs(self, task: Task) -> list[str]:
+        return kept_refs(self.project, task.id, task.name)
+
+    def left_out(self, workspace: ports_git.TaskWorkspace) -> list[str]:
+        assert isinstance(workspace, GitWorkspace)
+        found = left_out_by_name(self.project, workspace.index, workspace.path, self.copies)
+        return sorted(map(os.fsdecode, found))
+
+    def check_movable(self, branch: str) -> None:
+        refuse_if_checked_out(self.project, f"refs/heads/{branch}")
+
+    def watch(self, commit: str) -> Callable[[], list[str]]:
+        tracked = self.files(commit)
+        before = read_checkouts(self.project, tracked)
+        return lambda: changed_checkouts(self.project, before, read_checkouts(self.project, tracked), tracked)
+
+    def files(self, commit: str) -> list[str]:
+        if commit not in self._files:
+            self._files[commit] = list_files(self.project, commit)
+        return self._files[commit]
+
+    def text(self, commit: str, path: str) -> str | None:
+        data = read_files(self.project, commit, [path]).get(path)
+        return None if data is None else data.decode(errors="replace")
+
+    def context_files(self, workspace: ports_git.TaskWorkspace, base: Base) -> tuple[tuple[str, str], ...]:
+        """AGENTS.md and its like, from the base, never from the change. Read once per base."""
+        if base.commit not in self._context:
+            names = [p for p in self.files(base.commit) if p in CONTEXT_FILES or p.startswith(CONTEXT_FOLDER)]
+            found = read_files(self.project, base.commit, names) if names else {}
+            self._context[base.commit] = tuple(
+                (name, data.decode(errors="replace")) for name in names if (data := found.get(name)) is not None
+            )
+        return self._context[base.commit]

@@ -1,0 +1,177 @@
+"""The guard: an author may not thin out the tests, rewrite its judge, or loosen the tools unnoticed. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from burnish.checks.guard.commands import scripts_run_by
+from burnish.checks.guard.protected_files import (
+    Parts,
+    is_judge,
+    is_shared,
+    is_tooling,
+    judge_parts,
+    names_hook,
+    substance,
+    tooling_parts,
+)
+from burnish.checks.guard.shadowing import REASON as SHADOWING
+from burnish.checks.guard.shadowing import GuardedTrees, shadows
+from burnish.checks.guard.test_counts import is_test_path
+from burnish.checks.guard.test_weakening import thinning
+from burnish.core.change import Change, ChangedFile
+from burnish.core.check import Comparison
+from burnish.core.finding import Category, Remark, Severity
+
+SOURCE = "check:guard"
+Text = Callable[[str], str | None]
+
+# A command may start the tests themselves: `node test.js`.
+_TEST_ITSELF = re.compile(r"(?:^|/)(?:tests?|specs?)\.\w+$")
+_WHY = {
+    "judge": "These settings and texts decide how the work is judged, or steer those who judge it. burnish takes them "
+    "from the base, never from the change; whether they may change is for a person to say.",
+    "tooling": "This decides which tests are run, what the linter accepts, or what CI lets through. "
+    "A change that needs it should say why.",
+}
+
+
+def guard(
+    change: Change,
+    *,
+    comparisons: tuple[Comparison, ...],
+    old_text: Text,
+    new_text: Text,
+    levels: Mapping[str, str],
+    agent_files: Collection[str],
+    trees: GuardedTrees,
+    own_paths: Collection[str] = (),
+) -> tuple[Remark, ...]:
+    """What of this change makes it easier to pass rather than better. `agent_files`: patterns, see `is_named`."""
+    severities = {name: Severity(level) for name, level in levels.items() if level != "off"}
+    remarks: list[Remark] = []
+    if "thinning" in severities:
+        for loss in thinning(change, comparisons, old_text, new_text):
+            found = _remark("thinning", severities["thinning"], loss.title, loss.reason)
+            remarks.append(_at(found, loss.file, loss.line, loss.quote))
+    shadowing = _shadowing(change, trees, severities, old_text, new_text)
+    remarks += shadowing
+    left_out = {remark.file for remark in shadowing}
+    for file in change.files:
+        if file.path in left_out or (file.path in own_paths and (file.old_path is None or file.old_path in own_paths)):
+            continue
+        for kind, title, line, quote in _touched(file, trees, old_text, new_text, agent_files):
+            if kind in severities:
+                found = _remark(kind, _level(severities[kind], kind, file), title, _WHY[kind])
+                remarks.append(_at(found, file.path, line, quote))
+    return tuple(remarks)
+
+
+def _shadowing(
+    change: Change, trees: GuardedTrees, severities: Mapping[str, Severity], old_text: Text, new_text: Text
+) -> list[Remark]:
+    if "judge" not in severities:
+        return []
+    remarks = []
+    for shadow in shadows(change.files, trees, old_text, new_text):
+        remark = replace(_remark("judge", severities["judge"], shadow.title, SHADOWING), rule="guard/shadowing")
+        file = change.file(shadow.path)
+        remarks.append(_at(remark, shadow.path, *(_place(file) if file else (None, ""))))
+    return remarks
+
+
+def reads(file: ChangedFile) -> bool:
+    """Must the guard see this file's text, or is the diff enough?"""
+    paths = {file.path, file.old_path or file.path}
+    if not has_text(file):
+        return False
+    if any(is_tooling(p) or is_shared(p) or is_test_path(p) or p.endswith(".rs") for p in paths):
+        return True
+    return any(names_hook(file.path, hunk.text) for hunk in file.hunks)
+
+
+def has_text(file: ChangedFile) -> bool:
+    return not (file.binary or file.is_submodule or file.is_symlink)
+
+
+def _level(level: Severity, kind: str, file: ChangedFile) -> Severity:
+    """A first config loosens nothing that was there: worth a look, no more."""
+    if kind == "tooling" and file.status == "A" and level is Severity.ERROR:
+        return Severity.WARNING
+    return level
+
+
+def _touched(
+    file: ChangedFile, trees: GuardedTrees, old_text: Text, new_text: Text, agent_files: Collection[str]
+) -> Iterator[tuple[str, str, int | None, str]]:
+    """(kind, title, line, quote) for each thing in this file that judges."""
+    old_path = file.old_path or file.path
+    # of a linked folder, what it brings in counts
+    paths = {file.path, old_path, *(trees.new.brought_in(file.path) if file.is_symlink else ())}
+    if any(is_judge(path, agent_files) for path in paths):
+        yield ("judge", f"{_verb(file)} what judges it: {file.path}", *_place(file))
+        return
+    old = None if file.status == "A" else old_text(old_path)
+    new = None if file.status == "D" else new_text(file.path)
+    if any(map(is_tooling, paths)) or _is_run(file, paths, trees):
+        only_words = old is not None and new is not None and substance(old) == substance(new)
+        if not (only_words and file.status in "MR" and file.old_mode == file.new_mode):
+            yield ("tooling", f"{_verb(file)} settings of the tools: {file.path}", *_place(file))
+        return
+    tooling = partial(tooling_parts, commands=trees.all_commands)
+    for kind, read in (("judge", judge_parts), ("tooling", tooling)):
+        for name in _different(*read(file.path, old or "", new or "")):
+            what = "burnish's settings" if kind == "judge" else "settings of the tools"
+            yield (kind, f"Changes {what}: {name} in {file.path}", *_section(file, new, name))
+
+
+def _is_run(file: ChangedFile, paths: Collection[str], trees: GuardedTrees) -> bool:
+    """Does a command start it (of a check, set-up or build), or does it decide in a form without sections?"""
+    named = scripts_run_by(trees.all_commands, paths) | trees.scripts.intersection(paths)
+    if any(not (is_test_path(path) or is_shared(path) or _TEST_ITSELF.search(path)) for path in named):
+        return True
+    return not has_text(file) and any(map(is_shared, paths))
+
+
+def _different(old: Parts, new: Parts) -> list[str]:
+    return [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+
+
+def _verb(file: ChangedFile) -> str:
+    return {"A": "Adds", "D": "Deletes", "R": "Renames"}.get(file.status, "Changes")
+
+
+def _place(file: ChangedFile) -> tuple[int | None, str]:
+    """The first line that is different, and what it says."""
+    if file.status == "D" or not file.hunks:
+        return None, ""
+    here = file.hunks[0].new_start
+    for line in file.hunks[0].text.split("\n")[1:]:
+        if line.startswith("+"):
+            return max(here, 1), line[1:].strip()
+        if line.startswith("-"):
+            return max(here, 1), ""
+        here += 1
+    return max(here, 1), ""
+
+
+def _section(file: ChangedFile, new: str | None, name: str) -> tuple[int | None, str]:
+    """A changed line that names the section, else its header."""
+    word = name.rpartition(".")[2]
+    changed = file.changed_lines()
+    lines = list(enumerate((new or "").split("\n"), 1))
+    hits = [(number, line.strip()) for number, line in lines if word in line]
+    for number, line in sorted(hits, key=lambda hit: (hit[0] not in changed, hit[0])):
+        return number, line
+    return _place(file)
+
+
+def _remark(kind: str, severity: Severity, title: str, reason: str) -> Remark:
+    return Remark(Category.GUARD, severity, title, reason, rule=f"guard/{kind}", source=SOURCE)
+
+
+def _at(remark: Remark, file: str | None, line: int | None, quote: str) -> Remark:
+    return replace(remark, file=file, line=line, quote=quote)

@@ -1,0 +1,234 @@
+"""Which files, and which parts of them, judge a change: burnish's own settings, and those of test, lint and CI."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from burnish.checks.guard.commands import load_json, makefile_parts, script_parts
+from burnish.core.project_files import is_named
+
+# Files of burnish itself; what instructs the agents is told by their adapters.
+_JUDGE = re.compile(r"^(?:burnish\.ya?ml|\.burnish/.+)$|(?:^|/)REVIEW(?:\.local|\.override)?\.md$")
+_TOOLING = re.compile(
+    r"(?:^|/)(?:\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|hatch\.toml|noxfile\.py|\.coveragerc|\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|\.isort\.cfg"
+    r"|pyrightconfig\.json|\.bandit|conftest\.py|sitecustomize\.py|usercustomize\.py"
+    r"|\.eslintrc(?:\.\w+)?|\.eslintignore|eslint\.config\.\w+|\.prettierrc(?:\.\w+)?|\.prettierignore|prettier\.config\.\w+|biome\.jsonc?"
+    r"|\.stylelintrc(?:\.\w+)?|jest\.(?:config|setup)\.\w+|vitest\.(?:config|setup|workspace)\.\w+|playwright\.config\.\w+|cypress\.config\.\w+"
+    r"|vite\.config\.\w+|ava\.config\.\w+|babel\.config\.\w+|\.babelrc(?:\.\w+)?|\.swcrc|\.c8rc(?:\.\w+)?|__mocks__/.+|bunfig\.toml|\.npmrc|\.yarnrc(?:\.ya?ml)?"
+    r"|\.pnpmfile\.[cm]?js|\.cargo/config(?:\.toml)?|\.config/nextest\.toml|go\.work|vendor/modules\.txt|gradle\.properties|gradlew|gradle/wrapper/.+|mvnw"
+    r"|\.mvn/.+|[Tt]askfile(?:\.dist)?\.ya?ml|[Rr]akefile(?:\.rb)?"
+    r"|karma\.conf\.\w+|\.mocharc(?:\.\w+)?|\.nycrc(?:\.\w+)?|tsconfig[\w.-]*\.json|\.golangci\.(?:ya?ml|toml|json)|\.?clippy\.toml|\.?rustfmt\.toml"
+    r"|\.rubocop\w*\.yml|\.rspec|phpunit\.xml(?:\.dist)?|phpstan\.neon(?:\.dist)?|checkstyle\.xml|\.editorconfig-checker\.json"
+    r"|\.?codecov\.ya?ml|sonar-project\.properties|\.pre-commit-config\.ya?ml|lefthook\.ya?ml|\.semgrepignore|\.semgrep\.ya?ml"
+    r"|\.gitlab-ci\.ya?ml|Jenkinsfile[\w.-]*|azure-pipelines\.ya?ml|\.travis\.ya?ml|bitbucket-pipelines\.ya?ml|\.drone\.ya?ml|\.cirrus\.ya?ml|appveyor\.ya?ml)$"
+    r"|^\.(?:github/(?:workflows|actions)|circleci|buildkite|gitlab/ci|husky)/.+$"
+)
+_TOOLS = (
+    "pytest tox nox ruff mypy coverage flake8 pylint black isort pyright basedpyright bandit taskipy poe nose2".split()
+)
+_INI = re.compile(r"^\s*\[([^\]]+)\]\s*$")
+_INI_TOOLS = re.compile(
+    r"tool:pytest|pytest|tox\b|testenv|flake8|mypy|coverage|pylint|pycodestyle|pydocstyle|isort|pep8|nosetests|ruff"
+)
+# Sections of pyproject.toml in which other tools keep commands.
+_TASKS = (("hatch", ("envs",)), ("pdm", ("scripts",)), ("rye", ("scripts",)), ("pixi", ("tasks", "feature")))
+_CARGO_TARGET = ("test", "harness", "doctest", "path")
+_PACKAGE_JSON = "jest vitest eslintConfig eslintIgnore prettier nyc c8 mocha ava lint-staged husky xo".split()
+# Which file an import of the package loads, also in its own tests.
+_ENTRY_POINTS = "main module browser exports imports packageManager".split()
+# Diffs have a sign before each line. `pytest_plugins` loads modules with hooks.
+_HOOK_NAME = r"pytest_(?:plugins|runtest|collect|pyfunc|session|make|report|assert|terminal|generate|configure)\w*"
+_HOOK = re.compile(
+    rf"^[+ -]?(?:async[ ]+)?def[ ]+(pytest_[a-z_]+)[ ]*\(|^[+ -]?({_HOOK_NAME})[ ]*(?::[^=\n]+)?=(?!=)"
+    rf"|^[+ -]?(?:from|import)\b[^\n]*\bas[ ]+({_HOOK_NAME})",
+    re.MULTILINE,
+)
+_TOP_LEVEL = re.compile(r"^(?=[^\s)\]}#])", re.MULTILINE)
+
+Parts = Mapping[str, str]
+
+
+def is_judge(path: str, agent_files: Collection[str]) -> bool:
+    """Does it decide how work is judged, or instruct the agents that judge it?"""
+    return _JUDGE.search(path) is not None or is_named(path, agent_files)
+
+
+def is_tooling(path: str) -> bool:
+    """A file that is nothing but settings of test, lint, coverage or CI."""
+    return _TOOLING.search(path) is not None
+
+
+def is_shared(path: str) -> bool:
+    """A file of which only some sections judge."""
+    return path.endswith(".mk") or path.rpartition("/")[2] in (*_READERS, "pyproject.toml")
+
+
+def judge_parts(path: str, old: str, new: str) -> tuple[Parts, Parts]:
+    """The sections of a shared file that are burnish's own settings, before and after; name → what it says."""
+    if path != "pyproject.toml":
+        return {}, {}
+    # two readings can be compared only if both are of one kind
+    by_header = _parsed(old) is None or _parsed(new) is None
+    before, after = (_toml(text, by_header=by_header) for text in (old, new))
+    return _only(before, _is_own), _only(after, _is_own)
+
+
+def tooling_parts(path: str, old: str, new: str, commands: Collection[str] = ()) -> tuple[Parts, Parts]:
+    """The sections of a shared file that set up test, lint, coverage or CI, or that these commands run."""
+    name = path.rpartition("/")[2]
+    if name == "pyproject.toml":
+        by_header = _parsed(old) is None or _parsed(new) is None
+        before, after = (_toml(text, by_header=by_header) for text in (old, new))
+        return _only(before, _is_tool), _only(after, _is_tool)
+    if name.endswith(".py"):
+        return _hooks(old), _hooks(new)
+    reader = _included_makefile if name.endswith(".mk") else _READERS.get(name)
+    return (reader(old, commands), reader(new, commands)) if reader else ({}, {})
+
+
+def names_hook(path: str, text: str) -> bool:
+    """Does Python text define or import a hook of pytest? A conftest.py may import it from any module."""
+    return path.endswith(".py") and _HOOK.search(text) is not None
+
+
+def _hooks(text: str) -> Parts:
+    """Hooks of pytest by name, with all lines that belong to them."""
+    found = list(_HOOK.finditer(text))
+    ends = [_TOP_LEVEL.search(text, match.end()) for match in found]
+    return {
+        next(filter(None, match.groups())): text[match.start() : end.start() if end else len(text)]
+        for match, end in zip(found, ends, strict=True)
+    }
+
+
+def has_section(path: str, text: str, section: str) -> bool:
+    """Does a file of sections (`pyproject.toml`, `tox.ini`) have this one?"""
+    return section in (_toml(text) if path.endswith(".toml") else _ini(text))
+
+
+def _only(parts: Parts, wanted: Callable[[str], bool]) -> Parts:
+    return {name: part for name, part in parts.items() if wanted(name)}
+
+
+def _is_own(name: str) -> bool:
+    return name.split(".")[:2] == ["tool", "burnish"]
+
+
+def _is_tool(name: str) -> bool:
+    words = [word.strip("\"'") for word in name.split(".")]
+    if words[:1] != ["tool"] or len(words) < 2:
+        return words[-1] == "pytest11"
+    return words[1] in _TOOLS or words[1:3] in [[tool, key] for tool, keys in _TASKS for key in keys]
+
+
+def substance(text: str | None) -> str:
+    """Without blank lines, comments and indentation at the end: what is left says something."""
+    lines = (line.rstrip() for line in re.split(r"\r\n?|\n", text or ""))
+    return "\n".join(line for line in lines if line.strip() and not _is_comment(line))
+
+
+def _is_comment(line: str) -> bool:
+    """Languages disagree on whether U+2028 and the like end a comment: such a line is not left out."""
+    return len(line.splitlines()) == 1 and re.match(r"\s*(?:#(?!!)|;|//)", line) is not None
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _toml(text: str, *, by_header: bool = False) -> dict[str, str]:
+    """Tables two deep by dotted name. A file that cannot be parsed is cut at its headers."""
+    data = None if by_header else _parsed(text)
+    if data is None:
+        return {name.strip("[] \"'"): part for name, part in _ini(text).items()}
+    parts = {name: _as_text(value) for name, value in data.items() if name != "tool"}
+    points = _table(_table(data.get("project")).get("entry-points"))
+    if "pytest11" in points:
+        parts["project.entry-points.pytest11"] = _as_text(points["pytest11"])
+    tools = data.get("tool")
+    if isinstance(tools, dict):
+        parts |= {f"tool.{name}": _as_text(value) for name, value in tools.items()}
+        for tool, keys in _TASKS:
+            table = tools.get(tool)
+            if isinstance(table, dict):
+                parts |= {f"tool.{tool}.{key}": _as_text(table[key]) for key in keys if key in table}
+    return parts
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _cargo(text: str, commands: Collection[str]) -> Parts:
+    """Lints, what replaces other crates, and the switches that leave tests out."""
+    data = _parsed(text)
+    if data is None:
+        return {name: part for name, part in _toml(text).items() if name == "lints"}
+    parts: dict[str, str] = {name: _as_text(data[name]) for name in ("lints", "patch", "replace") if name in data}
+    lints = _table(data.get("workspace")).get("lints")
+    package = _table(data.get("package"))
+    parts |= {f"package.{name}": _as_text(package[name]) for name in ("autotests", "build") if name in package}
+    for name in ("lib", "bin", "test", "example"):
+        table = data.get(name)
+        entries = [_table(entry) for entry in (table if isinstance(table, list) else [table])]
+        switches = [{key: entry[key] for key in ("name", *_CARGO_TARGET) if key in entry} for entry in entries]
+        if any(key in entry for entry in entries for key in _CARGO_TARGET):
+            parts[name] = _as_text(switches)
+    return parts | ({"workspace.lints": _as_text(lints)} if lints else {})
+
+
+def _go_mod(text: str, commands: Collection[str]) -> Parts:
+    """Modules that are taken from elsewhere."""
+    blocks = re.findall(r"^(?:replace|toolchain)\b[ \t]*(?:\([^)]*\)|.*)", text, re.M)
+    return {"replace": "\n".join(blocks)} if blocks else {}
+
+
+def _ini(text: str) -> dict[str, str]:
+    parts: dict[str, list[str]] = {}
+    here: list[str] = []
+    for line in re.split(r"\r\n?|\n", text):
+        found = _INI.match(line)
+        if found:
+            here = parts.setdefault(found[1].strip(), [])
+        elif line.strip() and not line.lstrip().startswith(("#", ";")):
+            here.append(line.rstrip())
+    return {name: "\n".join(lines) for name, lines in parts.items()}
+
+
+def _setup_cfg(text: str, commands: Collection[str]) -> Parts:
+    sections = _ini(text)
+    plugins = {name: part for name, part in sections.items() if "entry_points" in name and "pytest11" in part}
+    return {name: part for name, part in sections.items() if _INI_TOOLS.match(name)} | plugins
+
+
+def _package_json(text: str, commands: Collection[str]) -> Parts:
+    data, repeated = load_json(text)
+    parts: dict[str, str] = {name: _as_text(data[name]) for name in (*_PACKAGE_JSON, *_ENTRY_POINTS) if name in data}
+    if repeated:
+        parts["repeated keys"] = _as_text(repeated)
+    return parts | script_parts(data, commands)
+
+
+def _included_makefile(text: str, commands: Collection[str]) -> Parts:
+    """Which of its variables other files use is unknown: all count."""
+    return makefile_parts(re.sub(r"^(?=[\w.-]+[ \t]*[:?+!]*=)", "export ", text, flags=re.M), commands)
+
+
+_READERS: dict[str, Callable[[str, Collection[str]], Parts]] = {
+    "setup.cfg": _setup_cfg,
+    "Cargo.toml": _cargo,
+    "go.mod": _go_mod,
+    **dict.fromkeys(("package.json", "composer.json", "deno.json", "deno.jsonc"), _package_json),
+    **dict.fromkeys(("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile"), makefile_parts),
+}

@@ -1,0 +1,202 @@
+"""Files that a check would load instead of its runner, the standard library, an installed package or an older file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from burnish.checks.guard.commands import targets_hidden_by_files
+from burnish.checks.guard.precedence import MAKEFILES, module_of, outranked_modules, outranked_settings
+from burnish.checks.import_origins import PYTEST_SETTINGS
+from burnish.checks.import_question import PYTHONPATH_SETTING
+from burnish.checks.tree_paths import TreeFiles, TreePaths, follow_links
+from burnish.core.change import ChangedFile
+
+Text = Callable[[str], str | None]
+
+REASON = (
+    "A check finds this file before the one that it means to load, so it could run this code instead of the tests, or "
+    "pass whatever the tests say. Give it another name, or replace the other file."
+)
+# Directories that a test run puts on the import path whatever lies in them, unless they are packages.
+_ROOTS = ("src/", "tests/", "test/")
+_TEST_FILE = re.compile(r"^(?:test_.*|.*_tests?|conftest)\.py$")
+_RUNNERS = frozenset(
+    "pytest _pytest pluggy iniconfig py xdist execnet coverage pytest_cov pytest_timeout pytest_asyncio hypothesis "
+    "nose nose2 tox nox pip setuptools pkg_resources ruff mypy flake8 pylint packaging pygments exceptiongroup tomli "
+    "typing_extensions colorama attr attrs sortedcontainers anyio pytest_mock mypy_extensions pycodestyle pyflakes "
+    "mccabe virtualenv filelock platformdirs distlib unittest2 trio twisted behave robot".split()
+)
+_START = frozenset(("sitecustomize", "usercustomize"))
+# `test` is a package of the standard library, and an ordinary name for one's own tests
+_STANDARD = frozenset(sys.stdlib_module_names) - {"test"}
+# Names that several directories on the import path have as a rule.
+_REPEATED = re.compile(r"^(?:conftest|setup|tests?|test_.*|.*_tests?|__\w+__|noxfile|manage)$")
+# A directory with entry points is a plugin of pytest as soon as it lies on the import path.
+_DISTRIBUTION = re.compile(r"^(.*/|)[^/]+\.(?:dist-info|egg-info)/")
+_ENVIRONMENT = re.compile(
+    r"^(?:\.venv|venv|\.tox|\.nox|__pypackages__)/|(?:^|/)(?:site-packages/|node_modules/|pyvenv\.cfg$)"
+)
+_FIXTURES = re.compile(r"(?:^|/)_*(?:fixtures?|testdata|test-data)_*/")
+# Python may load compiled files without a look at their sources.
+_COMPILED = re.compile(r"(?:^|/)__pycache__/[^/]+\.pyc$")
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A file of the change, and what it is loaded instead of."""
+
+    path: str
+    what: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.path} shadows {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedTrees:
+    """Both trees of a change, what is installed where its checks run, and their commands."""
+
+    old: TreePaths
+    new: TreePaths
+    installed: Collection[str] = ()
+    commands: tuple[str, ...] = ()
+    # set-up and build, which run before them
+    preparing: tuple[str, ...] = ()
+    # what all of them run and source, see `scripts_behind`
+    scripts: frozenset[str] = frozenset()
+
+    @property
+    def all_commands(self) -> tuple[str, ...]:
+        return (*self.commands, *self.preparing)
+
+
+def guarded_trees(
+    old: TreeFiles,
+    new: TreeFiles,
+    *,
+    installed: Collection[str] = (),
+    commands: Iterable[str] = (),
+    preparing: Iterable[str] = (),
+    scripts: frozenset[str] = frozenset(),
+) -> GuardedTrees:
+    return GuardedTrees(follow_links(old), follow_links(new), installed, tuple(commands), tuple(preparing), scripts)
+
+
+def shadows(files: Iterable[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text) -> tuple[Shadow, ...]:
+    """What the change shadows, one for each file."""
+    changed = list(files)
+    found: dict[str, str] = {}
+    for path, what in _all_shadows(changed, trees, old_text, new_text):
+        found.setdefault(trees.new.source(path), what)
+    return tuple(Shadow(path, what) for path, what in found.items())
+
+
+def _all_shadows(
+    files: list[ChangedFile], trees: GuardedTrees, old_text: Text, new_text: Text
+) -> Iterator[tuple[str, str]]:
+    old, new = trees.old.paths, trees.new.paths
+    for file in files:
+        if file.status != "D" and _COMPILED.search(file.path):
+            yield file.path, "the source of a module"
+    roots = import_folders(new, trees.commands, _set_folders(new_text))
+    for path in new:
+        if path not in old and _is_installed(path, roots):
+            yield path, "installed packages"
+    yield from _shadowing_names(trees, roots, import_folders(old, trees.commands, _set_folders(old_text)))
+    for path, before in outranked_modules(old, new):
+        yield path, before
+    touched = {file.path for file in files} | {path for path in new if path not in old}
+    yield from outranked_settings(touched, old, new, old_text, new_text)
+    yield from _hidden_targets(trees, new_text)
+
+
+def _hidden_targets(trees: GuardedTrees, text: Text) -> Iterator[tuple[str, str]]:
+    """With a new folder `check` make has nothing to do for a target `check` that is not phony."""
+    name = next((name for name in MAKEFILES if name in trees.new.paths), None)
+    targets = targets_hidden_by_files(text(name) or "", trees.all_commands) if name else set()
+    before = {path.partition("/")[0] for path in trees.old.paths} if targets else set()
+    for path in trees.new.paths:
+        first = path.partition("/")[0]
+        if first in targets and first not in before:
+            before.add(first)
+            yield path, f"the target {first} of the {name}, which is not phony"
+
+
+def _is_installed(path: str, roots: Collection[str]) -> bool:
+    if found := _DISTRIBUTION.match(path):
+        return found[1] in roots
+    return _ENVIRONMENT.search(path) is not None and not _FIXTURES.search(path)
+
+
+def _set_folders(text: Text) -> Iterator[str]:
+    """Folders in the `pythonpath` of pytest's settings at the root."""
+    for name in PYTEST_SETTINGS:
+        for value in PYTHONPATH_SETTING.findall(text(name) or ""):
+            yield from (word.strip("./") for word in re.split(r"[\s,\"'\[\]]+", value))
+
+
+def _shadowing_names(
+    trees: GuardedTrees, roots: Collection[str], old_roots: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Names on the import path that were not there, or came from another file that is still there."""
+    old, new = trees.old.paths, trees.new.paths
+    before = _importable(old, old_roots)
+    own = {name: path for (root, name), path in before.items() if root in ("", "src/") and path in new}
+    for (root, name), path in _importable(new, roots).items():
+        if (root, name) in before:
+            continue
+        if what := _meaning(name, trees.installed):
+            yield path, what
+        elif name in own and not _REPEATED.match(name):
+            yield path, own[name]
+
+
+def _meaning(name: str, installed: Collection[str]) -> str | None:
+    if name in _START:
+        return "the start-up of Python"
+    if name in _STANDARD:
+        return f"the module `{name}` of the standard library"
+    if name in _RUNNERS:
+        return f"the test tool `{name}`"
+    return f"the installed package `{name}`" if name in installed else None
+
+
+def import_folders(
+    paths: Collection[str], commands: Iterable[str] = (), settings: Iterable[str] = ()
+) -> frozenset[str]:
+    """Folders ("" or ending in `/`) that a test run puts on the import path: its own, those of test files and settings.
+
+    pytest inserts the first folder above a test file that is not a package.
+    """
+    packages = {path.removesuffix("__init__.py") for path in paths if path.endswith("/__init__.py")}
+    found = {""} | {root for root in _ROOTS if root not in packages}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if _TEST_FILE.match(name):
+            found.add(_above_packages(f"{folder}/" if folder else "", packages))
+    words = {word.strip("./") for command in commands for word in re.split(r"[\s;&|()<>'\"=:,]+", command)}
+    named = {f"{word}/" for word in words if word} | {f"{word}/src/" for word in words if word}
+    named |= {f"{word.rpartition('/')[0]}/" for word in words if word.endswith(".py") and "/" in word}
+    named = {folder for folder in named if folder not in packages} | {f"{word}/" for word in settings if word}
+    return frozenset(found | named)
+
+
+def _above_packages(folder: str, packages: Collection[str]) -> str:
+    while folder in packages:
+        folder = folder[:-1].rpartition("/")[0]
+        folder = f"{folder}/" if folder else ""
+    return folder
+
+
+def _importable(paths: Iterable[str], roots: Collection[str]) -> Mapping[tuple[str, str], str]:
+    """What can be imported by a bare name: (folder, name) → the file that Python takes."""
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for path in paths:
+        module = module_of(path)
+        if module and module[0] in roots:
+            found[module[:2]] = min(found.get(module[:2], (9, "")), (module[2], path))
+    return {place: path for place, (_, path) in found.items()}

@@ -1,0 +1,134 @@
+"""Out: colour where a person looks, JSON where a program reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from typing import Any, TextIO
+
+from burnish.cli.session import SESSION
+from burnish.cli.text import LONGEST_TITLE, clean, cut, hung, one_line, width
+
+CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
+
+BY_STATUS = {
+    "backlog": "dim",
+    "in_progress": "cyan",
+    "code_review": "blue",
+    "waiting_approval": "magenta",
+    "verified": "green",
+    "completed": "green",
+    "blocked": "yellow",
+    "failed": "red",
+    "cancelled": "dim",
+}
+
+# For those who listen to a screen instead of looking at it.
+WORDS = {"✓": "ok", "✗": "failed", "!": "attention", "→": "running", "·": "waiting"}
+_SPOKEN = str.maketrans(
+    {"…": "...", "│": "|", "─": "-", "═": "=", "—": "-", "·": "-", "→": "to", "✓": "ok", "✗": "failed"}
+)
+
+# A byte of a name that is not UTF-8, and the keys under which names of files stand.
+_HALF = re.compile("[\ud800-\udfff]")
+_PATHS = frozenset(
+    {"file", "path", "old_path", "root", "inspected", "not_shown", "uncovered", "files", "paths", "names"}
+)
+
+BY_SEVERITY = {"error": "red", "warning": "yellow", "info": "dim"}
+
+
+def is_plain() -> bool:
+    """Words only: `--plain` or BURNISH_PLAIN."""
+    return SESSION.plain or os.environ.get("BURNISH_PLAIN", "") not in ("", "0")
+
+
+def mark(sign: str) -> str:
+    """A sign before a line, or the word for it."""
+    return WORDS.get(sign, sign) if is_plain() else sign
+
+
+def spoken(text: str) -> str:
+    """The text as it is to be written: without signs that a screen reader stumbles over, if it is to be plain."""
+    return text.translate(_SPOKEN) if is_plain() and not text.isascii() else text
+
+
+def coloured(stream: TextIO) -> bool:
+    if is_plain() or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str, *, on: bool) -> str:
+    return f"\x1b[{CODES[colour]}m{text}\x1b[0m" if on and text else text
+
+
+def columns(stream: TextIO) -> int:
+    """The room there is: a terminal's, between 60 and 200; plenty where nobody looks."""
+    if not stream.isatty() and not os.environ.get("COLUMNS"):
+        return 200
+    return min(200, max(60, shutil.get_terminal_size((100, 24)).columns))
+
+
+def fitted(text: str, stream: TextIO, by: int = 2) -> str:
+    """A sentence that may be long, broken between words where somebody looks; as it is for programs."""
+    return "\n".join(hung(line, columns(stream), by) for line in text.split("\n")) if stream.isatty() else text
+
+
+def titled(before: str, title: str, after: str = "") -> str:
+    """A line with a title in it, which is cut to fit."""
+    room = columns(sys.stdout) - width(before) - width(after)
+    return f"{before}{cut(one_line(title), max(20, min(LONGEST_TITLE, room)))}{after}"
+
+
+def say(text: str = "") -> None:
+    """A line of data."""
+    sys.stdout.write(spoken(text) + "\n")
+
+
+def tell(text: str) -> None:
+    """A line beside the data: progress, warnings, errors."""
+    sys.stderr.write(spoken(text) + "\n")
+    sys.stderr.flush()
+
+
+def complain(what: str, hint: str) -> None:
+    """An error: a line on what it is, and a line on what to do."""
+    advise("error: ", "red", what)
+    advise("   do: ", "dim", hint)
+
+
+def advise(head: str, tone: str, text: str) -> None:
+    if text:
+        words = fitted(head + clean(text), sys.stderr, len(head))
+        tell(paint(head, tone, on=coloured(sys.stderr)) + words[len(head) :])
+
+
+def say_json(value: Any) -> None:
+    sys.stdout.write(json_text(value, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON that every parser reads. ASCII only, so that no control or bidi character reaches a terminal."""
+    text = json.dumps(value, indent=indent)
+    return json.dumps(_whole(value), indent=indent) if "\\ud" in text else text
+
+
+def _whole(value: Any, key: str = "") -> Any:
+    """Without halves of characters: a name that is not UTF-8 as git quotes it, other text with a mark."""
+    if isinstance(value, dict):
+        return {_whole(name): _whole(one, str(name)) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(one, key) for one in value]
+    if not isinstance(value, str) or not _HALF.search(value):
+        return value
+    if key in _PATHS:
+        from burnish.review.path_quoting import quoted
+
+        return quoted(value)
+    return _HALF.sub("\ufffd", value)

@@ -1,0 +1,179 @@
+"""What happens to a task, in the words of a progress line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from burnish.cli.output import mark
+from burnish.cli.text import clean, count, one_line, short_title
+from burnish.core.check import CANNOT_TELL, count_of
+from burnish.core.commit import left_out_words
+from burnish.core.event import RecordedEvent
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.views.status import MARKS, WAITING
+
+STARTS = {
+    "implement": "Implementing…",
+    "improve": "Improving…",
+    "check": "Running checks…",
+    "review": "Running review…",
+    "review-fix": "Running review, which may fix what it finds…",
+    "gate": "Waiting for a person…",
+}
+ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}
+_LONGEST = 160
+_HASH = re.compile(r"\b[0-9a-f]{40,64}\b")
+
+
+def line(task: Task, event: RecordedEvent) -> str | None:
+    """`[1/3] Review: CHANGES_REQUESTED - one error`, or None where there is nothing to tell."""
+    words = _words(event)
+    if words is None:
+        return None
+    return f"{counter(task, event.cycle)} {words}"
+
+
+def counter(task: Task, cycle: int) -> str:
+    """`[2/3]`, and past the maximum `[cycle 4 (max 3)]`."""
+    number = max(cycle, 1)
+    return f"[{number}/{task.max_cycles}]" if number <= task.max_cycles else f"[cycle {number} (max {task.max_cycles})]"
+
+
+def opening(task: Task) -> str:
+    return f"Running task {task.id}: {short_title(task.spec.title)}"
+
+
+def _words(event: RecordedEvent) -> str | None:
+    data = event.data
+    phase = str(data.get("phase", ""))
+    match event.type:
+        case "phase.started" | "phase.finished" if data.get("by_hand"):
+            judging = f"Judging what is on the branch: {_short(data.get('why'))}"
+            return judging if event.type == "phase.started" else None
+        case "phase.started":
+            name, _, step = phase.partition(":")
+            return f"Running review: {one_line(step)}…" if step else STARTS.get(name)
+        case "phase.finished":
+            warned = data.get("warnings") or ()
+            if phase in ENDS and data.get("left_out"):
+                return f"{ENDS[phase]}. {_short(left_out_words(data['left_out']))}"
+            return f"Note: {_short(warned[0])}" if phase == "check" and warned else ENDS.get(phase)
+        case "phase.failed":
+            why = data.get("what") or data.get("error")
+            return f"{phase.capitalize()} failed: {_short(why)}"
+        case "phase.progress":
+            return _short(data.get("message"))
+        case "phase.rescued":
+            left = "What was unsaved" if phase == "restart" else f"What the cut {phase or 'phase'} left"
+            places = [str(data[key]) for key in ("ref", "folder", "withheld") if data.get(key)]
+            return f"{left} was saved to {' and '.join(places) or 'a rescue ref'}"
+        case "check.finished":
+            return _check(event)
+        case "review.completed":
+            return _review(event)
+        case "review.failed":
+            return f"Review failed: {_short(data.get('why') or data.get('error'))}"
+        case "approval.voided":
+            return f"The approval is void: {_short(data.get('why'))}"
+        case "budget.warned" | "budget.reached":
+            return f"Budget: {_short(data.get('why') or event.type)}"
+        case "guard.breach":
+            return f"Guard: {_short(data.get('what') or data.get('why'))}"
+        case "lock.taken_over":
+            return "Taken over from a runner that died"
+    return None
+
+
+def _check(event: RecordedEvent) -> str:
+    data = event.data
+    inner = data.get("report")
+    report: Mapping[str, Any] = inner if isinstance(inner, Mapping) else data
+    name = data.get("name") or report.get("name") or "check"
+    status = data.get("status") or report.get("status") or "done"
+    if status == "not_run":
+        return f"Check {one_line(str(name))}: not run, {_short(data.get('why'))}"
+    counts = report.get("counts") or {}
+    passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
+    failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
+    fixed = f", {count_of(data, 'fixed')} fixed" if data.get("fixed") else ""
+    flaky = f", {len(data['flaky'])} flaky" if data.get("flaky") else ""
+    unsure = f" ({CANNOT_TELL})" if data.get("uncountable") else ""
+    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}{flaky}{unsure}"
+
+
+def _since_base(data: Mapping[str, Any]) -> str:
+    """Which of the failures are the change's own."""
+    if not data.get("baseline"):
+        return ""
+    new = count_of(data, "new")
+    return f" ({new} new)" if new else " (as before)"
+
+
+def _review(event: RecordedEvent) -> str:
+    verdict = event.data.get("verdict")
+    summary = _short(event.data.get("summary"))
+    name = str(verdict).upper() if verdict else "UNREADABLE"
+    step = event.data.get("step")
+    who = f"Review ({one_line(str(step))})" if step else "Review"
+    if but := _short(event.data.get("but")):
+        return f"{who}: {name} ({but})"
+    if name == "APPROVED" or not summary:
+        return f"{who}: {name}"
+    return f"{who}: {name} - {summary}"
+
+
+def _short(value: object) -> str:
+    text = one_line(str(value or ""))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def printed(event: RecordedEvent) -> list[str]:
+    """The end of what a command printed that could not be run, line by line."""
+    output = event.data.get("output") if event.type == "task.status" else None
+    return [clean(line) for line in str(output).splitlines()] if output else []
+
+
+def result(task: Task, *, tested: bool = True) -> str:
+    """`✓ Task 29 verified (APPROVED after 2 cycles)`; an approval without tests tells that."""
+    outcome = task.final_verdict or task.reason or task.error
+    after = f" after {count(task.cycle, 'cycle')}" if task.cycle else ""
+    inside = f"{outcome}{after}" if outcome else after.strip()
+    if not tested and task.status is Status.VERIFIED:
+        inside = f"{inside}; no tests were run"
+    words = f"{mark(MARKS[task.status])} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
+    note = one_line(task.note)
+    return words if task.status in (Status.VERIFIED, Status.COMPLETED) or not note else f"{words}: {note}"
+
+
+def advice(task: Task) -> str | None:
+    """What to type next about a task that has come to rest."""
+    if task.status is Status.VERIFIED:
+        return f"See it: burnish diff {task.id}. Take it: burnish merge {task.id}"
+    if task.status is Status.FAILED:
+        return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
+    if task.status is Status.WAITING_APPROVAL:
+        return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve (or reject, fix)"
+    if task.status is Status.CODE_REVIEW and task.waits_for:
+        return f"Next: {WAITING.get(task.waits_for, WAITING['review']).format(task.id)}"
+    if task.status is Status.BLOCKED:
+        return f"Look: burnish show {task.id}"
+    return None
+
+
+def brief(event: RecordedEvent) -> str:
+    """The data of an event, for a list: short values only."""
+    data = event.data
+    if event.type.startswith("finding.") and isinstance(data.get("finding"), Mapping):
+        return _short(f"{data['finding'].get('id', '')} {data['finding'].get('remark', {}).get('title', '')}")
+    if event.type == "task.status":
+        words = [str(data[key]) for key in ("final_verdict", "reason", "error", "note") if data.get(key)]
+        return _short(" ".join([f"{data.get('from')} → {data.get('to')}", *words]))
+    shown = [
+        f"{key}={_HASH.sub(lambda found: found[0][:12], str(value))}"
+        for key, value in data.items()
+        if isinstance(value, str | int | float | bool) and value != "" and key != "runner"
+    ]
+    return _short(" ".join(shown))

@@ -1,0 +1,252 @@
+"""The story of one task on a terminal, from the same values that `show --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from burnish.cli.findings import place, said_of
+from burnish.cli.output import BY_SEVERITY, BY_STATUS, mark, paint
+from burnish.cli.text import clean, count, cut, duration, one_line, pad, width, wrap
+from burnish.core.check import count_of
+from burnish.core.cost_text import cost_with_source
+from burnish.core.finding import ALIVE
+from burnish.core.override import in_words
+from burnish.core.review import is_person
+from burnish.core.status import Reason, Status
+from burnish.views.inbox import answer_to
+from burnish.views.status import MARKS
+
+Story = Mapping[str, Any]
+_SHUT = {"bubblewrap": "bubblewrap", "none": "none: it ran with your own rights"}
+
+
+def page(story: Story, *, room: int, colour: bool) -> list[str]:
+    parts = [
+        list(_header(story, room, colour)),
+        list(_wanted(story, room)),
+        list(_plan(story, room, colour)),
+        list(_cycles(story, room, colour)),
+        list(_findings(story, room, colour)),
+        _next(story),
+    ]
+    return [line for part in parts if any(part) for line in (*part, "")][:-1]
+
+
+def _header(story: Story, room: int, colour: bool) -> Iterator[str]:
+    status = story["status"]
+    tone = BY_STATUS[status]
+    title = cut(one_line(story["title"]), room - 10)
+    name = paint(f"T{story['id']} {title}", "bold", on=colour)
+    yield f"{paint(mark(MARKS[Status(status)]), tone, on=colour)} {name}"
+    outcome = " ".join(str(story[key]) for key in ("final_verdict", "reason", "error") if story.get(key))
+    past = (story.get("cycle") or 0) > story["max_cycles"]
+    most = f" (max {story['max_cycles']})" if past else f"/{story['max_cycles']}"
+    cycles = f"cycle {story['cycle']}{most}" if story.get("cycle") else "not started"
+    yield f"  {paint(status, tone, on=colour)}  {outcome}  {cycles}".replace("    ", "  ")
+    if story.get("note"):
+        yield from _wrap(story["note"], room, "  ")
+    for line in str(story.get("output") or "").splitlines():
+        yield cut(f"  {paint('│', 'dim', on=colour)} {clean(line)}", room)
+    cost = cost_with_source(story.get("cost_usd"), story.get("cost_source"))
+    facts = {
+        "branch": story.get("branch"),
+        "base": (story.get("base") or "")[:12],
+        "commit": (story.get("commit") or "")[:12],
+        "agent": " ".join(x for x in (story.get("agent"), story.get("model")) if x),
+        "cost": ", ".join(x for x in (cost, _tokens(story.get("tokens"))) if x),
+        "sandbox": _SHUT.get(str(story.get("sandbox") or "")),
+        "after": ", ".join(story.get("depends_on") or ()),
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"  {paint(f'{name:<9}', 'dim', on=colour)} {cut(one_line(value), room - 12)}"
+    for over in story.get("overridden") or ():
+        yield from _wrap(f"cycle {over['cycle']} {one_line(in_words(over))}", room, "  ")
+
+
+def _tokens(tokens: int | None) -> str:
+    return f"{tokens:,} tokens" if tokens else ""
+
+
+def _wanted(story: Story, room: int) -> Iterator[str]:
+    for name in ("description", "scope"):
+        if story.get(name):
+            yield from _wrap(story[name], room, "  ", lines=8)
+    for criterion in story.get("criteria") or ():
+        yield from _wrap(f"must: {criterion}", room, "  ")
+    for item in story.get("checklist") or ():
+        box, text = ("x", item["text"]) if item.get("done") else (" ", item["text"])
+        yield from _wrap(f"[{box}] {text}", room, "  ")
+
+
+def _plan(story: Story, room: int, colour: bool) -> Iterator[str]:
+    """What a plan task came to."""
+    if not story.get("plan_text"):
+        return
+    yield paint("Plan", "bold", on=colour)
+    yield from _wrap(story["plan_text"], room, "  ", lines=200)
+    yield f"  burnish show review-cycle://{story['id']}/plan.md"
+
+
+def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
+    for cycle in story.get("cycles") or ():
+        verdict = str(cycle.get("verdict") or "").upper()
+        review = f"review: {cycle['review_status']}" if cycle.get("review_status") else ""
+        head = "  ".join(
+            x for x in (f"Cycle {cycle['number']}", verdict, review, (cycle.get("commit") or "")[:12]) if x
+        )
+        yield paint(head, "bold", on=colour)
+        people = [str(voice["agent"]) for voice in cycle.get("reviewers") or () if is_person(str(voice.get("agent")))]
+        for phase in cycle.get("phases") or ():
+            counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
+            by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""
+            yield cut(f"  {_phase(phase)}{by}", room)
+        # those of a plan are the plan, which stands above
+        if cycle.get("last_words") and not story.get("plan_text"):
+            yield from _wrap(cycle["last_words"], room, "  agent: ", lines=6)
+        for check in cycle.get("checks") or ():
+            yield cut(f"  {_check(check)}", room)
+        for warning in cycle.get("warnings") or ():
+            yield from _wrap(warning, room, "  note: ", lines=2)
+        yield from (cut(f"  {line}", room) for line in _moved(story, cycle["number"]))
+        if cycle.get("but"):
+            yield from _wrap(str(cycle["but"]), room, "  note: ", lines=2)
+        if fixed := cycle.get("fixed"):
+            ids = f" ({', '.join(fixed['issues'])})" if fixed["issues"] else ""
+            text = f"in {str(fixed['commit'])[:12]}{ids}: {fixed['summary']}".rstrip(": ")
+            yield from _wrap(f"fixed by the reviewer {text}", room, "  ", lines=6)
+        if cycle.get("summary"):
+            yield from _wrap(cycle["summary"], room, "  > ", lines=6)
+        if words := _reviewer_words(cycle):
+            yield from _wrap(words, room, "  reviewer: ", lines=6)
+        if cycle.get("artifact"):
+            name = one_line(str(cycle["artifact"])).rpartition("/")[2]
+            yield cut(f"  burnish show review-cycle://{story['id']}/{name}", room)
+
+
+def _reviewer_words(cycle: Mapping[str, Any]) -> str:
+    """What reviewers wrote beside their verdicts, unless they approved or the summary says the same."""
+    words = str(cycle.get("review_findings") or "").strip()
+    return "" if cycle.get("verdict") == "approved" or words == str(cycle.get("summary") or "").strip() else words
+
+
+def _moved(story: Story, cycle: int) -> Iterator[str]:
+    """Which findings this cycle raised, and which it settled."""
+    findings = story.get("findings") or ()
+    raised = [str(f["id"]) for f in findings if f.get("first_cycle") == cycle]
+    settled = [str(f["id"]) for f in findings if f.get("state") == "resolved" and f.get("last_cycle") == cycle]
+    if raised:
+        yield f"raised    {', '.join(raised)}"
+    if settled:
+        yield f"settled   {', '.join(settled)}"
+
+
+def _phase(phase: Mapping[str, Any]) -> str:
+    name = phase.get("phase") or phase.get("name") or "phase"
+    if phase.get("by_hand"):
+        return f"{'as it is':<9} nobody worked: {one_line(str(phase.get('why') or 'what is on the branch is judged'))}"
+    words = [f"{name:<9} {phase.get('state', '')}"]
+    if phase.get("superseded"):
+        words.append("set aside, done again")
+    if (phase.get("attempt") or 1) > 1:
+        words.append(f"attempt {phase['attempt']}")
+    if phase.get("seconds") is not None and phase.get("state") == "finished":
+        words.append(duration(phase["seconds"]))
+    words.append(cost_with_source(phase.get("cost_usd"), phase.get("cost_source")))
+    if phase.get("error"):
+        words.append(one_line(str(phase["error"])))
+    return "  ".join(word for word in words if word)
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    if check.get("status") == "not_run":
+        return one_line(f"check {check.get('name', '')}: not run, {check.get('why', '')}")
+    counts = check.get("counts") or check
+    numbers = [f"{counts[key]} {key}" for key in ("passed", "failed", "skipped") if counts.get(key)]
+    new = check.get("new")
+    if new:
+        numbers.append(f"{count_of(check, 'new') if isinstance(new, list) else new} new")
+    return one_line(f"check {check.get('name', '')}: {check.get('status', '')} {', '.join(numbers)}")
+
+
+def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
+    findings: Sequence[Mapping[str, Any]] = story.get("findings") or ()
+    if not findings:
+        return
+    alive = sum(f["state"] in ALIVE for f in findings)
+    yield paint(f"{count(len(findings), 'finding')}, {alive} open", "bold", on=colour)
+    rows = [(f["id"], f["state"], f["severity"], place(f), one_line(f["title"])) for f in findings]
+    sizes = [min(max(width(row[i]) for row in rows), room // 3) for i in range(4)]
+    for row, finding in zip(rows, findings, strict=True):
+        cells = [pad(cut(text, size), size) for text, size in zip(row[:4], sizes, strict=True)]
+        cells[2] = paint(cells[2], BY_SEVERITY.get(finding["severity"], "dim"), on=colour)
+        left = room - sum(sizes) - 2 * 5
+        yield "  " + "  ".join([*cells, cut(row[4], max(left, 10))])
+        for said in said_of(finding):
+            yield cut(f"      {said}", room)
+
+
+def _next(story: Story) -> list[str]:
+    number = story["id"]
+    accept = f"burnish override {number}"
+    match Status(story["status"]):
+        case Status.BACKLOG:
+            steps = [f"burnish run {number}"]
+        case Status.IN_PROGRESS | Status.CODE_REVIEW if story.get("running"):
+            steps = [f"burnish log {number} -f"]
+        case Status.CODE_REVIEW if story.get("waits_for"):
+            steps = _waiting(story)
+        case Status.IN_PROGRESS | Status.CODE_REVIEW:
+            steps = [f"burnish run {number}", f"burnish log {number}"]
+        case Status.FAILED:
+            steps = [f"burnish log {number}", f"burnish retry {number}"]
+        case Status.BLOCKED:
+            changed = story.get("commit") not in (None, story.get("base"))
+            # without a change, or without its branch, there is nothing to accept
+            changed = changed and story.get("reason") != Reason.BRANCH_GONE
+            steps = [*_answer(story), f"burnish retry {number}", *_waive(story), *([accept] if changed else [])]
+        case Status.WAITING_APPROVAL:
+            # a plan changes no file, and its text is shown above
+            look = [] if story["type"] == "plan" else [f"burnish diff {number}"]
+            steps = [*look, f"burnish decide {number} approve   (or reject, fix)"]
+        case Status.VERIFIED:
+            steps = [f"burnish diff {number}", f"burnish merge {number}", f"burnish done {number}   (merged otherwise)"]
+        case Status.CANCELLED:
+            steps = [f"burnish edit {number} --status backlog   (puts it back)"]
+        case _:
+            steps = []
+    return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(dict.fromkeys(steps))]
+
+
+def _answer(story: Story) -> list[str]:
+    """What the inbox names for a task that is blocked for this reason; a finding to waive is named by `_waive`."""
+    command = answer_to(Reason(story["reason"]), story.get("note") or "") if story.get("reason") else ""
+    return [command.format(story["id"])] if command and "{finding}" not in command else []
+
+
+def _waiting(story: Story) -> list[str]:
+    """For a review that a person must ask for or bring, or for an improve that a person starts."""
+    number = story["id"]
+    review = f"burnish review {number}"
+    outside = f"burnish handoff {number}   (a person or another tool reviews)"
+    match story["waits_for"]:
+        case "improve":
+            return [f"burnish improve {number}", f"{review}   (judge it again)", f"burnish override {number}"]
+        case "outside":
+            return [f"{review} --from FILE", f"{review}   (by burnish's own reviewers)"]
+    return [review, outside]
+
+
+def _waive(story: Story) -> list[str]:
+    """Where findings stand in the way, a person may live with them."""
+    alive = [f for f in story.get("findings") or () if f["state"] in ALIVE]
+    worst = [f["id"] for f in alive if f["severity"] == "error"] or [f["id"] for f in alive]
+    return [f'burnish waive {story["id"]} {worst[0]} --reason "…"'] if worst else []
+
+
+def _wrap(text: str, room: int, indent: str, *, lines: int = 4) -> list[str]:
+    blank = " " * len(indent)
+    wrapped = [piece for line in clean(text).strip().splitlines() for piece in wrap(line, room - len(indent))]
+    shown = wrapped if len(wrapped) <= lines else [*wrapped[:lines], "…"]
+    return [f"{indent if n == 0 else blank}{line}".rstrip() for n, line in enumerate(shown)]

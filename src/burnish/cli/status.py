@@ -1,0 +1,126 @@
+"""burnish status, burnish list"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from burnish.cli.output import coloured, columns, say, say_json, tell
+from burnish.cli.session import AsJson, open_reader, tell_approval_cost
+from burnish.cli.text import width
+
+if TYPE_CHECKING:
+    from burnish.core.task import Task
+    from burnish.runtime import Reader
+    from burnish.views import StatusView
+    from burnish.views.status_excerpt import StatusExcerpt
+
+NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
+
+
+def status(
+    everything: Annotated[bool, typer.Option("--all", help="One line for each task, however many there are.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show each task on one line, and what to do next. Of more than 200, those that matter now (--all: each)."""
+    if as_json:
+        _say_tasks(*_tasks())
+        return
+    reader = open_reader()
+    excerpt = _excerpt(reader, everything=everything) if reader.project else None
+    if excerpt is None or not excerpt.view.tasks:
+        say(NO_TASKS)
+        return
+    _say_board(excerpt.view)
+    say("")
+    if excerpt.words:
+        say(excerpt.words)
+    words = excerpt.view.summary.words
+    if sys.stdout.isatty() and width(words) > columns(sys.stdout):
+        # the command stays whole
+        words = words.replace(" Next: ", "\nNext: ")
+    say(words)
+    _tell_changed_settings(reader)
+    _tell_cleaning(reader)
+
+
+def _tell_cleaning(reader: Reader) -> None:
+    from burnish.features.clean.record import read_record
+
+    record = read_record(reader.home, reader.key)
+    if record and record.words:
+        tell(record.words)
+
+
+def _excerpt(reader: Reader, *, everything: bool) -> StatusExcerpt:
+    from burnish.views.status_excerpt import status_excerpt
+
+    # a runner that is dead was interrupted
+    return status_excerpt(reader.store, reader.key, datetime.now(UTC), alive=reader.alive, everything=everything)
+
+
+def _tell_changed_settings(reader: Reader) -> None:
+    """A reading command loads no settings, unless they were written after something was approved."""
+    from burnish.features.settings.age import settings_are_newer
+
+    if settings_are_newer(reader.store, reader.key, reader.found.root):
+        tell_approval_cost()
+
+
+def list_tasks(
+    wanted: Annotated[
+        list[str] | None, typer.Option("--status", metavar="STATUS", help="Only these; may be repeated.")
+    ] = None,
+    ready: Annotated[bool, typer.Option("--ready", help="Only what `run` would start now.")] = False,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Only what needs a person.")] = False,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="Only tasks of this agent.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List tasks, all or some."""
+    from burnish.views import pick
+    from burnish.views.status import can_go_on
+
+    reader, everything = _tasks()
+    tasks = pick(
+        everything,
+        statuses=wanted or [],
+        ready=ready,
+        blocked=blocked,
+        agent=agent,
+        can_go_on=lambda task: can_go_on(task, reader.alive),
+    )
+    if as_json:
+        _say_tasks(reader, tasks)
+    elif tasks:
+        _say_board(_view(reader, tasks, everything))
+    else:
+        say("No task is like that. `burnish list` shows all." if everything else NO_TASKS)
+
+
+def _tasks() -> tuple[Reader, list[Task]]:
+    reader = open_reader()
+    return reader, reader.store.tasks(reader.key, brief=True) if reader.project else []
+
+
+def _view(reader: Reader, tasks: list[Task], among: Sequence[Task] = ()) -> StatusView:
+    from burnish.views import status_view
+
+    # a runner that is dead was interrupted
+    return status_view(tasks, datetime.now(UTC), among=among, alive=reader.alive)
+
+
+def _say_board(view: StatusView) -> None:
+    from burnish.cli.board import board
+
+    for line in board(view.lines, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        say(line)
+
+
+def _say_tasks(reader: Reader, tasks: list[Task]) -> None:
+    from burnish.views import task_json
+
+    say_json({"tasks": [task_json(task, reader.alive) for task in tasks]})

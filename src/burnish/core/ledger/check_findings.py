@@ -1,0 +1,202 @@
+"""What checks say, written into the ledger: new failures are opened, what is clean is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from burnish.core.change import Change
+from burnish.core.check import CheckStatus, Comparison, TestFailure
+from burnish.core.error_lines import first_error
+from burnish.core.failure_groups import group_remarks, is_group
+from burnish.core.finding import Category, Finding, FindingState, Remark, Severity
+from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
+from burnish.core.ledger.matching import SAME, pair, trace
+from burnish.core.ledger.reanchor import Anchor, Tree, follow
+
+# The rule of the one finding that says "the check as a whole fails".
+WHOLE = "exit-code"
+
+
+def is_check(finding: Finding) -> bool:
+    return finding.remark.source.startswith("check:")
+
+
+def absorb_checks(
+    findings: tuple[Finding, ...],
+    *,
+    comparisons: tuple[Comparison, ...],
+    cycle: int,
+    delta: Change | None = None,
+    files: Callable[[str], str | None] | None = None,
+) -> LedgerDiff:
+    """Write this cycle's checks into the ledger. `delta` is the change since they last ran."""
+    ledger = findings
+    notes: list[str] = []
+    given: tuple[str, ...] = ()
+    for comparison in comparisons:
+        source = f"check:{comparison.report.name}"
+        step = absorb_source(
+            ledger,
+            source=source,
+            remarks=_few_remarks(comparison, ledger, source),
+            cycle=cycle,
+            delta=delta,
+            files=files,
+            unknown=partial(_unknown, comparison),
+        )
+        ledger, given = step.findings, given + step.given
+        notes += step.notes
+        if comparison.report.status is CheckStatus.ERROR:
+            notes.append(f"{source} could not be run: what it found before stays open")
+    return diff_ledgers(findings, ledger, notes=notes, given=given)
+
+
+def absorb_source(
+    findings: tuple[Finding, ...],
+    *,
+    source: str,
+    remarks: tuple[Remark, ...],
+    cycle: int,
+    delta: Change | None = None,
+    files: Callable[[str], str | None] | None = None,
+    unknown: Callable[[Finding], bool] = lambda finding: False,
+) -> LedgerDiff:
+    """Write in a source (`check:…`) that lists everything each time: what it no longer lists is resolved.
+
+    Of a finding that is `unknown` to this answer nothing is concluded.
+    """
+    now = {finding.id: finding for finding in findings}
+    mine = [finding for finding in findings if finding.remark.source == source]
+    remarks = tuple(replace(remark, source=source) for remark in remarks)
+    tree = Tree(files)
+    places = {finding.id: _follow(finding, cycle, delta, tree) for finding in mine}
+    now.update((finding.id, _moved(finding, places[finding.id])) for finding in mine)
+    matched = _match(mine, places, remarks)
+    given = _write(now, source, remarks, matched, cycle)
+    for finding in mine:
+        if finding.alive and finding.id not in given and not unknown(finding):
+            note = f"{source} is clean there"
+            now[finding.id] = replace(now[finding.id], state=FindingState.RESOLVED, last_cycle=cycle, note=note)
+    return diff_ledgers(findings, now.values(), given=given)
+
+
+def _write(
+    now: dict[str, Finding], source: str, remarks: tuple[Remark, ...], matched: dict[int, str], cycle: int
+) -> tuple[str, ...]:
+    """Put each remark to its finding, or open one; the ids in the order of the remarks."""
+    number = next_number(now.values())
+    given: list[str] = []
+    for index, remark in enumerate(remarks):
+        if index in matched:
+            id = matched[index]
+            now[id] = _again(now[id], remark, cycle)
+        else:
+            id = f"F{number}"
+            number += 1
+            now[id] = Finding(id, remark, first_cycle=cycle, last_cycle=cycle, reviewers=(source,))
+        given.append(id)
+    return tuple(given)
+
+
+def remarks_of(comparison: Comparison) -> tuple[Remark, ...]:
+    """Everything that this check holds against the change."""
+    report = comparison.report
+    # A check that may not block must not, even where warnings do.
+    severity = Severity.ERROR if report.blocking else Severity.INFO
+    source = f"check:{report.name}"
+    tests = [_of_test(failure, severity, source) for failure in comparison.new]
+    places = [replace(remark, severity=severity, source=source) for remark in comparison.new_remarks]
+    whole = [_of_whole(comparison, severity, source)] if comparison.broken else []
+    return (*tests, *places, *whole)
+
+
+def _few_remarks(comparison: Comparison, ledger: tuple[Finding, ...], source: str) -> tuple[Remark, ...]:
+    """The same, with equal failures as one."""
+    remarks = remarks_of(comparison)
+    whole = tuple(remark for remark in remarks if remark.rule == WHOLE)
+    known = [finding for finding in ledger if finding.remark.source == source and finding.remark.rule != WHOLE]
+    return (*group_remarks([remark for remark in remarks if remark.rule != WHOLE], known), *whole)
+
+
+def _of_test(failure: TestFailure, severity: Severity, source: str) -> Remark:
+    return Remark(
+        Category.TEST,
+        severity,
+        f"Test {'breaks' if failure.status == 'error' else 'fails'}: {failure.name}",
+        failure.message,
+        file=failure.file,
+        line=failure.line,
+        rule=failure.name,
+        source=source,
+    )
+
+
+def _of_whole(comparison: Comparison, severity: Severity, source: str) -> Remark:
+    report = comparison.report
+    if report.status is CheckStatus.ERROR:
+        title = f"Check {report.name} could not be run"
+    else:
+        title = f"Check {report.name} fails with exit code {report.exit_code}"
+    if cause := first_error(report.tail) or report.error:
+        title += f": {cause[:120]}"
+    category = Category.TEST if report.name == "test" else Category.CODE
+    told = "\n".join(part for part in (f"Command: {report.command}", report.error, report.tail) if part)
+    return Remark(category, severity, title, told, rule=WHOLE, source=source)
+
+
+def _unknown(seen: Comparison, finding: Finding) -> bool:
+    """Did the check not get as far as this? Then its silence says nothing."""
+    if seen.report.status is CheckStatus.ERROR:
+        return True
+    silent = not (seen.report.failures or seen.report.remarks or seen.new or seen.new_remarks)
+    return seen.broken and silent and finding.remark.rule != WHOLE
+
+
+def _follow(finding: Finding, cycle: int, delta: Change | None, tree: Tree) -> Anchor:
+    remark = finding.remark
+    if finding.last_cycle >= cycle:
+        return _spot(remark)
+    place = follow(remark, delta, tree)
+    # A line that was rewritten is only about there; one that still stands is just there.
+    return replace(place, gone=False, sure=place.line is not None and not place.gone)
+
+
+def _match(mine: list[Finding], places: dict[str, Anchor], remarks: tuple[Remark, ...]) -> dict[int, str]:
+    """Index of the remark → id. A test is known by its name, a place by rule and position."""
+    named = {finding.remark.rule: finding.id for finding in mine if _by_name(finding.remark)}
+    matched = {i: named[r.rule] for i, r in enumerate(remarks) if _by_name(r) and r.rule in named}
+    known = [finding for finding in mine if not _by_name(finding.remark)]
+    known.sort(key=lambda finding: (finding.state is FindingState.RESOLVED, finding.number))
+    fresh = [i for i, remark in enumerate(remarks) if not _by_name(remark)]
+    fresh.sort(key=lambda i: (remarks[i].file or "", remarks[i].line or 0, remarks[i].rule, remarks[i].title))
+    old = [trace(finding.remark, places[finding.id]) for finding in known]
+    new = [trace(remarks[i], _spot(remarks[i])) for i in fresh]
+    pairs = pair(old, new, [SAME] * len(old))
+    return matched | {fresh[j]: known[i].id for i, j in pairs.items()}
+
+
+def _by_name(remark: Remark) -> bool:
+    return bool(remark.rule) and (remark.category is Category.TEST or remark.rule == WHOLE or is_group(remark))
+
+
+def _spot(remark: Remark) -> Anchor:
+    # A tool's line numbers are right: two places are two problems.
+    return Anchor(remark.file, remark.line, remark.end_line, sure=remark.line is not None)
+
+
+def _moved(finding: Finding, place: Anchor) -> Finding:
+    remark = replace(finding.remark, file=place.file, line=place.line, end_line=place.end_line)
+    return replace(finding, remark=remark)
+
+
+def _again(finding: Finding, remark: Remark, cycle: int) -> Finding:
+    state, note = finding.state, finding.note
+    if state is FindingState.RESOLVED:
+        state, note = FindingState.REOPENED, "it came back"
+    elif state is FindingState.WAIVED and remark.count > finding.remark.count:
+        # a waiver is for what a person saw
+        state, note = FindingState.REOPENED, f"waived for {finding.remark.count:,}, now there are {remark.count:,}"
+    waiver = finding.waiver if state is FindingState.WAIVED else None
+    return replace(finding, remark=remark, state=state, note=note, waiver=waiver, last_cycle=cycle)

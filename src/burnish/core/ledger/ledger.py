@@ -1,0 +1,269 @@
+"""The ledger of findings: what a review, a check or a person says, and what becomes of each finding by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from burnish.core.change import Change
+from burnish.core.criteria import absorb_criteria, is_criterion
+from burnish.core.criterion_remarks import split_criterion_remarks
+from burnish.core.finding import Finding, FindingState, Remark, Severity
+from burnish.core.ledger.check_findings import absorb_checks, absorb_source, is_check
+from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers, next_number
+from burnish.core.ledger.matching import (
+    SAME,
+    SAME_THOUGH_OPEN,
+    SAME_THOUGH_SETTLED,
+    pair,
+    pair_left_over,
+    parts,
+    say_the_same,
+    trace,
+)
+from burnish.core.ledger.people import dispute, expire, reopen, waive
+from burnish.core.ledger.reanchor import Anchor, Tree, follow, rewrites, touches
+from burnish.core.ledger.remark_grouping import RemarkGroup, group_remarks_of_panel, in_order, keep_words, traced
+from burnish.core.review import Ruling, RulingState, is_person
+
+__all__ = [
+    "LedgerDiff",
+    "absorb_checks",
+    "absorb_criteria",
+    "absorb_review",
+    "absorb_source",
+    "dispute",
+    "expire",
+    "reopen",
+    "split_criterion_remarks",
+    "waive",
+]
+
+
+@dataclass(slots=True)
+class _LedgerState:
+    """The ledger while one review is written into it."""
+
+    before: tuple[Finding, ...]
+    cycle: int
+    delta: Change | None
+    now: dict[str, Finding]
+    notes: list[str] = field(default_factory=list)
+    ids: dict[int, str] = field(default_factory=dict)
+    corrected: set[str] = field(default_factory=set)
+
+
+def absorb_review(
+    findings: tuple[Finding, ...],
+    *,
+    remarks: tuple[Remark, ...],
+    rulings: tuple[Ruling, ...] = (),
+    cycle: int,
+    delta: Change | None = None,
+    files: Callable[[str], str | None] | None = None,
+    narrow: bool = True,
+    mechanical: frozenset[str] = frozenset(),
+) -> LedgerDiff:
+    """Write a review into the ledger.
+
+    `delta` is the change since the last review (None: there was none), `files` gives the text of a path in
+    the reviewed tree. With `narrow`, what is new outside of the delta, and no error, is kept as info.
+    `mechanical` names reviewers that list all there is each time: what they no longer raise is resolved.
+    """
+    tree = Tree(files)
+    ledger = _LedgerState(findings, cycle, delta, {finding.id: finding for finding in findings})
+    places = _carry_over(ledger, tree, mechanical)
+    groups = group_remarks_of_panel(remarks, tree, delta, mechanical, ledger.notes)
+    ruled = _rule(ledger, rulings)
+    matched = _match(ledger, places, groups, ruled)
+    for number, group in enumerate(groups):
+        if number in matched:
+            _raise_again(ledger, matched[number], group, ruled)
+    _open_new(ledger, [group for number, group in enumerate(groups) if number not in matched], narrow)
+    _settle(ledger, ruled, set(matched.values()), mechanical)
+    given = tuple(ledger.ids[index] for index in range(len(remarks)))
+    return diff_ledgers(findings, ledger.now.values(), notes=ledger.notes, given=given, corrected=ledger.corrected)
+
+
+def _carry_over(ledger: _LedgerState, tree: Tree, mechanical: frozenset[str]) -> dict[str, Anchor]:
+    """Put every earlier finding where its code stands now."""
+    places: dict[str, Anchor] = {}
+    for finding in ledger.before:
+        remark = finding.remark
+        # A finding of this very cycle counts its lines in this tree already; checks keep their own in place.
+        stays = finding.last_cycle >= ledger.cycle or is_check(finding)
+        place = follow(remark, None if stays else ledger.delta, tree)
+        counted = _by_machine(finding, mechanical) and place.line is not None and not place.gone
+        places[finding.id] = replace(place, sure=place.sure or counted)
+        if not stays:
+            moved = replace(remark, file=place.file, line=place.line, end_line=place.end_line)
+            ledger.now[finding.id] = replace(finding, remark=moved)
+    return places
+
+
+_STRONGER = {RulingState.RESOLVED: 0, RulingState.INVALID: 1, RulingState.OPEN: 2}
+
+
+def _rule(ledger: _LedgerState, rulings: tuple[Ruling, ...]) -> dict[str, Ruling]:
+    """One ruling per finding: of a panel that disagrees, `open` wins."""
+    ruled: dict[str, Ruling] = {}
+    for ruling in sorted(rulings, key=lambda ruling: (_STRONGER[ruling.state], ruling.note)):
+        if ruling.id in ledger.now:
+            ruled[ruling.id] = ruling
+        else:
+            ledger.notes.append(f"{ruling.id} was ruled on but is not known")
+    return ruled
+
+
+def _match(
+    ledger: _LedgerState, places: dict[str, Anchor], groups: list[RemarkGroup], ruled: dict[str, Ruling]
+) -> dict[int, str]:
+    """Number of the group → id of the finding that it is."""
+    # Those alive first: where all else is equal, the earlier in the list is taken.
+    # A remark never becomes a criterion's finding: `met: true` would resolve that, and the remark with it.
+    remarked = [finding for finding in ledger.before if not is_criterion(finding)]
+    known = sorted(remarked, key=lambda finding: (finding.state is FindingState.RESOLVED, finding.number))
+    old = [trace(finding.remark, places[finding.id]) for finding in known]
+    bars = [_bar(finding, ruled) for finding in known]
+    order = in_order([group.remark for group in groups])
+    new = [traced(groups[i]) for i in order]
+    pairs = pair(old, new, bars)
+    silent = [i for i, f in enumerate(known) if f.alive and i not in pairs and f.id not in ruled]
+    unexplained = [j for j in range(len(new)) if j not in pairs.values()]
+    left = pair_left_over([old[i] for i in silent], [new[j] for j in unexplained])
+    pairs |= {silent[i]: unexplained[j] for i, j in left.items()}
+    return {order[j]: known[i].id for i, j in pairs.items() if _covers(ledger, known[i], groups[order[j]].remark)}
+
+
+def _covers(ledger: _LedgerState, finding: Finding, remark: Remark) -> bool:
+    """Is the remark heard if it is put to that finding? What was waived, or is a check's, does not change by it."""
+    if finding.state is FindingState.WAIVED:
+        return say_the_same(finding.remark, remark) and not _outgrows(ledger, finding, remark)
+    return not is_check(finding) or remark.severity.rank >= finding.remark.severity.rank
+
+
+def _outgrows(ledger: _LedgerState, finding: Finding, remark: Remark) -> bool:
+    """Is it graver than what the person waived, where severity may rise at all: in code that changed since?"""
+    graver = remark.severity.rank < finding.remark.severity.rank
+    return graver and (is_person(remark.source) or rewrites(ledger.delta, remark.file, remark.line, remark.end_line))
+
+
+def _bar(finding: Finding, ruled: dict[str, Ruling]) -> float:
+    if finding.id in ruled:
+        return SAME_THOUGH_OPEN if ruled[finding.id].state is RulingState.OPEN else SAME_THOUGH_SETTLED
+    return SAME + 0.05 if finding.state is FindingState.RESOLVED else SAME
+
+
+def _raise_again(ledger: _LedgerState, id: str, group: RemarkGroup, ruled: dict[str, Ruling]) -> None:
+    """The review raised a finding that we know."""
+    finding = ledger.now[id]
+    for index in group.members:
+        ledger.ids[index] = id
+    ledger.now[id] = finding = replace(
+        finding,
+        remark=finding.remark if is_check(finding) else _newer(ledger, finding, group),
+        reviewers=tuple(dict.fromkeys((*finding.reviewers, *group.voices))),
+        last_cycle=ledger.cycle,
+    )
+    if group.corrected:
+        ledger.corrected.add(id)
+    if id in ruled and ruled[id].state is not RulingState.OPEN:
+        ledger.notes.append(f"{id} was ruled {ruled[id].state} and raised again in the same review: it stays open")
+    if finding.state is FindingState.RESOLVED:
+        ledger.now[id] = replace(finding, state=FindingState.REOPENED, note="it came back")
+    elif finding.state is FindingState.DISPUTED:
+        ledger.now[id] = replace(finding, state=FindingState.OPEN, note="upheld: raised again")
+
+
+def _newer(ledger: _LedgerState, finding: Finding, group: RemarkGroup) -> Remark:
+    """The place of today, and its words if they say the same as those that it had."""
+    old, new = finding.remark, group.remark
+    line, end_line = (new.line, new.end_line) if new.line is not None else (old.line, old.end_line)
+    words = keep_words(new, old) if say_the_same(parts(old)[0], parts(new)[0]) else keep_words(old, new)
+    placed = replace(
+        # what a person has waived are the words that it had then
+        old if finding.state is FindingState.WAIVED else words,
+        file=new.file or old.file,
+        line=line,
+        end_line=end_line,
+        quote=new.quote or old.quote,
+        rule=new.rule or old.rule,
+    )
+    return replace(placed, severity=_weight(ledger, finding, group, placed))
+
+
+def _weight(ledger: _LedgerState, finding: Finding, group: RemarkGroup, placed: Remark) -> Severity:
+    """Milder unless somebody else holds on to it; graver only where the code changed, or a person says so."""
+    was, said = finding.remark.severity, group.remark.severity
+    if said.rank > was.rank:
+        others = set(finding.reviewers) - set(group.voices)
+        held = finding.last_cycle >= ledger.cycle or any(map(is_person, others))
+        return was if others and held else said
+    rewritten = rewrites(ledger.delta, placed.file, placed.line, placed.end_line)
+    if said is was or rewritten or any(map(is_person, group.voices)):
+        return said
+    ledger.notes.append(f"{finding.id} stays {was}: no code changed there since it was called that")
+    return was
+
+
+def _open_new(ledger: _LedgerState, groups: list[RemarkGroup], narrow: bool) -> None:
+    for number, group in enumerate(groups, next_number(ledger.before)):
+        id = f"F{number}"
+        remark = _narrowed(ledger, id, group.remark) if narrow and ledger.delta is not None else group.remark
+        ledger.now[id] = Finding(id, remark, first_cycle=ledger.cycle, last_cycle=ledger.cycle, reviewers=group.voices)
+        ledger.ids.update((index, id) for index in group.members)
+        if group.corrected:
+            ledger.corrected.add(id)
+
+
+def _narrowed(ledger: _LedgerState, id: str, remark: Remark) -> Remark:
+    """Later rounds shrink: what is new, and neither grave nor in what changed since, is only told."""
+    in_delta = remark.file is not None and touches(ledger.delta, remark.file, remark.line, remark.end_line)
+    if in_delta or remark.severity is not Severity.WARNING or is_person(remark.source):
+        return remark
+    ledger.notes.append(f"{id} is kept as info: it is not in what changed since the last review")
+    return replace(remark, severity=Severity.INFO)
+
+
+def _settle(ledger: _LedgerState, ruled: dict[str, Ruling], raised: set[str], mechanical: frozenset[str]) -> None:
+    """Carry out the rulings. What nobody mentioned stays as it was."""
+    for was in ledger.before:
+        finding = ledger.now[was.id]
+        if was.id not in raised:
+            finding = _ruled(ledger, finding, ruled.get(was.id))
+            if finding.alive and was.id not in ruled and _by_machine(finding, mechanical):
+                finding = replace(
+                    finding, state=FindingState.RESOLVED, last_cycle=ledger.cycle, note="no longer reported"
+                )
+        if finding.alive or finding.state is FindingState.WAIVED:
+            # Its lines count in this cycle's tree from now on.
+            finding = finding if is_check(finding) else replace(finding, last_cycle=ledger.cycle)
+        ledger.now[was.id] = finding
+
+
+def _by_machine(finding: Finding, mechanical: frozenset[str]) -> bool:
+    return bool(finding.reviewers) and mechanical.issuperset(finding.reviewers)
+
+
+def _ruled(ledger: _LedgerState, finding: Finding, ruling: Ruling | None) -> Finding:
+    if ruling is None or finding.state is FindingState.WAIVED:
+        return finding
+    if ruling.state is RulingState.OPEN:
+        return _upheld(finding, ruling, ledger.cycle)
+    if finding.state is FindingState.RESOLVED:
+        return finding
+    if is_check(finding) and finding.last_cycle >= ledger.cycle:
+        ledger.notes.append(f"{finding.id} was ruled {ruling.state}, but {finding.remark.source} still reports it")
+        return finding
+    withdrawn = ruling.state is RulingState.INVALID
+    note = f"withdrawn: {ruling.note}".rstrip(": ") if withdrawn else ruling.note
+    return replace(finding, state=FindingState.RESOLVED, last_cycle=ledger.cycle, note=note)
+
+
+def _upheld(finding: Finding, ruling: Ruling, cycle: int) -> Finding:
+    note = ruling.note or finding.note
+    if finding.state is FindingState.RESOLVED:
+        return replace(finding, state=FindingState.REOPENED, last_cycle=cycle, note=note)
+    if finding.state is FindingState.DISPUTED:
+        return replace(finding, state=FindingState.OPEN, last_cycle=cycle, note=f"upheld: {ruling.note}".rstrip(": "))
+    return replace(finding, last_cycle=cycle, note=note)

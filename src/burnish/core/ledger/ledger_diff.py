@@ -1,0 +1,71 @@
+"""What became of the ledger: every finding after, and which of them changed how."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from burnish.core.finding import Finding, FindingState
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerDiff:
+    """The whole ledger after something was said, and the ids of what moved."""
+
+    findings: tuple[Finding, ...]
+    opened: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
+    reopened: tuple[str, ...] = ()
+    reanchored: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()
+    waived: tuple[str, ...] = ()
+    # alive before and after
+    still: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    # for each remark, in the order it was handed in, the finding it became or was
+    given: tuple[str, ...] = ()
+
+    def finding(self, id: str) -> Finding:
+        return next(finding for finding in self.findings if finding.id == id)
+
+
+def diff_ledgers(
+    before: Iterable[Finding],
+    after: Iterable[Finding],
+    *,
+    notes: Iterable[str] = (),
+    given: tuple[str, ...] = (),
+    corrected: Collection[str] = (),
+) -> LedgerDiff:
+    """Tell what changed from one ledger to the next; `corrected` are new ones whose line was put right."""
+    old = {finding.id: finding for finding in before}
+    ledger = tuple(sorted(after, key=lambda finding: finding.number))
+    known = [(old[new.id], new) for new in ledger if new.id in old]
+
+    def became(state: FindingState) -> tuple[str, ...]:
+        return tuple(new.id for was, new in known if new.state is state and was.state is not state)
+
+    return LedgerDiff(
+        findings=ledger,
+        opened=tuple(new.id for new in ledger if new.id not in old),
+        resolved=became(FindingState.RESOLVED),
+        reopened=became(FindingState.REOPENED),
+        reanchored=tuple(
+            new.id for new in ledger if new.id in corrected or (new.id in old and _moved(old[new.id], new))
+        ),
+        disputed=tuple(new.id for was, new in known if new.disputes > was.disputes),
+        waived=became(FindingState.WAIVED),
+        still=tuple(new.id for was, new in known if was.alive and new.alive),
+        notes=tuple(dict.fromkeys(notes)),
+        given=given,
+    )
+
+
+def next_number(findings: Iterable[Finding]) -> int:
+    """One more than the highest ever used: the ledger forgets nothing, so ids are never used twice."""
+    return max((finding.number for finding in findings), default=0) + 1
+
+
+def _moved(was: Finding, new: Finding) -> bool:
+    a, b = was.remark, new.remark
+    return (a.file, a.line, a.end_line) != (b.file, b.line, b.end_line)

@@ -1,0 +1,75 @@
+"""What a person, or the agent that was asked to fix it, says of a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from burnish.core.finding import Finding, FindingState, Waiver
+from burnish.core.ledger.ledger_diff import LedgerDiff, diff_ledgers
+from burnish.errors import BadInput, NotFound, Refused
+
+
+def dispute(findings: tuple[Finding, ...], claims: Iterable[tuple[str, str]], cycle: int) -> LedgerDiff:
+    """The improving agent holds findings for wrong: `claims` are ids with evidence. The next review rules."""
+    now = {finding.id: finding for finding in findings}
+    notes: list[str] = []
+    for id, evidence in claims:
+        finding = now.get(id)
+        if finding is None or not finding.alive:
+            notes.append(f"{id} was disputed but is not open")
+        elif not evidence.strip():
+            notes.append(f"{id} was disputed without evidence")
+        else:
+            # Said again before anybody ruled on it, it is still the same dispute.
+            fresh = finding.state is not FindingState.DISPUTED
+            now[id] = replace(
+                finding, state=FindingState.DISPUTED, evidence=evidence.strip(), disputes=finding.disputes + fresh
+            )
+    return diff_ledgers(findings, now.values(), notes=notes)
+
+
+def waive(findings: tuple[Finding, ...], id: str, waiver: Waiver) -> LedgerDiff:
+    """A person lives with it."""
+    finding = _find(findings, id)
+    if finding.state is FindingState.RESOLVED:
+        raise Refused(f"{finding.id} is resolved: there is nothing to waive.", hint="`burnish findings` shows them.")
+    return _put(findings, replace(finding, state=FindingState.WAIVED, waiver=waiver, note=waiver.reason))
+
+
+def reopen(findings: tuple[Finding, ...], id: str, note: str, cycle: int) -> LedgerDiff:
+    """A person says that it is not settled."""
+    finding = _find(findings, id)
+    if finding.state in (FindingState.OPEN, FindingState.REOPENED):
+        raise Refused(f"{finding.id} is open already.", hint="`burnish findings --open` shows them.")
+    return _put(findings, replace(finding, state=FindingState.REOPENED, waiver=None, note=note))
+
+
+def expire(findings: tuple[Finding, ...], today: str) -> LedgerDiff:
+    """Waivers until a day that has passed hold no longer. `today` is YYYY-MM-DD."""
+    now = [_expired(finding) if _is_over(finding, today) else finding for finding in findings]
+    return diff_ledgers(findings, now)
+
+
+def _is_over(finding: Finding, today: str) -> bool:
+    until = finding.waiver.until if finding.waiver else None
+    return finding.state is FindingState.WAIVED and until is not None and until[:10] < today[:10]
+
+
+def _expired(finding: Finding) -> Finding:
+    until = finding.waiver.until if finding.waiver else ""
+    return replace(finding, state=FindingState.REOPENED, waiver=None, note=f"the waiver ended on {until}")
+
+
+def _find(findings: tuple[Finding, ...], id: str) -> Finding:
+    for finding in findings:
+        if finding.id.casefold() == id.strip().casefold():
+            return finding
+    known = ", ".join(finding.id for finding in findings) or "none"
+    if not id.strip():
+        raise BadInput("No finding is named.", hint=f"Findings of this task: {known}.")
+    raise NotFound(f"There is no finding {id}.", hint=f"Findings of this task: {known}.")
+
+
+def _put(findings: tuple[Finding, ...], changed: Finding) -> LedgerDiff:
+    return diff_ledgers(findings, [changed if finding.id == changed.id else finding for finding in findings])

@@ -1,0 +1,290 @@
+"""Where a finding stands now: lines followed through a diff, and put right by the code that was quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from burnish.core.change import Change, ChangedFile
+from burnish.core.finding import Remark
+
+# A shorter text is found everywhere: it cannot tell one place from another.
+TELLING = 8
+# Lines on either side of an edit that still count as "there".
+NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Where a problem is in the reviewed tree."""
+
+    file: str | None = None
+    line: int | None = None
+    end_line: int | None = None
+    # last line of the quoted code
+    reach: int | None = None
+    # the code quoted stands there: not only somebody's count of lines
+    sure: bool = False
+    # the code it spoke of was removed, and is nowhere else in the change
+    gone: bool = False
+    # the change since the last review did not touch the code there: it was looked at before
+    seen: bool = False
+
+
+class Tree:
+    """The files of the reviewed tree, each asked for once. Without `files` nothing is known of them."""
+
+    def __init__(self, files: Callable[[str], str | None] | None) -> None:
+        self._files = files
+        self._texts: dict[str, str | None] = {}
+        self._squeezed: dict[str, tuple[str, list[int]]] = {}
+
+    def text(self, path: str) -> str | None:
+        if path not in self._texts:
+            self._texts[path] = self._files(path) if self._files else None
+        return self._texts[path]
+
+    def lacks(self, path: str) -> bool:
+        return self._files is not None and self.text(path) is None
+
+    def find(self, path: str, quote: str) -> list[tuple[int, int]]:
+        """First and last line of each place where the quote stands: to the letter, else but for spaces."""
+        text = self.text(path)
+        wanted = quote.strip()
+        if not text or not wanted:
+            return []
+        for words in dict.fromkeys((wanted, _without_diff_signs(wanted))):
+            found = _exact(text, words) or self._loose(path, text, words)
+            if found:
+                return found
+        return []
+
+    def _loose(self, path: str, text: str, quote: str) -> list[tuple[int, int]]:
+        if path not in self._squeezed:
+            self._squeezed[path] = _squeeze_with_lines(text)
+        body, lines = self._squeezed[path]
+        wanted = squeeze(quote)
+        return [(lines[at], lines[at + len(wanted) - 1]) for at in _offsets(body, wanted)]
+
+
+def squeeze(text: str) -> str:
+    """The text without any white space: what survives a formatter."""
+    return "".join(text.split())
+
+
+def anchor(remark: Remark, tree: Tree) -> tuple[Remark, Anchor, str]:
+    """The remark with its line put right by its quote, where that is, and what was odd about it."""
+    if remark.file is None:
+        return remark, Anchor(), ""
+    path = remark.file.removeprefix("./")
+    remark = replace(remark, file=path)
+    claimed = Anchor(path, remark.line, remark.end_line)
+    if not remark.quote.strip():
+        return remark, claimed, ""
+    hits = tree.find(path, remark.quote)
+    spot = _nearest(hits, remark.line)
+    if spot is None:
+        return remark, claimed, f"the quoted code was not found in {path}"
+    last = remark.end_line or remark.line
+    if remark.line is not None and last is not None and spot[0] <= last and remark.line <= spot[1]:
+        return remark, replace(claimed, sure=True, reach=spot[1]), ""
+    moved = replace(remark, line=spot[0], end_line=_end(remark, spot[0]))
+    told = f"{path}:{remark.line} put right to line {spot[0]}" if remark.line else ""
+    return moved, Anchor(path, moved.line, moved.end_line, spot[1], sure=len(hits) == 1), told
+
+
+def follow(remark: Remark, delta: Change | None, tree: Tree) -> Anchor:
+    """Where the code of an earlier remark stands in the tree that `delta` leads to."""
+    if remark.file is None:
+        return Anchor()
+    changed = _entry(delta, remark.file)
+    path = changed.path if changed else remark.file
+    line, removed = _follow_line(changed, remark.line)
+    stays = Anchor(path, line, _end(remark, line))
+    quote = remark.quote if remark.quote.strip() else (removed or "")
+    if len(squeeze(quote)) < TELLING and removed is not None:
+        return replace(stays, gone=True)
+    hits = tree.find(path, quote)
+    if removed is not None and changed:
+        # The line itself is gone: the same words elsewhere are it only if this change put them there.
+        hits = _touched_hits(hits, changed)
+    spot = _nearest(hits, line)
+    if spot is not None:
+        return _put(remark, stays, spot, alone=len(hits) == 1)
+    if removed is None and not tree.lacks(path):
+        return stays
+    return _elsewhere(remark, quote, delta, tree, path) or replace(stays, gone=True)
+
+
+def _put(remark: Remark, stays: Anchor, spot: tuple[int, int], *, alone: bool) -> Anchor:
+    # A line that nobody quoted is only as good as the count of who named it.
+    sure = bool(remark.quote.strip())
+    if stays.line is not None and spot[0] <= stays.line <= spot[1]:
+        return replace(stays, sure=sure, reach=spot[1])
+    return Anchor(stays.file, spot[0], _end(remark, spot[0]), spot[1], sure=sure and alone)
+
+
+def touches(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
+    """Did the change alter the code at, or next to, this place of the new tree?"""
+    if delta is None:
+        return False
+    if file is None:
+        return bool(delta.files)
+    changed = delta.file(file)
+    if changed is None:
+        return False
+    if line is None or changed.status == "A" or not changed.hunks:
+        return changed.status != "R" or bool(changed.hunks)
+    last = max(end_line or line, line)
+    return any(line - NEAR <= number <= last + NEAR for number in touched_lines(changed))
+
+
+def rewrites(delta: Change | None, file: str | None, line: int | None, end_line: int | None = None) -> bool:
+    """Did the change alter these very lines, or one beside them? What is only put in above or below does not."""
+    if not touches(delta, file, line, end_line):
+        return False
+    changed = delta.file(file) if delta and file else None
+    if changed is None or line is None or changed.status == "A" or not changed.hunks:
+        return True
+    last = max(end_line or line, line)
+    inside = any(line <= number <= last for number in changed.changed_lines())
+    return inside or any(line - 1 <= number <= last + 1 for number in _replaced_lines(changed))
+
+
+def _replaced_lines(changed: ChangedFile) -> set[int]:
+    """Lines of the new file that stand instead of others, or right behind some that were taken out."""
+    numbers: set[int] = set()
+    for hunk in changed.hunks:
+        here, instead = hunk.new_start, False
+        for text in hunk.text.split("\n")[1:]:
+            instead = text.startswith("-") or (instead and text.startswith("+"))
+            if instead:
+                numbers.add(max(here, 1))
+            here += text.startswith((" ", "+"))
+    return numbers
+
+
+def touched_lines(changed: ChangedFile) -> set[int]:
+    """Lines of the new file that were added or altered, or that stand where some were taken out."""
+    numbers = changed.changed_lines()
+    for hunk in changed.hunks:
+        here = hunk.new_start
+        for text in hunk.text.split("\n")[1:]:
+            if text.startswith("-"):
+                numbers.add(max(here, 1))
+            elif text.startswith((" ", "+")):
+                here += 1
+    return numbers
+
+
+def _entry(delta: Change | None, path: str) -> ChangedFile | None:
+    if delta is None:
+        return None
+    renamed = next((f for f in delta.files if f.old_path == path and f.status == "R"), None)
+    return renamed or delta.file(path)
+
+
+def _follow_line(changed: ChangedFile | None, line: int | None) -> tuple[int | None, str | None]:
+    """The line in the new file, and the text of the old one if it was taken out."""
+    if changed is None or line is None:
+        return line, None
+    if changed.status == "D":
+        return line, _removed_text(changed, line)
+    mapped = changed.map_line(line)
+    if mapped is not None:
+        return mapped, None
+    return _replacement(changed, line), _removed_text(changed, line)
+
+
+def _replacement(changed: ChangedFile, line: int) -> int:
+    """The line that took the place of one that was taken out: the n-th new one for the n-th old one."""
+    for hunk in changed.hunks:
+        old, new = hunk.old_start, hunk.new_start
+        run = found = None
+        for text in [*hunk.text.split("\n")[1:], " "]:
+            if text.startswith("-"):
+                run = old if run is None else run
+                found = line - run if old == line else found
+                old += 1
+            elif text.startswith("+"):
+                if found == 0:
+                    return new
+                found = found - 1 if found is not None else None
+                new += 1
+            elif text.startswith(" "):
+                if found is not None:
+                    return max(new - 1, 1)
+                run = None
+                old, new = old + 1, new + 1
+    return line
+
+
+def _removed_text(changed: ChangedFile, line: int) -> str:
+    for hunk in changed.hunks:
+        old = hunk.old_start
+        for text in hunk.text.split("\n")[1:]:
+            if text.startswith("-") and old == line:
+                return text[1:]
+            old += text.startswith(("-", " "))
+    return ""
+
+
+def _elsewhere(remark: Remark, quote: str, delta: Change | None, tree: Tree, path: str) -> Anchor | None:
+    """Code that was moved to another file: the same words, among the lines added there."""
+    if delta is None or len(squeeze(quote)) < TELLING:
+        return None
+    for changed in sorted(delta.files, key=lambda f: f.path):
+        if changed.path != path and changed.status != "D":
+            spot = _nearest(_touched_hits(tree.find(changed.path, quote), changed), remark.line)
+            if spot:
+                return _put(remark, Anchor(changed.path), spot, alone=True)
+    return None
+
+
+def _touched_hits(hits: list[tuple[int, int]], changed: ChangedFile) -> list[tuple[int, int]]:
+    added = changed.changed_lines()
+    return [(first, last) for first, last in hits if any(n in added for n in range(first, last + 1))]
+
+
+def _end(remark: Remark, line: int | None) -> int | None:
+    if line is None or remark.end_line is None:
+        return None
+    return line + max(remark.end_line - (remark.line or remark.end_line), 0)
+
+
+def _nearest(hits: list[tuple[int, int]], line: int | None) -> tuple[int, int] | None:
+    if not hits:
+        return None
+    return min(hits, key=lambda hit: (abs(hit[0] - line), hit[0]) if line is not None else (0, hit[0]))
+
+
+def _exact(text: str, quote: str) -> list[tuple[int, int]]:
+    spans = []
+    for at in _offsets(text, quote):
+        first = text.count("\n", 0, at) + 1
+        spans.append((first, first + quote.count("\n")))
+    return spans
+
+
+def _offsets(text: str, wanted: str) -> list[int]:
+    found: list[int] = []
+    at = text.find(wanted) if wanted else -1
+    while at >= 0:
+        found.append(at)
+        at = text.find(wanted, at + 1)
+    return found
+
+
+def _squeeze_with_lines(text: str) -> tuple[str, list[int]]:
+    body: list[str] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = squeeze(line)
+        body.append(bare)
+        lines.extend([number] * len(bare))
+    return "".join(body), lines
+
+
+def _without_diff_signs(quote: str) -> str:
+    """Reviewers copy from the diff: `+    x = 1` means the line after the sign."""
+    return "\n".join(line[1:] if line[:1] in ("+", "-") else line for line in quote.split("\n")).strip()

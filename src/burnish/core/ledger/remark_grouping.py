@@ -1,0 +1,117 @@
+"""The remarks of one review, put in place and joined: the same from two reviewers is one with two voices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from burnish.core.change import Change
+from burnish.core.finding import Remark
+from burnish.core.ledger.matching import ALSO, SAME_VOICE, Trace, pair, pair_left_over, parts, say_the_same, trace
+from burnish.core.ledger.reanchor import Anchor, Tree, anchor, touches
+
+
+@dataclass(slots=True)
+class RemarkGroup:
+    """One problem as this review raised it: by one voice or several."""
+
+    members: list[int]
+    remark: Remark
+    place: Anchor
+    voices: tuple[str, ...]
+    corrected: bool
+
+
+def group_remarks_of_panel(
+    remarks: tuple[Remark, ...],
+    tree: Tree,
+    delta: Change | None,
+    mechanical: frozenset[str],
+    notes: list[str],
+) -> list[RemarkGroup]:
+    """Anchor each remark; the same one from two reviewers is one problem with two voices."""
+    anchored = [anchor(remark, tree) for remark in remarks]
+    places = [_place(place, delta, remark.source in mechanical) for remark, place, _ in anchored]
+    notes.extend(f"{remark.title}: {note}" for remark, _, note in anchored if note)
+    groups: list[RemarkGroup] = []
+    for source in sorted({remark.source for remark in remarks}):
+        mine = [i for i in in_order([remark for remark, _, _ in anchored]) if remarks[i].source == source]
+        own = [RemarkGroup([i], anchored[i][0], places[i], (source,), anchored[i][0] != remarks[i]) for i in mine]
+        own = _without_repeats(own)
+        traces = [traced(group) for group in own]
+        joined = _same([traced(group) for group in groups], traces)
+        for there, here in joined.items():
+            _join(groups[there], own[here])
+        groups += [group for i, group in enumerate(own) if i not in joined.values()]
+    return sorted(groups, key=lambda group: min(group.members))
+
+
+def _same(old: list[Trace], new: list[Trace]) -> dict[int, int]:
+    pairs = pair(old, new, [SAME_VOICE] * len(old))
+    alone = [i for i in range(len(old)) if i not in pairs]
+    unexplained = [j for j in range(len(new)) if j not in pairs.values()]
+    left = pair_left_over([old[i] for i in alone], [new[j] for j in unexplained])
+    return pairs | {alone[i]: unexplained[j] for i, j in left.items()}
+
+
+def _place(place: Anchor, delta: Change | None, by_machine: bool) -> Anchor:
+    if place.line is None:
+        return place
+    seen = delta is not None and not touches(delta, place.file, place.line, place.end_line)
+    # A machine does not miscount.
+    return replace(place, seen=seen, sure=place.sure or by_machine)
+
+
+def in_order(remarks: list[Remark]) -> list[int]:
+    """An order that does not depend on how the remarks were handed in."""
+
+    def key(index: int) -> tuple[object, ...]:
+        remark = remarks[index]
+        spot = (remark.file or "", remark.line or 0, remark.end_line or 0)
+        return (
+            *spot,
+            remark.category,
+            remark.rule,
+            remark.title,
+            remark.description,
+            remark.quote,
+            remark.suggestion,
+            remark.source,
+            remark.severity.rank,
+        )
+
+    return sorted(range(len(remarks)), key=key)
+
+
+def _without_repeats(groups: list[RemarkGroup]) -> list[RemarkGroup]:
+    """A reviewer that says the same words of the same place twice means one thing."""
+    first: dict[tuple[object, ...], RemarkGroup] = {}
+    for group in groups:
+        key = (*traced(group).key, group.place.file, group.place.line)
+        if key in first:
+            _join(first[key], group)
+        else:
+            first[key] = group
+    return list(first.values())
+
+
+def _join(group: RemarkGroup, other: RemarkGroup) -> None:
+    group.members += other.members
+    group.corrected |= other.corrected
+    group.voices = tuple(dict.fromkeys((*group.voices, *other.voices)))
+    first, second = group, other
+    if other.remark.severity.rank < group.remark.severity.rank:
+        first, second = other, group
+    group.place, group.remark = first.place, keep_words(first.remark, second.remark)
+
+
+def keep_words(first: Remark, second: Remark) -> Remark:
+    """The first; with the second one's words where they are other words: should we err, nothing is lost."""
+    for part in parts(second):
+        if not say_the_same(first, part):
+            kept = f"{part.title.rstrip('.')}. {part.description}".strip()
+            first = replace(first, description=f"{first.description}\n\n{ALSO}{kept}".strip())
+    return first
+
+
+def traced(group: RemarkGroup) -> Trace:
+    return trace(group.remark, group.place)

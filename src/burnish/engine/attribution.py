@@ -1,0 +1,56 @@
+"""Who works on a phase, and who did it in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from burnish.core.agent import AgentReply
+from burnish.core.event import Event
+from burnish.core.flow import WorkStep
+from burnish.core.history import History
+from burnish.core.task import Task
+from burnish.engine.task_setup import TaskSetup
+
+
+def author_of(site: TaskSetup, step: WorkStep) -> tuple[str, str | None]:
+    """Agent and model of this phase."""
+    if step.phase == "improve" and site.policy.improve_agent:
+        return site.policy.improve_agent, site.policy.improve_model
+    return site.policy.agent, site.policy.model
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorSession:
+    """A session of an agent on this task, and the tokens that its program had counted in it so far."""
+
+    id: str
+    usage: Mapping[str, int] | None
+
+
+def session_of(site: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
+    """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
+    agent = author_of(site, step)[0]
+    worked = [p.result for p in history.phases if p.phase in ("implement", "improve") and p.state == "finished"]
+    mine = [result for result in worked if result.get("session") and result.get("agent") == agent]
+    if not mine or step.phase != "improve":
+        return None
+    usage = mine[-1].get("session_usage")
+    return AuthorSession(str(mine[-1]["session"]), usage if isinstance(usage, dict) else None)
+
+
+def who_did(site: TaskSetup, step: WorkStep, reply: AgentReply) -> dict[str, str | None]:
+    """Who did it: where the one that was asked could not, its fallback, with a model of its own."""
+    agent, model = author_of(site, step)
+    same = reply.agent in ("", agent)
+    return {"agent": reply.agent or agent, "model": reply.model or (model if same else None)}
+
+
+def taken_over(site: TaskSetup, task: Task, step: WorkStep, reply: AgentReply) -> list[Event]:
+    """Where a fallback did the work, the task is the fallback's, until the one that was meant does some again."""
+    fell_back = reply.agent not in ("", author_of(site, step)[0])
+    who = {"agent": reply.agent, "model": reply.model}
+    who = who if fell_back else {"agent": site.policy.agent, "model": site.policy.model}
+    if task.agent in (None, who["agent"]):
+        return []
+    return [Event("run.started", {"run": task.run, **who}, run=task.run, cycle=step.cycle)]

@@ -1,0 +1,187 @@
+"""What the author is told: the task at first, then exactly what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from burnish.core.codec import encode
+from burnish.core.event import Event, RecordedEvent
+from burnish.core.finding import Finding, worst_first
+from burnish.core.flow import WorkStep
+from burnish.core.history import History
+from burnish.core.ledger.ledger import dispute
+from burnish.core.override import in_words
+from burnish.core.task import Spec, Task, TaskType
+from burnish.engine.checking import remembered
+from burnish.engine.failure_text import previous_error
+from burnish.engine.ports import Deps
+from burnish.engine.review_input import plans_of
+from burnish.engine.task_setup import TaskSetup
+from burnish.engine.unfinished_work import unfinished_text
+from burnish.review.contract import read_disputes
+from burnish.review.fix_prompt import FixContext, build_fix_prompt
+from burnish.review.implement_prompt import ImplementContext, build_implement_prompt, build_plan_prompt
+
+# findings whose code is looked up; the prompt shows less
+MOST_CITED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DisputedFinding:
+    finding: Finding
+
+    def event(self, task: Task, cycle: int) -> Event:
+        return Event("finding.disputed", {"finding": encode(self.finding)}, run=task.run, cycle=cycle)
+
+
+def disputes_in(reply: str, number: str, findings: tuple[Finding, ...]) -> tuple[DisputedFinding, ...]:
+    """Findings the author holds for wrong; the next review rules on them."""
+    claims, _notes = read_disputes(reply, number)
+    if not claims:
+        return ()
+    update = dispute(findings, [(c.id, c.evidence) for c in claims], 0)
+    return tuple(DisputedFinding(update.finding(i)) for i in update.disputed)
+
+
+def work_prompt(deps: Deps, site: TaskSetup, history: History, step: WorkStep, *, number: str) -> str:
+    if step.phase == "improve":
+        return build_fix_prompt(_fix_context(deps, site, history, step, number))
+    task = history.task
+    context = ImplementContext(
+        task=_with_wishes(deps, history) if task.spec.type is TaskType.PLAN else task.spec,
+        plan=plans_of(deps, task),
+        project_context=deps.repository.context_files(site.workspace, site.base),
+        rescued=unfinished_text(site, history, step.cycle, number[:8]),
+        previous_error=previous_error(history, step.cycle, site.policy.limits.error_kb),
+        checks=tuple(c.words for c in site.policy.checks),
+        reviewed=task.auto_review,
+        context_chars=site.policy.limits.context_chars,
+        error_kb=site.policy.limits.error_kb,
+        template=deps.prompts.get("implement.template"),
+        tag=number[:8],
+    )
+    return build_plan_prompt(context) if task.spec.type is TaskType.PLAN else build_implement_prompt(context)
+
+
+def _with_wishes(deps: Deps, history: History) -> Spec:
+    """A plan that a person sent back is written again, from the earlier one and what the person said about it."""
+    spec = history.task.spec
+    notes = [str(d.data["guidance"]) for d in history.decisions if d.data.get("guidance")]
+    if not notes:
+        return spec
+    before = _text(deps.task_files.read(history.task, "plan.md"))
+    wishes = "\n".join(f"- {note}" for note in notes)
+    words = f"A person asked for changes to the plan below:\n{wishes}\n\nThe earlier plan:\n\n{before}"
+    return replace(spec, description=f"{spec.description}\n\n{words}".strip())
+
+
+def _fix_context(deps: Deps, site: TaskSetup, history: History, step: WorkStep, number: str) -> FixContext:
+    task, before = history.task, step.cycle - 1
+    reviews = history.reviews(before)
+    review = reviews[-1].result if reviews else {}
+    decision = history.decision(before)
+    full = site.policy.fix_history == "full"
+    limits = site.policy.limits
+    overrides = _overrides(deps, task)
+    return FixContext(
+        task=task.spec,
+        cycle=step.cycle,
+        max_cycles=task.max_cycles,
+        plan=plans_of(deps, task),
+        findings=history.findings,
+        settled=ids_settled_by_override(history, overrides, before),
+        summary=str(review.get("summary") or (decision.data.get("why", "") if decision else "")),
+        rejection_reason=str(review.get("rejection_reason", "")),
+        prose=_prose([record.result for record in reviews]),
+        guidance=str(decision.data.get("guidance", "")) if decision else "",
+        checks=remembered(deps, task, before),
+        reproduction_command=_reproduction(site),
+        code=_cited(site, history.findings),
+        tried=_tried(history, before),
+        overrides=tuple(f"cycle {e.cycle}: {in_words(e.data)}" for e in overrides),
+        previous_error=previous_error(history, step.cycle, limits.error_kb),
+        rescued=unfinished_text(site, history, step.cycle, number[:8]),
+        dispute_number=number,
+        full_history=full,
+        original_prompt=_original_prompt(deps, history) if full else "",
+        earlier_reviews=_earlier_reviews(deps, task, before) if full else (),
+        last_output=_text(deps.task_files.read(task, f"agent-output-{before}.md")) if full else "",
+        test_kb=limits.test_kb,
+        error_kb=limits.error_kb,
+        findings_kb=limits.findings_kb,
+        template=deps.prompts.get("fix.template"),
+        tag=number[:8],
+    )
+
+
+def _prose(reviews: Sequence[Mapping[str, Any]]) -> str:
+    """What each reviewer wrote beside its verdict."""
+    voices = [voice for review in reviews for voice in review.get("reviewers", ()) if voice.get("prose")]
+    if len(voices) == 1:
+        return str(voices[0]["prose"])
+    return "\n\n".join(f"{voice.get('agent')}: {voice['prose']}" for voice in voices)
+
+
+def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent], before: int) -> frozenset[str]:
+    """Findings that a person accepted by an override, and that are not to be fixed after it.
+
+    What a later review or check blocks on again is to be fixed; and so is all of it when a person sends the task back
+    without saying what to change.
+    """
+    decision = history.decision(before)
+    if decision is not None and decision.by != "burnish" and not decision.data.get("guidance"):
+        return frozenset()
+    settled: set[str] = set()
+    for event in overrides:
+        since = int(event.cycle or 0)
+        known = [f.id for f in history.findings if f.first_cycle <= since]
+        settled |= {str(id) for id in event.data.get("findings", known)}
+        later = [d for d in history.decisions if d.cycle > since and d.action == "revise" and d.by == "burnish"]
+        settled -= {str(id) for d in later for id in d.data.get("blockers", ())}
+    return frozenset(settled)
+
+
+def _reproduction(site: TaskSetup) -> str:
+    return next((c.words for c in site.policy.checks if c.name == "test"), "")
+
+
+def _cited(site: TaskSetup, findings: tuple[Finding, ...]) -> dict[str, str | None]:
+    """The files that open findings point at, as they are now; None = gone."""
+    worst = worst_first(tuple(f for f in findings if f.alive and f.remark.file))
+    paths = sorted({str(f.remark.file) for f in worst[:MOST_CITED]})
+    if not paths:
+        return {}
+    found = site.workspace.read(site.head().sha, paths)
+    return {p: (_text(data) if (data := found.get(p)) is not None else None) for p in paths}
+
+
+def _tried(history: History, upto: int) -> tuple[str, ...]:
+    lines = []
+    for cycle in range(1, upto + 1):
+        decision = history.decision(cycle)
+        work = history.work(cycle)
+        if decision and work:
+            commit = str(work.result.get("commit", ""))[:10]
+            lines.append(f"cycle {cycle}: {commit} was sent back: {decision.data.get('why', '')}")
+    return tuple(lines)
+
+
+def _overrides(deps: Deps, task: Task) -> list[RecordedEvent]:
+    """What people accepted against a review, in this run."""
+    return [e for e in deps.event_log.events(task.id) if e.type == "override.recorded" and e.run == task.run]
+
+
+def _original_prompt(deps: Deps, history: History) -> str:
+    work = history.work(1)
+    return deps.task_files.call(history.task, 1, "implement", work.attempt).prompt() or "" if work else ""
+
+
+def _earlier_reviews(deps: Deps, task: Task, upto: int) -> tuple[str, ...]:
+    texts = [_text(deps.task_files.read(task, f"review-cycle-{n}.md")) for n in range(1, upto + 1)]
+    return tuple(t for t in texts if t)
+
+
+def _text(data: bytes | None) -> str:
+    return data.decode(errors="replace") if data else ""

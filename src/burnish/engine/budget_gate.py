@@ -1,0 +1,45 @@
+"""Before a phase that costs money: is there any left?"""
+
+from __future__ import annotations
+
+from burnish.core.budget import overspent, task_limits
+from burnish.core.event import Event
+from burnish.core.flow import ReviewStep, Step, WorkStep
+from burnish.core.history import History
+from burnish.core.status import Reason, Status
+from burnish.core.task import Task
+from burnish.engine.attribution import author_of
+from burnish.engine.metering import warn
+from burnish.engine.ports import Deps
+from burnish.engine.reviewing import panel_for
+from burnish.engine.task_setup import TaskSetup
+from burnish.engine.transitions import status_events, verdict_when_stopped
+
+
+def exceeded_limit(deps: Deps, site: TaskSetup, history: History, step: Step) -> bool:
+    """Blocked, with all that was done kept, where a budget is reached; a warning where it nearly is."""
+    if not isinstance(step, WorkStep | ReviewStep):
+        return False
+    task = history.task
+    limits = (*task_limits(task, site.policy), *deps.budget_tracker.limits(_agents(site, step)))
+    why = overspent(limits)
+    if why:
+        stop_for_budget(deps, task, step.cycle, why)
+        return True
+    warn(deps, task, step.cycle, limits)
+    return False
+
+
+def stop_for_budget(deps: Deps, task: Task, cycle: int, why: str) -> Task:
+    """A person decides whether it is worth more."""
+    reached = Event("budget.reached", {"why": why}, run=task.run, cycle=cycle)
+    final = verdict_when_stopped(deps.event_log.history(task.id))
+    return deps.record(
+        task, reached, status_events(task, Status.BLOCKED, reason=Reason.BUDGET, note=why, final_verdict=final)
+    )
+
+
+def _agents(site: TaskSetup, step: WorkStep | ReviewStep) -> list[str]:
+    if isinstance(step, WorkStep):
+        return [author_of(site, step)[0]]
+    return [spec.agent for spec in panel_for(site.policy, step.step).reviewers]

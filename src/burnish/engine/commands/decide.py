@@ -1,0 +1,236 @@
+"""What a person decides on a reviewed commit: approve, reject, fix, skip, override. Each is one transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burnish.core.event import Event
+from burnish.core.finding import Category, blocks
+from burnish.core.flow import passes_as_waived, pending_steps
+from burnish.core.gate import Actor, GateChoice, GateDecision
+from burnish.core.history import History, PhaseRecord
+from burnish.core.policy import Policy
+from burnish.core.recorded_reviews import stored_review
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
+from burnish.core.task import Task, TaskType
+from burnish.engine.commands.override import (
+    approved,
+    check_seen,
+    gate_closed,
+    judged_commit,
+    overridden,
+    reasons_missing,
+)
+from burnish.engine.commands.plan_decision import decide_plan
+from burnish.engine.ports import EventLog, FollowUp
+from burnish.engine.ports_git import Repository
+from burnish.engine.transitions import status_events
+from burnish.errors import BadInput, Refused
+
+
+def decide(
+    event_log: EventLog,
+    repository: Repository,
+    task_id: int,
+    answer: GateDecision,
+    policy: Policy,
+    person: Actor,
+    *,
+    follow_up: FollowUp | None = None,
+) -> Task:
+    """Carry out what a person says about the commit that the person saw."""
+    history = event_log.history(task_id)
+    task = history.task
+    _check_status(task, answer)
+    _check_legal(task, answer.choice, policy)
+    if task.spec.type is TaskType.PLAN:
+        event_log.record(task_id, *gate_closed(history, answer.choice), *decide_plan(history, answer, person))
+        return event_log.task(task_id)
+    seen = check_seen(repository, history, answer.commit)
+    if answer.choice is GateChoice.FIX:
+        events = send_back(event_log, history, answer.note, person, commit=seen.result["commit"])
+    elif answer.choice is GateChoice.REJECT:
+        events = _reject(event_log, history, answer.note, person, seen)
+    else:
+        events = _accept(history, answer, policy, person, seen, follow_up)
+    event_log.record(task_id, *gate_closed(history, answer.choice), *events)
+    return event_log.task(task_id)
+
+
+def improve(event_log: EventLog, task_id: int, note: str, person: Actor, *, then: str) -> Task:
+    """One improve as a step of its own, also past the maximum; `then` says whether a review follows."""
+    history = event_log.history(task_id)
+    task = history.task
+    check_move(str(task.id), task.status, Status.IN_PROGRESS)
+    if task.status is Status.FAILED or judged_commit(history) is None:
+        raise Refused(
+            f"Task {task.id} has no work to improve yet.",
+            hint=f"`burnish {'retry' if task.run else 'run'} {task.id}` has it done first.",
+        )
+    event_log.record(
+        task_id, *gate_closed(history, GateChoice.FIX), *send_back(event_log, history, note, person, step=then)
+    )
+    return event_log.task(task_id)
+
+
+def _check_status(task: Task, answer: GateDecision) -> None:
+    """An answer to a gate that somebody else has answered is out of date, whatever the table of moves allows."""
+    if answer.among and task.status not in answer.among:
+        wanted = " or ".join(answer.among)
+        raise Refused(
+            f"Task {task.id} is {task.status}, not {wanted}: the decision is out of date.",
+            hint=f"Look at it again (burnish show {task.id}); to decide on it as it is, name its status.",
+        )
+
+
+def _check_legal(task: Task, choice: GateChoice, policy: Policy) -> None:
+    if choice is GateChoice.SKIP and policy.review_required:
+        raise Refused(
+            "The review is required and cannot be skipped.", hint="`review.required: false` in the settings allows it."
+        )
+    to = {GateChoice.FIX: Status.IN_PROGRESS, GateChoice.REJECT: Status.BLOCKED}.get(choice, Status.VERIFIED)
+    check_move(str(task.id), task.status, to)
+    if to is Status.VERIFIED and task.status is not Status.WAITING_APPROVAL:
+        raise Refused(
+            f"Task {task.id} is {task.status} and does not wait for an approval.",
+            hint=f"To accept it all the same: burnish override {task.id}",
+        )
+    if task.status is Status.FAILED:
+        raise Refused(f"Task {task.id} could not be run.", hint=f"`burnish retry {task.id}` goes on with it.")
+
+
+def is_against(history: History, policy: Policy) -> bool:
+    """Would accepting it go against a review, findings that block, a person's no, or no review at all?"""
+    if history.task.spec.type is TaskType.PLAN:
+        # a plan is reviewed only by the person who decides on it
+        return False
+    last = history.decision(history.cycle)
+    accepted = last is not None and last.action in ("accept", "wait") and last.data.get("review_status") != "failed"
+    accepted = accepted or passes_as_waived(history, policy)
+    review = stored_review(history, history.cycle)
+    unseen = policy.review_required and review is None
+    rejected_by_person = review is not None and history.rejected_by_person(review.result.get("tree"))
+    return not accepted or unseen or rejected_by_person or any(blocks(f, policy.block_on) for f in history.findings)
+
+
+def _open_beside_approval(history: History, policy: Policy) -> list[str]:
+    """What blocks although the review approves: findings that it did not rule on."""
+    last = history.decision(history.cycle)
+    waits = last is not None and last.action == "wait"
+    return [f.id for f in history.findings if blocks(f, policy.block_on)] if waits else []
+
+
+def checks_stand(history: History, policy: Policy) -> bool:
+    """Who skips the review has not skipped what the checks and the guard found."""
+    standing = [f.remark for f in history.findings if blocks(f, policy.block_on)]
+    return any(r.source.startswith("check:") or r.category is Category.GUARD for r in standing)
+
+
+def _pass_on(
+    history: History, answer: GateDecision, person: Actor, seen: PhaseRecord, passed: str, step: str
+) -> list[Event]:
+    """This review may pass; the next step of the pipeline is still to judge."""
+    task, why = history.task, answer.note or f"approved by a person, {step} is next"
+    data = {"action": "again", "why": why, "passed": passed, "next": step}
+    data |= {"commit": seen.result["commit"], **_signed(answer.choice, answer.note, person)}
+    return [
+        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        status_events(task, Status.CODE_REVIEW, cycle=history.cycle, note=why),
+    ]
+
+
+def _accept(
+    history: History,
+    answer: GateDecision,
+    policy: Policy,
+    person: Actor,
+    seen: PhaseRecord,
+    follow_up: FollowUp | None,
+) -> list[Event]:
+    task, skips = history.task, answer.choice is GateChoice.SKIP
+    status = ReviewStatus.SKIPPED if skips else ReviewStatus.PASSED
+    against = checks_stand(history, policy) if skips else is_against(history, policy)
+    if against and answer.grounds is None:
+        raise reasons_missing(task, f"burnish decide {task.id} {answer.choice}", _open_beside_approval(history, policy))
+    if not against and not skips and (steps := pending_steps(history, policy)):
+        names = ("", *(step.name for step in policy.pipeline))
+        return _pass_on(history, answer, person, seen, names[names.index(steps[0]) - 1], steps[0])
+    if not against and task.review_status is ReviewStatus.FIXED and not skips:
+        status = ReviewStatus.FIXED
+    judged = {} if against or skips else seen.result
+    judge, asked = str(judged.get("judge", policy.judge)), str(judged.get("asked", ""))
+    over = [overridden(history, answer.grounds, person, follow_up)] if against and answer.grounds else []
+    why = answer.note or f"{'skipped' if skips else 'approved'} by a person"
+    data = {
+        "action": "accept",
+        "why": why,
+        "review_status": status.value,
+        **_signed(answer.choice, answer.note, person),
+    }
+    data["commit"] = seen.result["commit"]
+    final = None if skips else FinalVerdict.APPROVED
+    return [
+        *over,
+        Event("decision.made", data, run=task.run, cycle=history.cycle),
+        approved(task, seen, judge, why, person, asked=asked),
+        status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=final, review_status=status),
+    ]
+
+
+def _reject(event_log: EventLog, history: History, note: str, person: Actor, seen: PhaseRecord) -> list[Event]:
+    task, why = history.task, note or "rejected by a person"
+    where = {"run": task.run, "cycle": history.cycle}
+    blockers = history.open_finding_ids()
+    reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
+    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
+    commit = seen.result["commit"]
+    data |= {"blockers": blockers, "tree": seen.result["tree"], "commit": commit}
+    data |= _signed(GateChoice.REJECT, note, person)
+    stop = status_events(
+        task,
+        Status.BLOCKED,
+        cycle=history.cycle,
+        reason=reason,
+        error=ErrorCode.REVIEW_REJECTED,
+        note=why,
+        final_verdict=FinalVerdict.REJECTED,
+        review_status=status,
+    )
+    said = Event("review.rejected", {"why": why, "blockers": blockers, "by": person.name, "commit": commit}, **where)
+    return [*_void(event_log, task, why), Event("decision.made", data, **where), said, stop]
+
+
+def send_back(event_log: EventLog, history: History, note: str, person: Actor, **more: Any) -> list[Event]:
+    """One more improve, with the findings and the person's own words; the maximum does not count here."""
+    task = history.task
+    said = [r.result.get("summary") for r in history.reviews(history.cycle)]
+    asked = history.decision(history.cycle)
+    rejected = asked is not None and asked.action in ("ask", "escalate", "revise")
+    if not (note.strip() or history.open_finding_ids() or (rejected and any(said))):
+        raise BadInput(
+            f"There is nothing to fix in task {task.id}: no finding is open.",
+            hint='Say what to change: -m "…"',
+        )
+    why = note.strip() or "a person said: fix what was found"
+    data = {"action": "revise", "why": why, "guidance": note.strip(), "blockers": history.open_finding_ids()}
+    data |= {"review_status": ReviewStatus.FAILED.value, **_signed(GateChoice.FIX, note, person), **more}
+    where = {"run": task.run, "cycle": history.cycle}
+    return [
+        *_void(event_log, task, "a person asked for changes"),
+        Event("decision.made", data, **where),
+        Event("review.rejected", {"why": why, "blockers": history.open_finding_ids(), "by": person.name}, **where),
+        status_events(
+            task, Status.IN_PROGRESS, cycle=history.cycle, note=note.strip(), review_status=ReviewStatus.FAILED
+        ),
+    ]
+
+
+def _signed(choice: GateChoice, note: str, person: Actor) -> dict[str, Any]:
+    return {"choice": choice.value, "by": person.name, "via": person.via, "note": note.strip()}
+
+
+def _void(event_log: EventLog, task: Task, why: str) -> list[Event]:
+    approval = event_log.approval(task.id)
+    if approval is None or not approval.valid:
+        return []
+    return [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)]

@@ -1,0 +1,298 @@
+"""What a person does to a task by hand: retry, cancel, put back, done. Each is one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.approval import Approval, VoidCause, asked_for
+from burnish.core.commit import Commit
+from burnish.core.event import Event
+from burnish.core.flow import RUNNING
+from burnish.core.gate import Actor
+from burnish.core.history import History
+from burnish.core.override import OverrideReasons
+from burnish.core.policy import Policy
+from burnish.core.status import Reason, Status, check_move
+from burnish.core.task import Task
+from burnish.engine.commands.override import judged_commit, moves_to_verified, overridden, reasons_missing, walk
+from burnish.engine.lost_branch import BACK, block_lost, continue_lost, is_concerned, return_to_review, void_lost
+from burnish.engine.ports import EventLog, FollowUp
+from burnish.engine.ports_git import Repository, SetAside
+from burnish.engine.transitions import judge_again, judge_again_on_new_base, resumed, status_events
+from burnish.errors import Refused
+
+REVIEW_AGAIN = frozenset({Reason.UNREADABLE_REVIEW, Reason.INCOMPLETE_REVIEW})
+WORK_AGAIN = frozenset({Reason.NO_CHANGES, Reason.SECRET})
+
+
+def retry(event_log: EventLog, repository: Repository, task_id: int, *, by: str) -> Task:
+    """Let a stopped task go on where it was cut; one whose branch is gone from the last commit that can be read."""
+    void_lost(event_log, repository, event_log.task(task_id))
+    history = event_log.history(task_id)
+    task, note = history.task, ""
+    if task.status in (*RUNNING, Status.BLOCKED, Status.FAILED) and is_concerned(task) and repository.lost_branch(task):
+        event_log.refuse_if_held(task_id)
+        note = continue_lost(event_log, repository, task) or ""
+        if not note:
+            # nothing of the work can be read
+            block_lost(event_log, repository, task)
+            return restart(event_log, repository, task_id)
+        if event_log.task(task_id).status is not task.status:
+            return event_log.task(task_id)
+    if task.status in RUNNING:
+        return task
+    if task.reason is Reason.BRANCH_GONE:
+        return_to_review(event_log, history, BACK)
+        return event_log.task(task_id)
+    if task.status is Status.FAILED:
+        to = Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS
+        event_log.record(task_id, resumed(history, to, note=note))
+    elif task.status is Status.BLOCKED:
+        event_log.record(task_id, *_with_note(_unblock(history, by), note))
+    elif task.status is Status.CANCELLED:
+        event_log.record(task_id, status_events(task, Status.BACKLOG))
+    else:
+        raise Refused(
+            f"Task {task.id} is {task.status}: there is nothing to retry.",
+            hint="`burnish retry` is for tasks that are blocked, failed or cancelled.",
+        )
+    return event_log.task(task_id)
+
+
+def review_again(event_log: EventLog, task_id: int, *, by: str) -> Task:
+    """A person asks for a review of what is on the branch now; the checks that come before it are run anew."""
+    event_log.refuse_if_held(task_id)
+    history = event_log.history(task_id)
+    task = history.task
+    if task.status not in (Status.CODE_REVIEW, Status.BLOCKED, Status.VERIFIED) or not _reached_review(history):
+        why = f"is {task.status}" if task.base else "has not been worked on"
+        raise Refused(f"Task {task.id} {why}: there is nothing to review.", hint=_instead(task))
+    why = "a person asked for another review"
+    events = [_again(task, history.cycle, by, ["check", "review"], why)]
+    if task.status is Status.VERIFIED:
+        events.append(Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle))
+    if task.status is not Status.CODE_REVIEW:
+        events.append(resumed(history, Status.CODE_REVIEW, note=why))
+    event_log.record(task_id, *events)
+    return event_log.task(task_id)
+
+
+def _instead(task: Task) -> str:
+    """What to type in place of a review that makes no sense now."""
+    if task.status in (Status.FAILED, Status.CANCELLED, Status.BLOCKED):
+        return f"`burnish retry {task.id}` goes on with it."
+    if task.status in RUNNING | {Status.BACKLOG}:
+        return f"`burnish run {task.id}` works on it."
+    return f"It waits for a person: burnish show {task.id}" if task.status is Status.WAITING_APPROVAL else "It is done."
+
+
+def _reached_review(history: History) -> bool:
+    work = history.work(history.cycle)
+    return bool(work and work.result.get("changed"))
+
+
+def _unblock(history: History, by: str) -> list[Event]:
+    """What a person who says "go on" means, by the reason it stopped for."""
+    task, cycle = history.task, history.cycle
+    if not task.base:
+        return [status_events(task, Status.BACKLOG)]
+    stuck = _stuck_work(history)
+    if task.reason in REVIEW_AGAIN:
+        again = _again(task, cycle, by, ["review"], "review it again")
+        return [again, resumed(history, Status.CODE_REVIEW)]
+    if task.reason in WORK_AGAIN or stuck:
+        again = _again(task, cycle, by, ["implement", "improve", "check", "review"], "work on it again")
+        return [again, resumed(history, Status.IN_PROGRESS)]
+    if task.reason is Reason.BUDGET or history.decision(cycle) is None:
+        return [resumed(history, Status.CODE_REVIEW if _reached_review(history) else Status.IN_PROGRESS)]
+    data = {"action": "revise", "by": by, "why": "a person said: go on", "blockers": history.open_finding_ids()}
+    return [Event("decision.made", data, run=task.run, cycle=cycle), status_events(task, Status.IN_PROGRESS)]
+
+
+def _with_note(events: list[Event], note: str) -> list[Event]:
+    """With a reason for the change of status, which comes last."""
+    *others, move = events
+    return [*others, replace(move, data={**move.data, "note": note})] if note else events
+
+
+def _stuck_work(history: History) -> bool:
+    work = history.work(history.cycle)
+    return history.task.reason is Reason.STALLED and bool(work and not work.result.get("changed"))
+
+
+def _again(task: Task, cycle: int, by: str, phases: list[str], why: str) -> Event:
+    data = {"action": "again", "by": by, "why": why, "supersede": phases}
+    return Event("decision.made", data, run=task.run, cycle=cycle)
+
+
+def restart(event_log: EventLog, repository: Repository, task_id: int) -> Task:
+    """A new run from a fresh base; the old branch's commits stay under a rescue ref."""
+    task = event_log.task(task_id)
+    if task.status is Status.BACKLOG:
+        raise Refused(f"Task {task.id} has not been started.", hint=f"Start it: burnish run {task.id}")
+    if task.status in RUNNING:
+        raise Refused(f"Task {task.id} is {task.status}.", hint=f"Cancel it first: burnish cancel {task.id}")
+    steps = []
+    if task.status in (Status.VERIFIED, Status.WAITING_APPROVAL):
+        # before its branch is removed: a command that looks in between must not find an approval without a branch
+        event_log.record(task_id, status_events(task, Status.BLOCKED, note="restarted by a person"))
+        task = event_log.task(task_id)
+    check_move(str(task.id), task.status, Status.BACKLOG)
+    if task.branch:
+        steps += _kept(task, repository.set_aside(task))
+    event_log.record(task_id, *steps, status_events(task, Status.BACKLOG))
+    return event_log.task(task_id)
+
+
+def _kept(task: Task, aside: SetAside) -> list[Event]:
+    """On record where the work that nobody had committed is."""
+    if not aside.rescue and not aside.withheld and not aside.folder:
+        return []
+    places = {"withheld": str(aside.withheld or ""), "folder": str(aside.folder or "")}
+    data = {"phase": "restart", "ref": aside.rescue, **places, "names": list(aside.names)}
+    return [Event("phase.rescued", data, run=task.run, cycle=task.cycle)]
+
+
+def cancel(event_log: EventLog, repository: Repository, task_id: int) -> Task:
+    """Stop it for good; work in the workspace is rescued. A runner that holds it notices within a second."""
+    task = event_log.task(task_id)
+    held = _held(event_log, task)
+    events = [status_events(task, Status.CANCELLED), Event("task.cancelled", {}, run=task.run, cycle=task.cycle)]
+    event_log.record(task_id, *events)
+    if not held and task.branch:
+        repository.rescue(task, f"{task.cycle}-cancelled")
+    return event_log.task(task_id)
+
+
+def remove(event_log: EventLog, repository: Repository, task_id: int) -> Task:
+    """Out of every list; its events stay, its unsaved work is rescued."""
+    task = event_log.task(task_id)
+    event_log.refuse_if_held(task.id)
+    dependents = [t.id for t in event_log.tasks() if task.id in t.spec.depends_on and t.status is Status.BACKLOG]
+    if dependents:
+        names = ", ".join(map(str, dependents))
+        raise Refused(
+            f"Task {task.id} is needed by {names}.", hint="Edit or remove those first (`burnish edit ID --depends-on`)."
+        )
+    if task.branch:
+        repository.rescue(task, f"{task.cycle}-removed")
+    event_log.record(task_id, Event("task.removed", {}, run=task.run, cycle=task.cycle))
+    return task
+
+
+def _held(event_log: EventLog, task: Task) -> bool:
+    """Is a runner at work on it that still lives?"""
+    return task.runner is not None and not event_log.is_dead(task.runner)
+
+
+def put_back(event_log: EventLog, task_id: int) -> Task:
+    task = event_log.task(task_id)
+    event_log.record(task_id, status_events(task, Status.BACKLOG))
+    return event_log.task(task_id)
+
+
+def done(
+    event_log: EventLog,
+    task_id: int,
+    *,
+    person: Actor,
+    grounds: OverrideReasons | None,
+    follow_up: FollowUp | None = None,
+) -> Task:
+    """A person says that it is finished, e.g. merged by hand. Without an approval that is an override."""
+    history = event_log.history(task_id)
+    task = history.task
+    steps: list[Event] = []
+    if task.status is not Status.VERIFIED:
+        road = moves_to_verified(task)
+        event_log.refuse_if_held(task.id)
+        if grounds is None:
+            raise reasons_missing(task, f"burnish done {task.id}")
+        steps += [overridden(history, grounds, person, follow_up), *walk(task, road)]
+        task = _as(task, Status.VERIFIED)
+    steps += [
+        status_events(task, Status.COMPLETED),
+        Event("task.done", {"by": person.name}, run=task.run, cycle=task.cycle),
+    ]
+    event_log.record(task_id, *steps)
+    return event_log.task(task_id)
+
+
+def void_stale(
+    event_log: EventLog, repository: Repository, task: Task, policy: Policy | None, *, is_branch_sound: bool = False
+) -> str | None:
+    """Take an approval back if what it was bound to has changed; says why. Without a policy there is no approval.
+
+    `is_branch_sound`: known already, so that no process is started to look at the branch.
+    """
+    if not is_branch_sound and (lost := void_lost(event_log, repository, task)):
+        return lost
+    approval = event_log.approval(task.id)
+    if task.status is Status.WAITING_APPROVAL and not (approval and approval.valid):
+        return _changed_at_gate(event_log, repository, task)
+    if task.status not in (Status.VERIFIED, Status.WAITING_APPROVAL) or not approval or not approval.valid:
+        return None
+    assert policy, "an approval is compared with the settings in force"
+    now = _branch_now(repository, task, approval)
+    if now is None:
+        return None
+    head, base, tree = now
+    cause = approval.changed(base=base, tree=tree, **_compared(task, policy))
+    if cause is None:
+        return None
+    why, history = cause.words, event_log.history(task.id)
+    data = {"why": why, "cause": cause.value, "tree": tree, "approved_tree": approval.tree}
+    events = [Event("approval.voided", data, run=task.run, cycle=task.cycle)]
+    events += (
+        judge_again_on_new_base(history, head.sha, head.tree, why, base=base) if head else [judge_again(history, why)]
+    )
+    event_log.record(task.id, *events, status_events(task, Status.CODE_REVIEW, note=why))
+    return why
+
+
+def changed_since(repository: Repository, task: Task, approval: Approval, policy: Policy) -> VoidCause | None:
+    """What differs now from what was approved; a branch that is gone counts as another tree."""
+    now = _branch_now(repository, task, approval)
+    if now is None:
+        return VoidCause.TREE
+    _, base, tree = now
+    return approval.changed(base=base, tree=tree, **_compared(task, policy))
+
+
+def _branch_now(repository: Repository, task: Task, approval: Approval) -> tuple[Commit | None, str, str] | None:
+    """The branch's commit where it is another one than was approved, its base and its tree; None: it is gone."""
+    workspace = repository.workspace(task)
+    # a look at the ref tells for most: the commit that was approved has the tree that was approved
+    if workspace.tip() == approval.commit:
+        return None, task.base or "", approval.tree
+    head = workspace.head()
+    return (head, repository.base_now(task, head.sha).commit, head.tree) if head else None
+
+
+def _compared(task: Task, policy: Policy) -> dict[str, Any]:
+    """The settings and the task, as an approval is compared with them."""
+    judges = {"judge": policy.judge, "judge_before": policy.judge_before, "criteria": policy.criteria}
+    return {**judges, "asked": asked_for(task.spec)}
+
+
+def _changed_at_gate(event_log: EventLog, repository: Repository, task: Task) -> str | None:
+    """A person was to judge another commit, or by other words, than what is there now: that is reviewed first."""
+    history = event_log.history(task.id)
+    seen, head = judged_commit(history), repository.workspace(task).head()
+    if seen is None or head is None:
+        return None
+    if seen.result["commit"] == head.sha:
+        if seen.result.get("asked") in (None, asked_for(task.spec)):
+            return None
+        why = "what the task asks for has changed while it waited for a person"
+        event_log.record(task.id, judge_again(history, why), status_events(task, Status.CODE_REVIEW, note=why))
+        return why
+    why = "the branch has moved while it waited for a person"
+    anew = judge_again_on_new_base(history, head.sha, head.tree, why, base=repository.base_now(task, head.sha).commit)
+    event_log.record(task.id, *anew, status_events(task, Status.CODE_REVIEW, note=why))
+    return why
+
+
+def _as(task: Task, status: Status) -> Task:
+    return replace(task, status=status)

@@ -1,0 +1,53 @@
+"""What a person decides on a plan that waits for approval. A plan is text: there is no commit to bind it to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burnish.core.event import Event
+from burnish.core.gate import Actor, GateChoice, GateDecision
+from burnish.core.history import History
+from burnish.core.status import ErrorCode, FinalVerdict, Reason, Status
+from burnish.engine.transitions import status_events
+from burnish.errors import BadInput, Refused
+
+
+def decide_plan(history: History, answer: GateDecision, person: Actor) -> list[Event]:
+    """Approve it, reject it, or have it written again with a note."""
+    task, note = history.task, answer.note.strip()
+    if task.status is not Status.WAITING_APPROVAL:
+        raise Refused(f"The plan of task {task.id} does not wait for a decision.", hint=f"burnish show {task.id}")
+    where: dict[str, Any] = {"run": task.run, "cycle": history.cycle}
+    signed = {"choice": answer.choice.value, "by": person.name, "via": person.via, "note": note}
+    if answer.choice is GateChoice.FIX:
+        if not note:
+            raise BadInput("A plan is written again only with a note.", hint='Say what to change: -m "…"')
+        again = {"action": "again", "why": note, "guidance": note, "supersede": ["implement", "gate"], **signed}
+        back = status_events(task, Status.IN_PROGRESS, cycle=history.cycle, note=note)
+        return [Event("decision.made", again, **where), back]
+    if answer.choice is GateChoice.REJECT:
+        return _reject(history, note or "the plan was rejected by a person", signed, where)
+    data = {"action": "accept", "why": note or "the plan was approved by a person", **signed}
+    verified = status_events(task, Status.VERIFIED, cycle=history.cycle, final_verdict=FinalVerdict.APPROVED)
+    done = Event(
+        "task.status",
+        {"from": Status.VERIFIED.value, "to": Status.COMPLETED.value},
+        run=task.run,
+        cycle=history.cycle,
+    )
+    return [Event("decision.made", data, **where), verified, done]
+
+
+def _reject(history: History, why: str, signed: dict[str, str], where: dict[str, Any]) -> list[Event]:
+    reason = Reason.HUMAN_REJECTED
+    data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "blockers": [], **signed}
+    stop = status_events(
+        history.task,
+        Status.BLOCKED,
+        cycle=history.cycle,
+        reason=reason,
+        error=ErrorCode.REVIEW_REJECTED,
+        note=why,
+        final_verdict=FinalVerdict.REJECTED,
+    )
+    return [Event("decision.made", data, **where), stop]

@@ -1,0 +1,103 @@
+"""What a person rules on findings: waive, reopen, and waivers that run out. Each is one transaction."""
+
+from __future__ import annotations
+
+from burnish.core.event import Event
+from burnish.core.finding import Finding, Severity, Waiver, blocks
+from burnish.core.flow import RUNNING
+from burnish.core.history import History
+from burnish.core.ledger import ledger
+from burnish.core.ledger.ledger import LedgerDiff
+from burnish.core.recorded_reviews import last_blockers_gone
+from burnish.core.status import Reason, Status
+from burnish.engine.ledger_events import finding_events
+from burnish.engine.ports import EventLog
+from burnish.engine.transitions import status_events
+from burnish.errors import BadInput
+
+# Stopped for what findings say. Of other reasons (unreadable, rejected, budget) no waiver is an answer.
+OVER_FINDINGS = frozenset({Reason.MAX_CYCLES, Reason.STALLED, Reason.GUARD, Reason.NEEDS_DISCUSSION})
+APPROVED = frozenset({Status.VERIFIED, Status.WAITING_APPROVAL})
+
+
+def waive(event_log: EventLog, task_id: int, finding_id: str, waiver: Waiver, *, block_on: Severity) -> Finding:
+    """A person lives with it. Was it the last thing in the way, the task is decided anew by the next run."""
+    if not waiver.reason.strip():
+        raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
+    history = _at_rest(event_log, task_id)
+    update = ledger.waive(history.findings, finding_id, waiver)
+    event_log.record(task_id, *_told(history, update), *_let_go_on(history, update, waiver, block_on))
+    return _one(update, finding_id)
+
+
+def reopen(event_log: EventLog, task_id: int, finding_id: str, *, by: str, reason: str, block_on: Severity) -> Finding:
+    """A person says that it is not settled. An approval that rested on it is void."""
+    history = _at_rest(event_log, task_id)
+    note = f"reopened by {by}" + (f": {reason.strip()}" if reason.strip() else "")
+    update = ledger.reopen(history.findings, finding_id, note, history.cycle)
+    event_log.record(task_id, *_told(history, update), *_void(history, update, block_on))
+    return _one(update, finding_id)
+
+
+def expire(event_log: EventLog, task_id: int, today: str, *, block_on: Severity) -> tuple[str, ...]:
+    """Reopen what was waived until a day that has passed; the ids."""
+    history = event_log.history(task_id)
+    update = ledger.expire(history.findings, today)
+    if update.reopened and not _is_held(event_log, history):
+        event_log.record(task_id, *_told(history, update), *_void(history, update, block_on))
+        return update.reopened
+    return ()
+
+
+def _at_rest(event_log: EventLog, task_id: int) -> History:
+    """While a runner is at work, its own word on the finding would be lost, or ours."""
+    event_log.refuse_if_held(task_id)
+    return event_log.history(task_id)
+
+
+def _is_held(event_log: EventLog, history: History) -> bool:
+    task = history.task
+    return task.status in RUNNING and task.runner is not None and not event_log.is_dead(task.runner)
+
+
+def _one(update: LedgerDiff, finding_id: str) -> Finding:
+    return next(f for f in update.findings if f.id.casefold() == finding_id.strip().casefold())
+
+
+def _told(history: History, update: LedgerDiff) -> list[Event]:
+    return finding_events(history.task, history.cycle, history.findings, update)
+
+
+def _let_go_on(history: History, update: LedgerDiff, waiver: Waiver, block_on: Severity) -> list[Event]:
+    """The stored review is weighed again without what was waived."""
+    task, decision = history.task, history.decision(history.cycle)
+    if task.status is not Status.BLOCKED or task.reason not in OVER_FINDINGS or decision is None:
+        return []
+    blockers = list(decision.data.get("blockers", ()))
+    if not last_blockers_gone(update.findings, blockers, block_on):
+        return []
+    why = "the last blocker was waived"
+    data = {"action": "again", "by": waiver.by, "why": why, "waived": True, "blockers": blockers}
+    again = Event("decision.made", data, run=task.run, cycle=history.cycle)
+    return [
+        again,
+        status_events(
+            task, Status.CODE_REVIEW, note=f"The last blocker was waived: `burnish run {task.id}` decides anew."
+        ),
+    ]
+
+
+def _void(history: History, update: LedgerDiff, block_on: Severity) -> list[Event]:
+    """Back to the stored review, which now has an open finding against it."""
+    task = history.task
+    standing = [f for f in update.findings if f.id in update.reopened and blocks(f, block_on)]
+    if task.status not in APPROVED or not standing:
+        return []
+    why = f"{', '.join(f.id for f in standing)} is open again: {standing[0].note}"
+    where = {"run": task.run, "cycle": history.cycle}
+    again = {"action": "again", "by": "burnish", "why": why}
+    return [
+        Event("approval.voided", {"why": why}, **where),
+        Event("decision.made", again, **where),
+        status_events(task, Status.CODE_REVIEW, note=why),
+    ]

@@ -1,0 +1,207 @@
+"""Reviews by people and tools outside: handing a task over, and taking their word as a cycle's review."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import NoReturn
+
+from burnish.core.agent import AgentRequest
+from burnish.core.commit import Base, Commit
+from burnish.core.event import Event
+from burnish.core.flow import CheckStep, DecideStep, ReviewStep, checked, decision_after_work, next_step
+from burnish.core.history import History
+from burnish.core.policy import Policy, ReviewerSpec
+from burnish.core.review import Review, ReviewerResult, Verdict
+from burnish.core.status import Status, check_move
+from burnish.core.task import Task, TaskType
+from burnish.engine.checking import check
+from burnish.engine.commands.lifecycle import void_stale
+from burnish.engine.deciding import settle
+from burnish.engine.panel_review import ReviewerReply, ReviewSession
+from burnish.engine.ports import Deps
+from burnish.engine.review_input import review_input
+from burnish.engine.reviewing import conclude, started
+from burnish.engine.task_setup import TaskSetup, capture_baseline, set_up
+from burnish.engine.transitions import judge_again_on_new_base, status_events
+from burnish.engine.work import save_leftovers
+from burnish.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalReview:
+    """A review that a person brought, ready to be written down."""
+
+    review: Review
+    by: str
+    raw: str
+    # markdown, contract, sarif, rdjson
+    kind: str
+    # of the file, for people
+    name: str
+    # changed paths that it cannot have seen; a person who says so has seen everything
+    unseen: tuple[str, ...] = ()
+
+
+def refuse_unreviewable(history: History, head: Commit | None, base_tree: str) -> Commit:
+    """There must be a change, and the table must allow a review of it."""
+    task = history.task
+    if task.spec.type not in (TaskType.IMPLEMENT, TaskType.IMPROVE):
+        raise Refused(f"Task {task.id} is a {task.spec.type} task: it has no change of its own to review.")
+    if head is None or head.tree == base_tree:
+        raise Refused(f"Task {task.id} has no change to review.", hint=f"`burnish run {task.id}` works on it.")
+    if task.status is not Status.CODE_REVIEW:
+        check_move(str(task.id), task.status, Status.CODE_REVIEW)
+    return head
+
+
+def cycle_for(history: History, policy: Policy, head: Commit) -> int:
+    """The cycle that a review of `head` belongs to: this one, or one of its own if this one is not about it."""
+    cycle = history.cycle
+    tip = history.tip(cycle)
+    about = tip is not None and tip.result.get("commit") == head.sha and bool(tip.result.get("changed"))
+    return cycle if about and not decision_after_work(history, policy, cycle) else cycle + 1
+
+
+def attempt_for(history: History, cycle: int) -> int:
+    return max((p.attempt for p in history.phases if (p.cycle, p.phase) == (cycle, "review")), default=0) + 1
+
+
+def hand_over(
+    history: History, policy: Policy, head: Commit, base: Base, *, by: str, why: str, approved: bool
+) -> list[Event]:
+    """The events that make a task wait for a review from outside; none if it does so already."""
+    task, cycle = history.task, cycle_for(history, policy, head)
+    decision = history.decision(cycle)
+    handed = decision is not None and decision.action == "wait" and bool(decision.data.get("outside"))
+    waits = handed and history.finished(cycle, "review") is None
+    if task.status is Status.CODE_REVIEW and waits and cycle == history.cycle:
+        return []
+    events = [Event("approval.voided", {"why": why}, run=task.run, cycle=task.cycle)] if approved else []
+    if cycle > history.cycle:
+        events += judge_again_on_new_base(history, head.sha, head.tree, why, base=base.commit)
+    else:
+        events.append(_clear(task, cycle, by, why))
+    wait = {"action": "wait", "by": by, "why": why, "review_status": None, "outside": True}
+    events.append(Event("decision.made", wait, run=task.run, cycle=cycle))
+    if task.status is not Status.CODE_REVIEW:
+        events.append(status_events(task, Status.CODE_REVIEW, cycle=cycle, note=why))
+    return events
+
+
+def _clear(task: Task, cycle: int, by: str, why: str) -> Event:
+    data = {"action": "again", "by": by, "why": why, "supersede": ["review"]}
+    return Event("decision.made", data, run=task.run, cycle=cycle)
+
+
+def check_first(deps: Deps, site: TaskSetup) -> None:
+    """Nobody's word takes the place of the checks: they are run if they have not seen this commit."""
+    history = deps.event_log.history(site.task_id)
+    task, cycle, head = history.task, history.cycle, site.head()
+    if checked(history, cycle):
+        return
+    rescued = save_leftovers(deps, site, task, cycle, "by-hand") if site.workspace.exists() else None
+    if rescued or not site.workspace.exists() or site.workspace.checked_out_commit() != head.sha:
+        site.workspace.reset_to(head.sha, base=site.base)
+    set_up(deps, task, site)
+    capture_baseline(deps, task, site)
+    check(deps, site, history, CheckStep(cycle))
+
+
+def rejected_before(history: History, tree: str) -> bool:
+    """Has a review of this very tree asked for changes? Then approving it is going against somebody's word."""
+    said = [p.result for p in history.phases if p.phase == "review" and p.state == "finished"]
+    return any(r.get("tree") == tree and r.get("verdict") != Verdict.APPROVED for r in said)
+
+
+def refuse_against_rejection(history: History, tree: str, review: Review) -> None:
+    """What was rejected outright becomes no approval by asking somebody else: that is an override, with its reasons."""
+    task = history.task
+    said = [
+        p.result
+        for p in history.phases
+        if p.phase == "review" and p.state == "finished" and p.result.get("tree") == tree
+    ]
+    rejected = any(r.get("verdict") == Verdict.REJECTED or r.get("blocking") for r in said)
+    if review.verdict is Verdict.APPROVED and (rejected or history.rejected_by_person(tree)):
+        raise Refused(
+            f"This very code of task {task.id} was rejected: approving it is an override.",
+            hint=f"Say on what grounds: burnish override {task.id}",
+        )
+
+
+def take(deps: Deps, site: TaskSetup, brought: ExternalReview) -> None:
+    """Write it down exactly as any other review of this cycle: artifact, ledger, journal, in one transaction."""
+    history = deps.event_log.history(site.task_id)
+    task, cycle = history.task, history.cycle
+    step, attempt = ReviewStep(cycle), attempt_for(history, cycle)
+    raw = deps.task_files.write(task, _raw_name(deps, task, cycle, attempt, brought), brought.raw.encode())
+    policy = replace(site.policy, reviewers=(ReviewerSpec(brought.by),), quorum="all")
+    voice = ReviewerResult(
+        agent=brought.by,
+        model=None,
+        reading=brought.review,
+        reviewed_at=deps.now(),
+        raw_sha256=hashlib.sha256(brought.raw.encode()).hexdigest(),
+        raw_path=str(raw),
+        command=f"burnish review {task.id} --from {brought.name}",
+        provider=brought.kind,
+    )
+    hearing = ReviewSession(
+        subject=review_input(deps, site, history, cycle),
+        policy=policy,
+        files=site.workspace.path,
+        task=task.id,
+        call=lambda name: deps.task_files.call(task, cycle, "review", attempt, name),
+        ask=_nobody_to_ask,
+        now=deps.now,
+    )
+    uncovered = brought.unseen if brought.review.verdict is Verdict.APPROVED else ()
+    before = [
+        _clear(task, cycle, brought.by, f"reviewed by {brought.by}"),
+        *started(deps, task, policy, step, attempt),
+    ]
+    for note in brought.review.notes:
+        deps.progress.note(f"{brought.name}: {note}.")
+    conclude(
+        deps,
+        site,
+        history,
+        step,
+        attempt,
+        hearing,
+        (ReviewerReply(voice, uncovered, brought.unseen),),
+        [],
+        before=before,
+    )
+
+
+def _raw_name(deps: Deps, task: Task, cycle: int, attempt: int, brought: ExternalReview) -> str:
+    """A second one of the same cycle does not take the place of the first."""
+    name, ending = f"outside-review-{cycle}", _ending(brought)
+    known = deps.task_files.read(task, f"{name}{ending}")
+    return f"{name}{ending}" if known in (None, brought.raw.encode()) else f"{name}.attempt-{attempt}{ending}"
+
+
+def _ending(brought: ExternalReview) -> str:
+    known = {"markdown": ".md", "contract": ".json", "sarif": ".sarif", "rdjson": ".json"}
+    own = PurePath(brought.name).suffix
+    return own if own in (".md", ".json", ".sarif", ".jsonl", ".txt") else known[brought.kind]
+
+
+def _nobody_to_ask(request: AgentRequest) -> NoReturn:
+    raise AssertionError(f"{request.agent} is no agent that could be asked")
+
+
+def decide(deps: Deps, site: TaskSetup) -> bool:
+    """Settle what the review came to; False if more is to be asked first (a step of the pipeline)."""
+    # a person has just spoken: the gate has nothing to ask
+    site = replace(site, policy=replace(site.policy, hitl="off"))
+    history = deps.event_log.history(site.task_id)
+    step = next_step(history, site.policy)
+    if not isinstance(step, DecideStep):
+        return False
+    settle(deps, site, history, step)
+    void_stale(deps.event_log, deps.repository, deps.event_log.task(site.task_id), site.policy)
+    return True

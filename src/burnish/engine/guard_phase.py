@@ -1,0 +1,110 @@
+"""The guard at work: did the author make it easier to pass? What it says is written into the ledger with the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from burnish.core.change import Change
+from burnish.core.check import Comparison
+from burnish.core.event import Event
+from burnish.core.finding import Category, Finding, Remark, Severity
+from burnish.core.ledger.ledger import LedgerDiff, absorb_source
+from burnish.core.ledger.ledger_diff import diff_ledgers
+from burnish.core.task import Task
+from burnish.engine.ports import Deps
+from burnish.engine.task_setup import TaskSetup
+from burnish.errors import PhaseFailed
+
+SOURCE = "check:guard"
+# what reviewers do; not one with what authors do, or the next look at the change would settle it
+BREACH = "check:snapshot"
+CHECKOUT = "check:checkout"
+
+
+def absorb_guard(
+    deps: Deps,
+    site: TaskSetup,
+    findings: tuple[Finding, ...],
+    checked: LedgerDiff,
+    comparisons: tuple[Comparison, ...],
+    *,
+    cycle: int,
+    delta: Change | None,
+) -> LedgerDiff:
+    """From `findings` to the ledger after the checks and the guard, which looks at the whole change."""
+    head = site.head()
+    remarks = deps.checks(site.task_id).guard(
+        site.workspace.changes(site.base.tree, head.tree),
+        comparisons=comparisons,
+        old=partial(site.workspace.read, site.base.commit),
+        new=partial(site.workspace.read, head.sha),
+        levels=dict(site.policy.guard),
+    )
+    guarded = absorb_source(checked.findings, source=SOURCE, remarks=remarks, cycle=cycle, delta=delta)
+    return diff_ledgers(findings, guarded.findings, notes=(*checked.notes, *guarded.notes), given=checked.given)
+
+
+@contextmanager
+def watched(deps: Deps, site: TaskSetup, task: Task, cycle: int, phase: str) -> Iterator[list[str]]:
+    """What changes in the user's own checkout meanwhile, where nothing keeps an agent out of it.
+
+    The list is filled at the end; of an agent that failed it is told at once.
+    """
+    changed: Callable[[], list[str]] = deps.repository.watch(site.base.commit) if deps.sandbox == "none" else list
+    touched: list[str] = []
+    try:
+        yield touched
+    except PhaseFailed:
+        if told := touched_event(task, cycle, phase, changed()):
+            deps.record(task, *told)
+        raise
+    touched += changed()
+
+
+def touched_event(task: Task, cycle: int, phase: str, paths: Sequence[str]) -> list[Event]:
+    if not paths:
+        return []
+    what = f"{_many(len(paths))} in your own checkout changed while the agent ran ({phase}): {', '.join(paths[:5])}"
+    return [Event("guard.breach", {"what": what, "paths": list(paths[:50])}, run=task.run, cycle=cycle)]
+
+
+def absorb_touched(
+    findings: tuple[Finding, ...], said: LedgerDiff, paths: Sequence[str], cycle: int, on: Severity
+) -> LedgerDiff:
+    """The user's own files changed meanwhile. Perhaps by the user: told, never undone, and nothing that blocks."""
+    if not paths:
+        return said
+    remark = Remark(
+        category=Category.GUARD,
+        severity=Severity.WARNING if on is Severity.ERROR else Severity.INFO,
+        title=f"{_many(len(paths))} in your own checkout changed while the agent ran",
+        description=f"The agent was not confined, and may have done it: {', '.join(paths[:20])}. Nothing was undone.",
+        rule="checkout",
+    )
+    told = absorb_source(said.findings, source=CHECKOUT, remarks=(remark,), cycle=cycle)
+    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), given=said.given)
+
+
+def _many(count: int) -> str:
+    return f"{count} file{'s' * (count != 1)}"
+
+
+def absorb_breach(
+    findings: tuple[Finding, ...], said: LedgerDiff, breaches: Sequence[str], cycle: int, block_on: Severity
+) -> LedgerDiff:
+    """A reviewer wrote to its snapshot: shown, but never blocking, because the author cannot fix it."""
+    known = any(finding.remark.source == BREACH for finding in said.findings)
+    if not breaches and not known:
+        return said
+    mild = Severity.WARNING if block_on is Severity.ERROR else Severity.INFO
+    remark = Remark(
+        category=Category.GUARD,
+        severity=mild,
+        title="A reviewer wrote to its snapshot",
+        description=f"Changed there, and thrown away: {', '.join(breaches[:20])}",
+        rule="breach",
+    )
+    told = absorb_source(said.findings, source=BREACH, remarks=(remark,) if breaches else (), cycle=cycle)
+    return diff_ledgers(findings, told.findings, notes=(*said.notes, *told.notes), given=said.given)

@@ -1,0 +1,110 @@
+"""The gate: when a person is asked, what is shown, and what becomes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.decision import Decision, Escalate, Revise
+from burnish.core.event import Event
+from burnish.core.flow import RUNNING
+from burnish.core.gate import GateView
+from burnish.core.history import History, fixed_by_reviewer
+from burnish.core.policy import Policy
+from burnish.core.recorded_reviews import stored_review, unseen_in_cycle
+from burnish.core.status import ReviewStatus, Status
+from burnish.core.task import TaskType
+from burnish.engine.archive import archive
+from burnish.engine.commands.decide import checks_stand, decide, is_against
+from burnish.engine.commands.override import judged_commit
+from burnish.engine.ports import Deps
+from burnish.engine.record_review import mark_overrides
+from burnish.engine.transitions import status_events
+from burnish.errors import BurnishError
+
+
+def asks_person(history: History, policy: Policy, cycle: int, decision: Decision) -> bool:
+    """Is a person to be heard before this is sent back or stops? Acceptance has its own way to the gate."""
+    if policy.hitl == "off" or history.task.spec.type in (TaskType.PLAN, TaskType.REVIEW):
+        return False
+    if isinstance(decision, Revise):
+        return policy.hitl == "every" and stored_review(history, cycle) is not None
+    work = history.tip(cycle)
+    return isinstance(decision, Escalate) and bool(work and work.result.get("changed"))
+
+
+def gate_opened_event(
+    history: History, cycle: int, bound: Mapping[str, Any], why: str, status: ReviewStatus | None
+) -> list[Event]:
+    """On record before anybody is asked, so that a crash at the gate leaves the task at the gate."""
+    task = history.task
+    attempt, new = history.attempt(cycle, "gate")
+    started = Event("phase.started", {"phase": "gate", "attempt": attempt, "runner": ""}, run=task.run, cycle=cycle)
+    waits = status_events(
+        replace(task, status=Status.CODE_REVIEW), Status.WAITING_APPROVAL, cycle=cycle, note=why, review_status=status
+    )
+    gate = Event("gate.opened", {**bound, "why": why}, run=task.run, cycle=cycle)
+    return [*([started] if new else []), gate, waits]
+
+
+def ask_person(deps: Deps, task_id: int) -> bool:
+    """Put the task before a person, if there is one to ask; True where the run may go on."""
+    history = deps.event_log.history(task_id)
+    policy = deps.policy_for(history.task)
+    if deps.gate is None or history.task.status is not Status.WAITING_APPROVAL or policy.hitl == "off":
+        return False
+    answer = deps.gate.ask(gate_view(history, policy), lambda: _still_waits(deps, task_id))
+    if answer is not None:
+        try:
+            decide(deps.event_log, deps.repository, task_id, answer, policy, deps.person, follow_up=deps.follow_up)
+        except BurnishError as error:
+            # e.g. the branch moved while the person read: nothing has changed, and the task still waits
+            deps.progress.note(f"{error.what} {error.hint}")
+            return False
+        archive_decision(deps, task_id)
+    # somebody else may have answered, on another screen
+    return deps.event_log.task(task_id).status in RUNNING
+
+
+def archive_decision(deps: Deps, task_id: int) -> None:
+    """What a person decided, in the artifacts."""
+    task = deps.event_log.task(task_id)
+    mark_overrides(deps, task)
+    archive(deps, deps.repository.workspace(task), task, task.cycle)
+
+
+def _still_waits(deps: Deps, task_id: int) -> bool:
+    return deps.event_log.task(task_id).status is Status.WAITING_APPROVAL and not deps.stopping(task_id)
+
+
+def gate_view(history: History, policy: Policy) -> GateView:
+    # of a pipeline, the step that was heard last
+    seen = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
+    said = seen.result if seen else {}
+    fix = fixed_by_reviewer(history, history.cycle)
+    verdict = str(said.get("weighed", said.get("verdict")) or "")
+    return GateView(
+        task=history.task,
+        cycle=history.cycle,
+        commit=str(said.get("commit", "")),
+        verdict=verdict,
+        summary=str(said.get("summary", "")),
+        but=str(said.get("but") or ""),
+        why=history.task.note,
+        findings=tuple(f for f in history.findings if f.alive),
+        against=is_against(history, policy),
+        may_skip=not policy.review_required,
+        skip_against=checks_stand(history, policy),
+        block_on=policy.block_on,
+        fixed=str(fix.get("summary") or "the reviewer changed the code") if fix else "",
+        fixed_findings=tuple(f for f in history.findings if not f.alive and f.id in fix.get("issues", ())),
+        unseen_files=unseen_in_cycle(history, policy, history.cycle),
+        warnings=_check_warnings(history),
+    )
+
+
+def _check_warnings(history: History) -> tuple[str, ...]:
+    checked = [p for p in history.phases if p.phase == "check" and p.cycle == history.cycle and not p.superseded]
+    finished = [p.result for p in checked if p.state == "finished"]
+    return tuple(map(str, finished[-1].get("warnings") or ())) if finished else ()

@@ -1,0 +1,162 @@
+"""`review.may_fix`: the reviewer fixes what it finds. Its edits are a separate commit, checked and reviewed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from burnish.core.agent import joint_source
+from burnish.core.codec import decode, encode
+from burnish.core.commit import Commit
+from burnish.core.event import Event
+from burnish.core.finding import FindingState, Remark
+from burnish.core.flow import ReviewStep
+from burnish.core.history import REVIEW_FIX, History
+from burnish.core.ledger.ledger import absorb_review
+from burnish.core.review import Review, ReviewerResult, Verdict
+from burnish.core.task import Task
+from burnish.engine.ledger_events import finding_events
+from burnish.engine.metering import metered_call
+from burnish.engine.panel_review import ReviewerReply, ReviewSession, run_reviewers
+from burnish.engine.ports import CallDir, Deps
+from burnish.engine.review_input import review_input
+from burnish.engine.reviewing import conclude, started, voice_data
+from burnish.engine.task_setup import TaskSetup
+from burnish.engine.work import committed, save_leftovers
+
+
+def review_and_fix(deps: Deps, site: TaskSetup, history: History, step: ReviewStep) -> None:
+    """With edits: commit them, and let checks and a reading review follow. Without: this was the review."""
+    task = history.task
+    attempt, new = history.attempt(step.cycle, step.phase)
+    commit = committed(site, task, step)
+    if commit is None:
+        if new:
+            deps.repository.check_movable(str(task.branch))
+        _clear_the_ground(deps, site, history, step, attempt, new=new)
+    if new:
+        task = deps.record(task, *started(deps, task, site.policy, step, attempt))
+    deps.failpoint("fix-started")
+    if commit is None:
+        hearing = _hearing(deps, site, history, step, attempt)
+        heard = run_reviewers(hearing)
+        deps.failpoint("fix-replied")
+        # the answer is to the code as it was: after the commit it could not be asked for again
+        deps.task_files.stamp(task, _stamp(task, step), json.dumps(_said(heard)))
+        commit = _commit(deps, site, task, step)
+        if commit is None:
+            _only_read(deps, site, history, step, attempt, hearing, heard)
+            return
+    deps.failpoint("fix-committed")
+    said = json.loads(deps.task_files.stamp(task, _stamp(task, step)) or "{}")
+    events, issues = _fixed_findings(history, step, said.pop("remarks", ()), said.get("verdict"), commit.sha)
+    done = {**said, "changed": True, "commit": commit.sha, "tree": commit.tree, "issues": issues}
+    deps.record(task, *events, _finished(task, step, attempt, done))
+    deps.failpoint("fix-finished")
+
+
+def _clear_the_ground(
+    deps: Deps, site: TaskSetup, history: History, step: ReviewStep, attempt: int, *, new: bool
+) -> None:
+    """The files as they were committed, unless they hold the edits of a reviewer that had finished."""
+    head = site.head().sha
+    if new:
+        site.lay(head)
+    elif not _call(deps, history.task, step, attempt, site.policy.reviewers[0].agent).finished():
+        save_leftovers(deps, site, history.task, step.cycle, step.phase)
+        site.workspace.reset_to(head, base=site.base)
+
+
+def _call(deps: Deps, task: Task, step: ReviewStep, attempt: int, name: str) -> CallDir:
+    return deps.task_files.call(task, step.cycle, "review", attempt, f"fix@{name}")
+
+
+def _hearing(deps: Deps, site: TaskSetup, history: History, step: ReviewStep, attempt: int) -> ReviewSession:
+    task = history.task
+    return ReviewSession(
+        subject=review_input(deps, site, history, step.cycle),
+        policy=site.policy,
+        files=site.workspace.path,
+        task=task.id,
+        call=lambda name: _call(deps, task, step, attempt, name),
+        ask=metered_call(deps, site.policy, task),
+        now=deps.now,
+        read_only=False,
+    )
+
+
+def _commit(deps: Deps, site: TaskSetup, task: Task, step: ReviewStep) -> Commit | None:
+    deps.event_log.require_claim(task.id)
+    site.workspace.after_phase(f"{step.cycle}-{step.phase}")
+    trailers = {
+        "Burnish-Task": str(task.id),
+        "Burnish-Cycle": str(step.cycle),
+        "Burnish-Phase": REVIEW_FIX,
+        "Burnish-Agent": site.policy.reviewers[0].agent,
+    }
+    subject = f"fix: apply fixes of the review (cycle {step.cycle})"
+    commit = site.workspace.commit(subject, trailers, author=deps.repository.author(), expect=site.head().sha)
+    if commit:
+        site.untouched.add(commit.sha)
+    return commit
+
+
+def _only_read(
+    deps: Deps,
+    site: TaskSetup,
+    history: History,
+    step: ReviewStep,
+    attempt: int,
+    hearing: ReviewSession,
+    heard: tuple[ReviewerReply, ...],
+) -> None:
+    """Nothing was fixed: the reply is the review of this cycle."""
+    head = site.head()
+    done = _finished(history.task, step, attempt, {"changed": False, "commit": head.sha, "tree": head.tree})
+    plain = ReviewStep(step.cycle)
+    number, _ = history.attempt(step.cycle, plain.phase)
+    begun = started(deps, history.task, site.policy, plain, number)[:1]
+    conclude(deps, site, history, plain, number, hearing, heard, [], [done, *begun])
+
+
+def _finished(task: Task, step: ReviewStep, attempt: int, data: Mapping[str, Any]) -> Event:
+    return Event("phase.finished", {"phase": step.phase, "attempt": attempt, **data}, run=task.run, cycle=step.cycle)
+
+
+def _said(heard: tuple[ReviewerReply, ...]) -> dict[str, Any]:
+    voices: list[ReviewerResult] = [h.voice for h in heard]
+    costs = [v.cost_usd for v in voices if v.cost_usd is not None]
+    readings = [v.reading for v in voices if isinstance(v.reading, Review)]
+    return {
+        "verdict": readings[0].verdict.value if readings else None,
+        "summary": readings[0].summary if readings else "",
+        "remarks": [encode(remark) for reading in readings for remark in reading.remarks],
+        "mended_by": [voice_data(voice) for voice in voices],
+        "cost_usd": sum(costs) if costs else None,
+        "cost_source": joint_source(v.cost_source for v in voices),
+        "tokens": sum(v.tokens for v in voices),
+    }
+
+
+def _fixed_findings(
+    history: History, step: ReviewStep, remarks: Sequence[Mapping[str, Any]], verdict: str | None, commit: str
+) -> tuple[list[Event], list[str]]:
+    """What the reviewer found before it changed the code, on record as findings.
+
+    Those of a reviewer that approves its own result are resolved by its commit; the review that follows may raise them
+    again. If it still asks for changes, it is unknown which are left: they stay open, and that review rules on each.
+    """
+    known = {finding.id for finding in history.findings}
+    decoded = tuple(decode(Remark, remark) for remark in remarks)
+    update = absorb_review(history.findings, remarks=decoded, cycle=step.cycle, narrow=False)
+    note = f"fixed by the reviewer in {commit[:10]}"
+    if verdict == Verdict.APPROVED:
+        new = (f if f.id in known else replace(f, state=FindingState.RESOLVED, note=note) for f in update.findings)
+        update = replace(update, findings=tuple(new))
+    return finding_events(history.task, step.cycle, history.findings, update), list(dict.fromkeys(update.given))
+
+
+def _stamp(task: Task, step: ReviewStep) -> str:
+    return f"{REVIEW_FIX}-{task.run}-{step.cycle}"

@@ -1,0 +1,188 @@
+"""Old files of tasks that are over, and environments that are not used any more, are removed by runs.
+
+At most once a day for each project, and for a few seconds at a time. Nothing of an open task is touched, no rescue and
+no artifact is removed, and what is not committed in a workspace becomes a rescue first, as with `burnish clean`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burnish.adapters.checks.stored_environments import StoredEnvironment, delete_unused, list_environments, size_of
+from burnish.core.task import Task
+from burnish.features.clean import clean as cleaning
+from burnish.features.clean.folder_sizes import total_size
+from burnish.features.clean.record import CleaningRecord, read_record, write_record
+from burnish.git.files import remove_tree
+from burnish.proc.folders import private_folder
+from burnish.proc.slots import try_lock
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+INTERVAL = timedelta(days=1)
+# what ended today can be looked at, whatever it weighs
+LEAST_AGE = timedelta(days=1)
+# the rest is removed on another day
+LONGEST_SECONDS = 10.0
+# the size of the rest is remembered from another day
+LONGEST_MEASURING = 4.0
+TRANSCRIPTS = ("calls", "outputs", "sessions")
+
+
+@dataclass(frozen=True, slots=True)
+class OldFiles:
+    """What one task that is over, or one environment, has on the disk, and since when it has not been needed."""
+
+    unused_since: datetime
+    # returns the bytes that were freed; None if it is still there
+    remove: Callable[[], int | None]
+    is_environment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedFiles:
+    files: OldFiles
+    bytes: int
+
+
+def clean_if_due(app: App, now: datetime | None = None) -> CleaningRecord | None:
+    """Remove what is too old or too much, unless that was done within a day; what was removed, if anything was."""
+    now = now or datetime.now(UTC)
+    with _alone(app) as is_alone:
+        last = read_record(app.home, app.key)
+        settings = app.config.clean
+        is_off = not settings.after_days and not settings.max_gb
+        if not is_alone or (last and last.is_switched_off == is_off and not _is_due(last, now)):
+            return None
+        stamp = now.isoformat(timespec="seconds")
+        if is_off or last is None:
+            # a project that is new to this begins tomorrow
+            write_record(app.home, app.key, CleaningRecord(stamp, is_switched_off=is_off))
+            return None
+        removed = _remove_old(app, now)
+        record = CleaningRecord(stamp, last.removed_at, last.tasks, last.environments, last.bytes)
+        if removed:
+            environments = sum(one.files.is_environment for one in removed)
+            total = sum(one.bytes for one in removed)
+            record = CleaningRecord(stamp, stamp, len(removed) - environments, environments, total)
+        write_record(app.home, app.key, record)
+        return record if removed else None
+
+
+def _is_due(last: CleaningRecord, now: datetime) -> bool:
+    # a clock that was put back must not switch it off
+    return abs(now - datetime.fromisoformat(last.checked_at)) >= INTERVAL
+
+
+@contextmanager
+def _alone(app: App) -> Iterator[bool]:
+    private_folder(app.locks)
+    fd = try_lock(app.locks / f"clean-{app.key}")
+    try:
+        yield fd is not None
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _remove_old(app: App, now: datetime) -> list[RemovedFiles]:
+    settings, deadline = app.config.clean, time.monotonic() + LONGEST_SECONDS
+    found = sorted(_find_removable(app), key=lambda one: one.unused_since)
+    limit = timedelta(days=settings.after_days)
+    old = [one for one in found if settings.after_days and now - one.unused_since >= limit]
+    removed = _remove(old, deadline)
+    if settings.max_gb:
+        excess = _bytes_in_use(app, time.monotonic() + LONGEST_MEASURING) - int(settings.max_gb * 1e9)
+        gone = [one.files for one in removed]
+        rest = [one for one in found if one not in gone and now - one.unused_since >= LEAST_AGE]
+        removed += _remove(rest, deadline, excess)
+    return removed
+
+
+def _remove(found: Sequence[OldFiles], deadline: float, most_bytes: int | None = None) -> list[RemovedFiles]:
+    """The first of these, until so many bytes or the time are used up."""
+    removed: list[RemovedFiles] = []
+    for one in found:
+        freed = sum(other.bytes for other in removed)
+        if time.monotonic() > deadline or (most_bytes is not None and freed >= most_bytes):
+            break
+        if (size := one.remove()) is not None:
+            removed.append(RemovedFiles(one, size))
+    return removed
+
+
+def _find_removable(app: App) -> Iterator[OldFiles]:
+    # the folders first: whatever is found there belongs to a task that is read afterwards, or to a removed one
+    names = cleaning.workspace_names(app)
+    tasks = app.store.tasks(app.key, brief=True)
+    needed = _needed_by_open_tasks(tasks)
+    for task in tasks:
+        if task.status in cleaning.OVER and task.id not in needed and _has_files(app, task.name, names):
+            yield _files_of(app, task.name, task, datetime.fromisoformat(task.updated_at))
+    for name in sorted(names - {task.name for task in tasks}):
+        yield _files_of(app, name, None, _last_change(app, name))
+    for environment in list_environments(app.home / "environments" / app.key, measured=False):
+        if not environment.in_use:
+            yield _files_of_environment(environment)
+
+
+def _needed_by_open_tasks(tasks: Sequence[Task]) -> set[int]:
+    """Tasks whose work an open task continues."""
+    unfinished = [task for task in tasks if task.status not in cleaning.OVER]
+    branches = {task.branch for task in unfinished if task.branch}
+    return {task.spec.of for task in unfinished if task.spec.of} | {
+        task.id for task in tasks if task.branch and task.branch in branches
+    }
+
+
+def _has_files(app: App, name: str, names: set[str]) -> bool:
+    folder = _task_folder(app, name)
+    return name in names or any((folder / part).is_dir() for part in TRANSCRIPTS)
+
+
+def _files_of(app: App, name: str, task: Task | None, unused_since: datetime) -> OldFiles:
+    def remove() -> int | None:
+        if task and not app.store.tasks(app.key, ids=[task.id], statuses=cleaning.OVER):
+            return None  # opened again since it was looked at
+        weight = cleaning.weight_of(app, name, task)
+        (cleaned,) = cleaning.clean(app, [weight])
+        if cleaned.error:
+            return None
+        if task is None:
+            return cleaned.weight.workspace + weight.snapshot
+        for part in TRANSCRIPTS:
+            remove_tree(_task_folder(app, name) / part)
+        return cleaned.weight.workspace + weight.snapshot + weight.calls + weight.sessions
+
+    return OldFiles(unused_since, remove)
+
+
+def _files_of_environment(environment: StoredEnvironment) -> OldFiles:
+    def remove() -> int | None:
+        size = size_of(environment.path)
+        return size if delete_unused(environment.path) else None
+
+    return OldFiles(environment.used_at, remove, is_environment=True)
+
+
+def _last_change(app: App, name: str) -> datetime:
+    places = [app.home / kind / app.key / name for kind in ("workspaces", "snapshots")]
+    return datetime.fromtimestamp(max((place.lstat().st_mtime for place in places if place.exists()), default=0), UTC)
+
+
+def _bytes_in_use(app: App, deadline: float) -> int:
+    project = app.home / "projects" / app.key
+    kinds = [app.home / kind / app.key for kind in ("workspaces", "snapshots", "environments")]
+    return total_size((*kinds, project / "tasks"), project / "folder-sizes.json", deadline)
+
+
+def _task_folder(app: App, name: str) -> Path:
+    return app.home / "projects" / app.key / "tasks" / name

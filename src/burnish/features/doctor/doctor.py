@@ -1,0 +1,117 @@
+"""Everything that can be missing or weak, each with its remedy. Looks only; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from burnish.adapters.checks.last_results import LastResult, read_results
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.adapters.task_locks import is_runner_dead
+from burnish.core.flow import RUNNING
+from burnish.errors import BadInput, BurnishError
+from burnish.features.doctor.agents import configured_signs
+from burnish.features.doctor.diagnostic import MISSING, Diagnostic, DiagnosticGroup, clean_signs
+from burnish.features.doctor.machine import RUNS, agent_signs, database_sign, machine_signs
+from burnish.git.project import discover
+from burnish.proc.orphans import wait_for_orphans
+from burnish.runtime.reader import home_of
+from burnish.store import Store
+
+
+def examine(start: Path, *, encoding: str) -> list[Diagnostic]:
+    """The machine, and the repository that `start` lies in, if any."""
+    home = home_of()
+    with suppress(BadInput):  # reported with the checkout
+        discover(start)  # first: from here on no program of burnish's own is taken from there
+    signs = list(machine_signs(home, encoding=encoding))
+    sign, store = database_sign(home)
+    others = configured_signs(start)
+    signs += [sign, *agent_signs(others=bool(others)), *others]
+    can_git = signs[0].state != MISSING
+    if store is None:
+        signs += _repository_signs(start, {}, can_git=can_git)
+    else:
+        with store:
+            key = _project_key(start, store)
+            signs += _repository_signs(start, read_results(home, key) if key else {}, can_git=can_git)
+            signs += _origin_signs(key, store)
+            signs += _run_signs(home, store)
+    return clean_signs(secrets_from_environment(), signs)
+
+
+def can_run(signs: list[Diagnostic]) -> bool:
+    return all(sign.state != MISSING for sign in signs)
+
+
+def _repository_signs(start: Path, results: Mapping[str, LastResult], *, can_git: bool) -> Iterator[Diagnostic]:
+    group = DiagnosticGroup("repository")
+    try:
+        found = discover(start)
+    except BadInput as error:
+        # `doctor` without a repository is a question about the machine, and its exit code the answer to that
+        describe = group.weak if "not inside" in error.what else group.missing
+        yield describe("checkout", error.what, error.hint)
+        yield from _own_settings_signs()
+        return
+    if not can_git:
+        return
+    from burnish.features.doctor.checkout import checkout_signs
+
+    yield group.ok("checkout", str(found.root))
+    try:
+        yield from checkout_signs(found, results)
+    except BurnishError as error:
+        yield group.missing("git", error.what, error.hint)
+
+
+def _project_key(start: Path, store: Store) -> str | None:
+    try:
+        common_dir = discover(start).common_dir
+        return next((row.key for row in store.projects() if row.common_dir == common_dir), None)
+    except BurnishError:
+        return None  # reported with the checkout or the database
+
+
+def _origin_signs(key: str | None, store: Store) -> Iterator[Diagnostic]:
+    """The proof that tests import the tree under test, as it was stored with the newest baseline."""
+    try:
+        stored = store.baseline_origins(key) if key else None
+    except BurnishError:
+        return  # reported with the database
+    if stored:
+        places = "; ".join(f"{name} from {place}" for name, place in sorted(stored.origins.items()))
+        what = f"`{stored.command}` imports the tree under test: {places} ({stored.captured_at[:10]})"
+        yield DiagnosticGroup("repository").ok("imports", what, stored.origins)
+
+
+def _own_settings_signs() -> Iterator[Diagnostic]:
+    """Outside a repository: do the user's own settings load?"""
+    from burnish import config
+
+    try:
+        config.load(None)
+    except BurnishError as error:
+        yield DiagnosticGroup("settings").missing("settings", error.what, error.hint)
+
+
+def _run_signs(home: Path, store: Store) -> Iterator[Diagnostic]:
+    """Tasks whose runner died, and programs that outlived it."""
+    locks = home / "locks"
+    try:
+        held = [task for task in store.tasks(brief=True, statuses=RUNNING) if task.runner]
+    except BurnishError as error:
+        yield RUNS.missing("tasks", error.what, error.hint)
+        return
+    cut = [task for task in held if task.runner and is_runner_dead(store, locks, task.runner)]
+    orphans = [t for t in cut if not wait_for_orphans(locks / f"shims-{t.project}-{t.id}", seconds=0)]
+    for task in cut:
+        what = f"{task.project} T{task.id} was cut: its runner is gone"
+        yield RUNS.weak("runner", what, f"burnish run {task.id} goes on where it was")
+    for task in orphans:
+        what = f"programs of {task.project} T{task.id} outlived their runner"
+        yield RUNS.weak("programs", what, "They are ended within seconds; else `burnish run` waits for them.")
+    if not cut:
+        running = len(held)
+        yield RUNS.ok("runners", f"{running} task{'' if running == 1 else 's'} running, none cut")

@@ -1,0 +1,139 @@
+"""`burnish hook install` and `uninstall`: burnish behind an agent's stop, or behind a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.errors import BadInput
+from burnish.features.hooks import git_hook as hook_git
+from burnish.features.hooks.backups import Backups, Edit, mode_of, read, write
+from burnish.features.hooks.programs import GIT, NAMES, STOP_HOOKS, StopHook, command_for
+from burnish.features.hooks.settings_text import put_block, put_entry, take_block, take_entry
+from burnish.git.project import FoundRepository, discover
+from burnish.git.run import bare_env, git
+from burnish.runtime.project_identity import locate
+from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
+from burnish.runtime.trust import examine
+
+__all__ = ["NAMES", "HookChange", "install", "uninstall"]
+
+
+@dataclass(frozen=True, slots=True)
+class HookChange:
+    """The files that were changed, or would be; and what a person should know."""
+
+    edits: tuple[Edit, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def changes(self) -> bool:
+        return any(edit.changes for edit in self.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """One file, how our entry goes in and how it comes out."""
+
+    path: Path
+    put: Callable[[bytes | None], Edit]
+    without: Callable[[bytes], bytes]
+    # several hooks have lines in one file: each takes out its own, and there is no one state to go back to
+    shared: bool = False
+
+
+def install(start: Path, name: str, *, everywhere: bool, dry_run: bool) -> HookChange:
+    if not dry_run:
+        refuse_inside_phase()
+    backups = Backups(home_of() / "hooks" / "backups")
+    found, targets = _targets(start, name, everywhere)
+    edits = [target.put(read(target.path)) for target in targets]
+    for target, edit in zip(targets, edits, strict=True):
+        if edit.changes and not dry_run:
+            write(edit) if target.shared else backups.install(edit, target.without)
+    if found is not None and not dry_run:
+        # A hook reviews only where it was asked to: somebody else's repository may name programs to run.
+        with open_home_to_write(home_of()) as store:
+            locate(store, found, home_of(), create=True)
+    return HookChange(tuple(edits), tuple(note for edit in edits for note in edit.notes) + _scope(name, found))
+
+
+def uninstall(start: Path, name: str, *, everywhere: bool, dry_run: bool) -> HookChange:
+    if not dry_run:
+        refuse_inside_phase()
+    backups = Backups(home_of() / "hooks" / "backups")
+    _, targets = _targets(start, name, everywhere)
+    edits = [_removal(backups, target) for target in targets]
+    for target, edit in zip(targets, edits, strict=True):
+        if not dry_run:
+            write(edit) if target.shared else backups.uninstall(edit)
+    return HookChange(tuple(edits), tuple(note for edit in edits for note in edit.notes))
+
+
+def _removal(backups: Backups, target: _Target) -> Edit:
+    if not target.shared:
+        return backups.removal(target.path, target.without)
+    data = read(target.path)
+    left = None if data is None else target.without(data)
+    return Edit(target.path, data, left or (None if data else data), mode_of(target.path, 0o644))
+
+
+def _scope(name: str, found: FoundRepository | None) -> tuple[str, ...]:
+    hook = STOP_HOOKS.get(name)
+    notes = [hook.note] if hook and hook.note else []
+    if found is None:
+        notes.append("It is there for all projects, and reviews in those that are trusted (`burnish trust`).")
+    elif not (trust := examine(found)).is_trusted:
+        notes.append(f"This checkout is not trusted, so nothing is reviewed yet: {trust.command('--show')}")
+    return tuple(notes)
+
+
+def _targets(start: Path, name: str, everywhere: bool) -> tuple[FoundRepository | None, list[_Target]]:
+    """None: the hook is the person's own, for every project."""
+    if name == GIT:
+        if everywhere:
+            raise BadInput("git's hooks belong to one repository.", hint="Leave --global out.")
+        found = discover(start)
+        path = hook_git.hook_file(found)
+        return found, [_Target(path, lambda data: hook_git.installed(found), hook_git.without)]
+    hook = STOP_HOOKS[name]
+    if everywhere or not hook.local_file:
+        return None, [_settings(hook, hook.file(None).resolve())]
+    found = discover(start)
+    path = hook.file(found.root).resolve()
+    if not path.is_relative_to(found.root):
+        raise BadInput(
+            f"{hook.file(found.root)} leads out of the checkout, to {path}.",
+            hint=f"Change that file with `burnish hook install {name} --global`, if it is your own.",
+        )
+    return found, [_settings(hook, path), _unseen(found, hook)]
+
+
+def _settings(hook: StopHook, path: Path) -> _Target:
+    def put(data: bytes | None) -> Edit:
+        return Edit(path, data, put_entry(data, hook, command_for(hook.name), path), mode_of(path, 0o600))
+
+    return _Target(path, put, lambda data: take_entry(data, hook, path))
+
+
+def _unseen(found: FoundRepository, hook: StopHook) -> _Target:
+    """A file that only we made must not be taken for work: git is told to pass it over, in this clone alone."""
+    exclude = found.common_dir / "info" / "exclude"
+    # with what the program puts beside it: qwen keeps a copy when it brings the file up to date
+    line = f"/{hook.local_file}*"
+
+    def put(data: bytes | None) -> Edit:
+        edit = Edit(exclude, data, data, mode_of(exclude, 0o644))
+        if _tracked(found, hook.local_file):
+            return replace(edit, notes=(f"{hook.local_file} is tracked: do not commit the hook by mistake.",))
+        if line.encode() in (data or b"").splitlines():
+            return edit
+        return replace(edit, new=put_block(data, hook.name, [line]))
+
+    return _Target(exclude, put, lambda data: take_block(data, hook.name), shared=True)
+
+
+def _tracked(found: FoundRepository, file: str) -> bool:
+    env = bare_env(found.git_dir) | {"GIT_DIR": str(found.git_dir)}
+    return bool(git("ls-files", "-z", "--", file, cwd=found.root, env=env, ok=(0, 128)).stdout)

@@ -1,0 +1,224 @@
+"""`burnish init`: look at the repository and the machine, and write down what was decided, and why."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from burnish import config as settings
+from burnish.adapters.checkout_files import committable_files, file_reader
+from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.configured_agents import InstalledAgent, on_this_machine
+from burnish.checks.discover import DiscoveredChecks, decide, discover
+from burnish.checks.tools import Surroundings, Tools
+from burnish.config.loading import user_layer
+from burnish.config.repository import is_inside, read_inside, table_layer
+from burnish.core.policy import CheckSpec
+from burnish.errors import BadInput, BurnishError
+from burnish.features.doctor.checkout import check_sign, first_program
+from burnish.features.init.settings_file import settings_text
+from burnish.git.project import FoundRepository
+from burnish.git.project import discover as find_repository
+from burnish.runtime.project_identity import locate
+from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
+from burnish.runtime.trust import BY_INIT, CheckoutTrust, examine, grant
+
+COMMANDS = ("review-task", "parse-review")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting that is in force and not what would be decided now."""
+
+    key: str
+    now: Any
+    origin: str
+    found: Any
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was written, would be, or was left as it is: `written`, `planned`, `kept`, `same`."""
+
+    path: Path
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class InitReport:
+    root: Path
+    tools: tuple[Tools, ...]
+    agents: list[InstalledAgent]
+    decided: tuple[DiscoveredChecks, ...]
+    notes: list[str]
+    text: str
+    files: list[File]
+    differences: list[Difference] = field(default_factory=list)
+    # may its checks run now?
+    trusted: bool = False
+
+
+def initiate(start: Path, *, slash: bool, force: bool, dry_run: bool) -> InitReport:
+    """Write burnish.yaml, unless there is one, and make the project known."""
+    if not dry_run:
+        refuse_inside_phase()
+    repository = find_repository(start)
+    root, paths = repository.root, committable_files(repository)
+    around = detection_context(root, repository)
+    tools = discover(paths, file_reader(root), around)
+    agents = on_this_machine()
+    # in burnish.yaml it would take the place of the agent that the user has chosen for all projects
+    agent_setting = () if _user_names_agent() else (_agent(agents),)
+    decided = (*agent_setting, *decide(tools))
+    before = examine(repository)
+    existing = _existing(root, force=force)
+    differences = [] if force or not existing else _differences(root, decided)
+    text = settings_text(decided, slash=slash)
+    write = _Writer(root, force=force, dry_run=dry_run)
+    done = [File(root / existing, "kept")] if existing and not force else [write(root / "burnish.yaml", text)]
+    if slash:
+        folder = root / ".claude" / "commands"
+        done += [write(folder / f"{name}.md", _command(name)) for name in COMMANDS]
+    trusted = False
+    if not dry_run:
+        _make_known(repository)
+        trusted = _is_trusted_now(before, wrote=done[0].state == "written")
+    notes = _notes(root, tools, decided, around)
+    return InitReport(root, tools, agents, decided, notes, text, done, differences, trusted)
+
+
+def _is_trusted_now(before: CheckoutTrust, *, wrote: bool) -> bool:
+    """What a person has burnish write is accepted, where the repository had nothing of its own or was trusted."""
+    had_none = before.problem is None and before.content.layer is None and not before.content.files
+    if wrote and (had_none or before.is_trusted):
+        return grant(before.found, how=BY_INIT).is_trusted
+    return examine(before.found).is_trusted
+
+
+def _existing(root: Path, *, force: bool) -> str:
+    """The file that has settings already, "" if there is none."""
+    try:
+        in_table = table_layer(root) is not None
+    except BadInput:
+        in_table = True
+    if in_table and force:
+        raise BadInput(
+            "Settings stand in [tool.burnish] of pyproject.toml, which init does not rewrite.",
+            hint="Remove them there first, or change them by hand.",
+        )
+    if os.path.lexists(root / "burnish.yaml"):
+        return "burnish.yaml"
+    return "pyproject.toml" if in_table else ""
+
+
+def _differences(root: Path, decided: tuple[DiscoveredChecks, ...]) -> list[Difference]:
+    config = settings.load(root)
+    in_force = {key: (value, origin) for key, value, origin in config.items()}
+    found = []
+    for one in decided:
+        key = ".".join(one.key)
+        mapping = in_force.get(f"{key}.command")
+        now, origin = mapping or in_force.get(key, (None, "not set"))
+        folder = in_force[f"{key}.cwd"][0] if mapping else None
+        # `auto` means what is found here, for each part of the repository
+        automatic = now == "auto" or ("extra" in one.key and in_force.get(f"checks.{key[-4:]}", ("",))[0] == "auto")
+        before, after = _from_root(now, folder), _from_root(one.value, one.cwd)
+        if not automatic and before != after and key != "agent":
+            found.append(Difference(key, before if folder else now, origin, after if one.cwd else one.value, one.why))
+    return found
+
+
+def _from_root(value: Any, folder: str | None) -> Any:
+    words = " ".join(value) if isinstance(value, list | tuple) else value
+    return f"cd {folder} && {words}" if folder else words
+
+
+def _user_names_agent() -> bool:
+    layer = user_layer(os.environ)
+    return bool(layer and layer.data.get("agent"))
+
+
+def _agent(found: list[InstalledAgent]) -> DiscoveredChecks:
+    known = [agent.kind for agent in found if agent.known]
+    if not known:
+        return DiscoveredChecks(("agent",), "auto", "the first that is installed; here is none yet")
+    others = f", before {', '.join(known[1:])}" if known[1:] else ""
+    return DiscoveredChecks(("agent",), "auto", f"the first that is installed: {known[0]} here{others}")
+
+
+def _notes(
+    root: Path, tools: tuple[Tools, ...], decided: tuple[DiscoveredChecks, ...], around: Surroundings
+) -> list[str]:
+    """What a person should know beside the settings."""
+    notes = [f"{one.folder}: {note}" if one.folder else note for one in tools for note in one.notes]
+    by_key = {".".join(one.key): one for one in decided}
+    setup = str(by_key["workspace.setup"].value) if "workspace.setup" in by_key else ""
+    if "checks.test" not in by_key:
+        notes.append(
+            "No test command was found. Set checks.test in burnish.yaml: a review without tests is half of one."
+        )
+    if setup and (program := first_program(setup.lstrip("("))) and not shutil.which(program):
+        notes.append(f"{program} is not installed here, and the set-up needs it.")
+    for key, one in by_key.items():
+        if key.startswith("checks."):
+            spec = CheckSpec(one.key[-1], one.value, cwd=one.cwd)
+            sign = check_sign(spec, root, made_later=bool(setup))
+            notes += [f"{key}: {sign.what}."] if sign.state != "ok" else []
+    for part in tools:
+        folder = f"{part.folder}/node_modules/" if part.folder else "node_modules/"
+        if part.language == "JavaScript" and part.setup and not around.ignored(folder):
+            notes.append(f"git does not ignore `{folder}`: it would count as an agent's work. Add it to .gitignore.")
+    return notes
+
+
+def _make_known(repository: FoundRepository) -> None:
+    with open_home_to_write(home_of()) as store:
+        locate(store, repository, home_of(), create=True)
+
+
+def _command(name: str) -> str:
+    return (files("burnish.features.init") / "slash_commands" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes only what is not there, unless it is told to, and only inside the checkout."""
+
+    root: Path
+    force: bool
+    dry_run: bool
+
+    def __call__(self, path: Path, text: str) -> File:
+        if not is_inside(self.root, path):
+            raise BurnishError(
+                f"{path} leads out of the repository through a link, so it is not written.",
+                hint="Put a plain file or folder in its place.",
+            )
+        there = os.path.lexists(path)
+        if there and _holds(self.root, path, text):
+            return File(path, "same")
+        if there and not self.force:
+            return File(path, "kept")
+        if there and not path.is_file():  # writing into a pipe would wait for a reader
+            raise BurnishError(f"{path} is not a regular file, so it is not written.", hint="Remove it first.")
+        if self.dry_run:
+            return File(path, "planned")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w" if self.force else "x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise BurnishError(
+                f"Cannot write {path}: {error.strerror}.", hint="Check who owns it; `--dry-run` only shows it."
+            ) from error
+        return File(path, "written")
+
+
+def _holds(root: Path, path: Path, text: str) -> bool:
+    wanted = text.encode()
+    return read_inside(root, path, longest=len(wanted) + 1) == wanted

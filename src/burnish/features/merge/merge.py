@@ -1,0 +1,285 @@
+"""`burnish merge`: what is approved and unmoved goes to its target, and nothing else ever does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from burnish.adapters.agents import StopTokens
+from burnish.core.event import Event
+from burnish.core.recorded_reviews import uncountable_checks, untested_note
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine.archive import archive
+from burnish.engine.ports import Progress
+from burnish.engine.shared_branch import sharing
+from burnish.engine.transitions import status_events
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.features.merge.plan import (
+    MergePlan,
+    MergeResult,
+    Target,
+    check_dependencies,
+    fit_to_merge,
+    plan,
+    target_of,
+)
+from burnish.features.merge.recheck import review_together, why_not_clear, working
+from burnish.git.base import is_ancestor
+from burnish.git.refs import StaleRef, delete_ref, read_ref
+from burnish.git.rescue import keep
+from burnish.git.target_branch import check_clean, checkout_of, fast_forward, swap
+from burnish.proc.slots import slot
+from burnish.runtime.ports import deps_for
+from burnish.runtime.reader import refuse_inside_phase
+from burnish.runtime.requests import RunRequest
+from burnish.runtime.tasks import expire_waivers
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+# So often a target may move under our hands before we give up.
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    ids: tuple[int, ...] = ()
+    all_verified: bool = False
+    how: str = "merge"  # merge, squash, rebase
+    into: str | None = None
+    delete_branch: bool = False
+    # the commit that the person saw, where one task is named; another one is not merged for it
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTask:
+    """One task that is in its target now."""
+
+    task: Task
+    into: str
+    commit: str
+    how: str
+    rechecked: bool = False
+    # checks whose new failures could not be told from old ones when it was approved
+    uncountable: tuple[str, ...] = ()
+    # that its change is outside of the `paths` of all tests
+    untested: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        facts = {"into": self.into, "commit": self.commit, "how": self.how, "rechecked": self.rechecked}
+        return {"id": str(self.task.id), **facts, "uncountable": list(self.uncountable), "untested": self.untested}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    landed: tuple[MergedTask, ...] = ()
+    left: tuple[tuple[Task, BurnishError], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "merged": [one.as_json() for one in self.landed],
+            "left": [
+                {
+                    "id": str(task.id),
+                    "status": task.status.value,
+                    "why": error.what,
+                    "hint": error.hint,
+                    "conflicts": list(getattr(error, "paths", ())),
+                }
+                for task, error in self.left
+            ],
+        }
+
+
+class NotApproved(BurnishError):
+    """Reviewed together with the target, and not approved: exit code 1."""
+
+    exit_code = 1
+
+
+def merge(app: App, request: MergeRequest, progress: Progress) -> MergeReport:
+    """Merge what is named, or all that is verified; what cannot be merged is left, with the reason."""
+    refuse_inside_phase()
+    for note in expire_waivers(app):
+        progress.note(note)
+    landed: list[MergedTask] = []
+    left: list[tuple[Task, BurnishError]] = []
+    for number in _in_order(app, request):
+        try:
+            landed.append(_one(app, number, request, progress))
+        except BadInput:
+            raise
+        except BurnishError as error:
+            left.append((app.store.task(app.key, number), error))
+    return MergeReport(tuple(landed), tuple(left))
+
+
+def _in_order(app: App, request: MergeRequest) -> list[int]:
+    """Each after what it was built on."""
+    statuses = [Status.VERIFIED] if request.all_verified else None
+    ids = None if request.all_verified else request.ids
+    tasks = {task.id: task for task in app.store.tasks(app.key, statuses=statuses, ids=ids)}
+    missing = [number for number in request.ids if number not in tasks]
+    if missing:
+        app.store.task(app.key, missing[0])
+    order: list[int] = []
+
+    def place(number: int) -> None:
+        if number in tasks and number not in order:
+            for other in sorted({*tasks[number].spec.depends_on, tasks[number].spec.of or 0}):
+                place(other)
+            order.append(number)
+
+    for number in sorted(tasks):
+        place(number)
+    return order
+
+
+def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask:
+    # One merge of a project at a time: the next one sees what this one made.
+    with slot(app.locks, f"merge-{app.key}", 1):
+        for _ in range(TRIES):
+            landed = _try(app, number, request, progress)
+            if landed:
+                _afterwards(app, landed, request, progress)
+                return landed
+    raise Refused(f"The target of task {number} keeps moving.", hint="Merge again when it has come to rest.")
+
+
+def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask | None:
+    """One attempt; None if what it was based on has changed and it is to be looked at anew."""
+    fit = fit_to_merge(app, number)
+    _check_seen(fit, request.seen)
+    target = target_of(app, fit.task, request.into)
+    check_dependencies(app, fit.task, target)
+    place = checkout_of(app.repo, target.ref)
+    if place:
+        check_clean(app.repo, place, target.ref)
+    wanted = plan(app, fit, target, request.how)
+    if wanted.moved and not _cleared(app, fit, target, wanted, request, progress):
+        return None
+    if not _lands(app, fit, target, wanted):
+        return None
+    return _record(app, fit, target, wanted)
+
+
+def _check_seen(fit: MergeResult, seen: str) -> None:
+    """A person's decision belongs to the commit that the person saw."""
+    if seen and not fit.approval.commit.startswith(seen.strip().lower()):
+        raise Refused(
+            f"Task {fit.task.id} is approved at {fit.approval.commit[:12]}, not at {seen.strip()[:40]}.",
+            hint=f"Look at it again (burnish show {fit.task.id}), then merge what you saw.",
+        )
+
+
+def _cleared(
+    app: App, fit: MergeResult, target: Target, wanted: MergePlan, request: MergeRequest, progress: Progress
+) -> bool:
+    """May it go in, though the target is another? If it was judged now, in a cycle of its own: look anew."""
+    rule = app.config.merge.on_moved
+    if rule == "refuse":
+        raise Refused(
+            f"{target.name} has moved since task {fit.task.id} was approved (merge.on_moved: refuse).",
+            hint=f"Merge {target.name} into {fit.task.branch} by hand, then `burnish run {fit.task.id}`.",
+        )
+    if wanted.judged and (rule == "recheck" or wanted.commit == fit.lands):
+        progress.note(f"Task {fit.task.id}: {target.name} has moved, and every file is as it was judged.")
+        return True
+    with working(app, progress) as deps:
+        why: str | None = f"{target.name} has moved since the approval"
+        if rule == "recheck":
+            why = why_not_clear(app, deps, fit, target, wanted)
+        if why is None:
+            return True
+        together = wanted if wanted.how == "merge" else plan(app, fit, target, "merge")
+        task = review_together(app, deps, fit, target, together, why)
+    if task.status is not Status.VERIFIED:
+        asked = task.status is Status.WAITING_APPROVAL
+        then = f"burnish decide {task.id} approve" if asked else f"burnish run {task.id}"
+        raise NotApproved(
+            f"Task {task.id} is not merged: together with {target.name} it is not approved ({task.status}).",
+            hint=f"See why: burnish show {task.id}. Then: {then}",
+        )
+    return False
+
+
+def _lands(app: App, fit: MergeResult, target: Target, wanted: MergePlan) -> bool:
+    """Put the commit on the target, if neither it nor the task's branch has moved since we looked."""
+    if wanted.how == "already":
+        return True
+    again = fit_to_merge(app, fit.task.id)
+    if (again.approval, again.tip) != (fit.approval, fit.tip):
+        return False
+    place = checkout_of(app.repo, target.ref)
+    if place is None:
+        try:
+            swap(app.repo, target.ref, wanted.commit, target.now.sha, unmoved=(fit.ref, fit.tip))
+        except StaleRef:
+            return False
+        return True
+    fast_forward(app.repo, place, target.ref, wanted.commit, target.now.sha)
+    return True
+
+
+def _record(app: App, fit: MergeResult, target: Target, wanted: MergePlan) -> MergedTask:
+    data: dict[str, Any] = {
+        "into": target.name,
+        "commit": wanted.commit,
+        "how": wanted.how,
+        "by": app.person,
+        "before": target.now.sha,
+        "approved": fit.approval.commit,
+        "rechecked": wanted.moved and not wanted.judged,
+        # on a target that moved, without a check: there was nothing new to be checked
+        **({"same_tree": True} if wanted.moved and wanted.judged else {}),
+    }
+    merged = Event("task.merged", data, run=fit.task.run, cycle=fit.task.cycle)
+    try:
+        app.event_log.record(fit.task.id, merged, status_events(fit.task, Status.COMPLETED))
+    except Refused as lost:
+        app.event_log.record(fit.task.id, merged)
+        raise Refused(
+            f"Task {fit.task.id} is in {target.name} now, but somebody else has moved it: {lost.what}",
+            hint=f"Look at it: burnish show {fit.task.id}",
+        ) from lost
+    task = app.store.task(app.key, fit.task.id)
+    history = app.event_log.history(task.id)
+    unsure, untested = tuple(uncountable_checks(history, task.cycle)), untested_note(history, task.cycle)
+    return MergedTask(task, target.name, wanted.commit, wanted.how, data["rechecked"], unsure, untested)
+
+
+def _afterwards(app: App, landed: MergedTask, request: MergeRequest, progress: Progress) -> None:
+    task = landed.task
+    deps = deps_for(app, RunRequest(), progress, StopTokens(), "")
+    archive(deps, app.repository.workspace(task), task, task.cycle)
+    if not request.delete_branch:
+        return
+    others = [other for other in sharing(app.event_log, task) if other.status is not Status.COMPLETED]
+    if others:
+        progress.note(f"{task.branch} stays: task {others[0].id} works on it too.")
+        return
+    _delete_branch(app, landed)
+
+
+def _delete_branch(app: App, landed: MergedTask) -> None:
+    """Nothing on it is lost: what the target does not have stays under a rescue ref."""
+    workspace = app.repository.workspace(landed.task)
+    tip = read_ref(app.repo, workspace.ref)
+    if tip is None:
+        return
+    app.repository.rescue(landed.task, f"{landed.task.cycle}-merged")
+    if not is_ancestor(app.repo, tip, landed.commit):
+        keep(app.repo, f"{landed.task.name}-merged", tip)
+    delete_ref(app.repo, workspace.ref, tip)
+
+
+def exit_code(left: Sequence[tuple[Task, BurnishError]], asked: int) -> int:
+    """Of one: its own. Of many: 3 where something could not be run, else 1 where something was left."""
+    if not left:
+        return 0
+    if asked == 1:
+        return left[0][1].exit_code
+    return 3 if any(error.exit_code == 3 for _, error in left) else 1

@@ -1,0 +1,249 @@
+"""What may be merged, and what it would come to. Nothing is changed here but the store of objects."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from burnish.core.approval import Approval
+from burnish.core.commit import Commit
+from burnish.core.event import RecordedEvent
+from burnish.core.status import Reason, Status
+from burnish.core.task import Task
+from burnish.engine.commands import lifecycle as actions
+from burnish.engine.restore_approval import restore_approval
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.git.base import is_ancestor
+from burnish.git.merge import MergeOutcome, contains, merge_commits, merge_trees, replay
+from burnish.git.objects import read_commit, with_trailers, write_commit
+from burnish.git.owned_files import last_work, plain_tree
+from burnish.git.refs import read_ref
+from burnish.git.target_branch import target_ref
+from burnish.runtime.lost_branches import settle_task
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+
+class Conflicts(BurnishError):
+    """The two do not go together by themselves; nothing was changed: exit code 1."""
+
+    exit_code = 1
+
+    def __init__(self, task: Task, into: str, paths: Sequence[str]) -> None:
+        super().__init__(
+            f"Task {task.id} conflicts with {into} in {', '.join(paths)}. Nothing was changed.",
+            hint=f"Merge {into} into {task.branch} by hand, then `burnish run {task.id}` judges the result.",
+        )
+        self.paths = tuple(paths)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """A task that is approved, with the tip of its branch as it was looked at."""
+
+    task: Task
+    approval: Approval
+    tip: str
+    # the approved commit, with burnish's own artifacts on top of it where the branch has some
+    lands: str
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.task.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    name: str
+    ref: str
+    now: Commit
+
+
+@dataclass(frozen=True, slots=True)
+class MergePlan:
+    """The commit that the target would get, its tree without artifacts. `moved`: the target is not where it was."""
+
+    commit: str
+    tree: str
+    how: str
+    moved: bool = False
+    # moved or not: every file is as it was judged
+    judged: bool = True
+
+
+def fit_to_merge(app: App, task_id: int) -> MergeResult:
+    """The task, if it is approved and nothing of what the approval is bound to has changed; else refused."""
+    task = settle_task(app, task_id)
+    if task.status is Status.CODE_REVIEW and restore_approval(app.event_log, app.repository, task, app.policy(task)):
+        task = app.store.task(app.key, task_id)
+    if task.reason is Reason.BRANCH_GONE:
+        raise Refused(f"Task {task.id} is not approved: {task.note}.", hint=f"`burnish show {task.id}` shows it.")
+    if task.status is not Status.VERIFIED:
+        raise Refused(f"Task {task.id} is {task.status}: only a verified task can be merged.", hint=_instead(task))
+    why = actions.void_stale(app.event_log, app.repository, task, app.policy(task))
+    if why:
+        raise Refused(
+            f"Task {task.id} is no longer approved: {why}.", hint=f"`burnish run {task.id}` has it judged again."
+        )
+    approval = app.store.approval(app.key, task.id)
+    tip = read_ref(app.repo, f"refs/heads/{task.branch}") if task.branch else None
+    if approval is None or not approval.valid or tip is None:
+        what = "its branch is gone" if approval and approval.valid else "no approval is on record for what is there"
+        raise Refused(
+            f"Task {task.id} cannot be merged: {what}.",
+            hint=f"`burnish review {task.id}` asks for one; or merge by hand, then `burnish done {task.id}`.",
+        )
+    _check_bound(app, task, approval, tip)
+    lands = tip if last_work(app.repo, tip) == approval.commit else approval.commit
+    return MergeResult(task, approval, tip, lands)
+
+
+def _check_bound(app: App, task: Task, approval: Approval, tip: str) -> None:
+    """Read from the repository itself: approved commit and tip have the tree that was judged."""
+    trees = {plain_tree(app.repo, read_commit(app.repo, sha).tree) for sha in (tip, approval.commit)}
+    if trees != {approval.tree} or task.base != approval.base:
+        raise Refused(
+            f"Task {task.id} is not what was approved.", hint=f"`burnish review {task.id}` has it judged again."
+        )
+
+
+def _instead(task: Task) -> str:
+    if task.status is Status.COMPLETED:
+        return "There is nothing left to do."
+    return f"`burnish show {task.id}` tells what it waits for."
+
+
+def target_of(app: App, task: Task, into: str | None) -> Target:
+    name = into or task.target
+    if not name:
+        raise BadInput(
+            f"Task {task.id} was started from no branch, so it is not known where to merge it.",
+            hint=f"Name one: burnish merge {task.id} --into BRANCH",
+        )
+    ref, sha = target_ref(app.repo, name)
+    return Target(ref.removeprefix("refs/heads/"), ref, read_commit(app.repo, sha))
+
+
+def check_dependencies(app: App, task: Task, target: Target) -> None:
+    """What it was built on comes first."""
+    for other in _built_on(app, task):
+        if other.status is Status.COMPLETED or _is_in(app, other, target):
+            continue
+        on_it = "continues the branch of" if other.branch == task.branch else "is built on"
+        first = f"Merge that one first: burnish merge {other.id}"
+        if other.status is not Status.VERIFIED:
+            # nothing of a task is merged on the approval of another
+            first = f"Have that one judged as it is now: burnish review {other.id}. Then: burnish merge {other.id}"
+        raise Refused(
+            f"Task {task.id} {on_it} task {other.id} ({_short(other)}), which is {other.status} and not merged.",
+            hint=first,
+        )
+
+
+def _short(task: Task) -> str:
+    return textwrap.shorten(task.spec.title, 60, placeholder="…")
+
+
+def _built_on(app: App, task: Task) -> list[Task]:
+    numbers = {*task.spec.depends_on, *([task.spec.of] if task.spec.of else [])}
+    return app.store.tasks(app.key, ids=numbers)
+
+
+def _is_in(app: App, other: Task, target: Target) -> bool:
+    return bool(other.commit and is_ancestor(app.repo, other.commit, target.now.sha))
+
+
+def plan(app: App, fit: MergeResult, target: Target, how: str) -> MergePlan:
+    """The commit to put on the target, made of the shas that were looked at and of nothing read later."""
+    project, lands, now = app.repo, fit.lands, target.now
+    base = read_commit(project, fit.approval.base)
+    began, there = plain_tree(project, base.tree), plain_tree(project, now.tree)
+    if is_ancestor(project, fit.approval.commit, now.sha):
+        return MergePlan(now.sha, there, "already")
+    if not _holds_base(app, fit, target, base) and how == "merge":
+        raise Refused(
+            f"{target.name} does not hold {base.sha[:12]}, which task {fit.task.id} was built on.",
+            hint=f"A merge would bring that along. Only its own commits: burnish merge {fit.task.id} --rebase",
+        )
+    merged = _merged(app, base, now, read_commit(project, lands))
+    if merged.conflicts:
+        raise Conflicts(fit.task, target.name, merged.conflicts)
+    tree = plain_tree(project, merged.tree)
+    if tree == there and fit.approval.tree != began:
+        return MergePlan(now.sha, there, "already")
+    ahead = is_ancestor(project, now.sha, lands) and tree == fit.approval.tree
+    judged = tree == fit.approval.tree and (ahead or there == began)
+    moved = not judged or not (now.sha == base.sha or _put_there(app, fit, target))
+    if how == "merge" and ahead:
+        made_here = len(read_commit(project, fit.approval.commit).parents) == 2 and now.sha == base.sha
+        return MergePlan(lands, tree, "merge" if made_here else "fast-forward", moved)
+    commit = _commit(app, fit, target, merged.tree, how)
+    return MergePlan(commit, tree, "fast-forward" if commit == lands else how, moved, judged)
+
+
+def _put_there(app: App, fit: MergeResult, target: Target) -> bool:
+    """Is the target as burnish left it, when it merged there what the task is built on?"""
+    events = [event for other in _built_on(app, fit.task) for event in _merges(app, other)]
+    return (target.name, target.now.sha) in {(e.data.get("into"), e.data.get("commit")) for e in events}
+
+
+def _holds_base(app: App, fit: MergeResult, target: Target, base: Commit) -> bool:
+    """By history, by content, or because burnish itself has merged it there."""
+    if contains(app.repo, target.now.sha, base.sha):
+        return True
+    others = [other for other in _built_on(app, fit.task) if other.branch]
+    return bool(others) and all(target.name in _merged_into(app, other) for other in others)
+
+
+def _merged_into(app: App, task: Task) -> set[str]:
+    return {str(e.data.get("into")) for e in _merges(app, task)}
+
+
+def _merges(app: App, task: Task) -> list[RecordedEvent]:
+    return app.store.events(app.key, task=task.id, types=["task.merged"])
+
+
+def _merged(app: App, base: Commit, now: Commit, approved: Commit) -> MergeOutcome:
+    if is_ancestor(app.repo, base.sha, now.sha):
+        ahead = is_ancestor(app.repo, now.sha, approved.sha)
+        return MergeOutcome(approved.tree) if ahead else merge_commits(app.repo, now.sha, approved.sha)
+    # What it was built on is there under other names (squashed, rebased): its own change is what counts.
+    return merge_trees(app.repo, base.tree, now.tree, approved.tree)
+
+
+def _commit(app: App, fit: MergeResult, target: Target, tree: str, how: str) -> str:
+    if how == "rebase":
+        return _replayed(app, fit, target, tree)
+    parents = (target.now.sha, fit.lands) if how == "merge" else (target.now.sha,)
+    return write_commit(app.repo, tree, parents, _message(app, fit, how), app.repository.author())
+
+
+def _replayed(app: App, fit: MergeResult, target: Target, tree: str) -> str:
+    done = replay(app.repo, target.now.sha, fit.approval.base, fit.lands, app.repository.author())
+    if done.conflicts:
+        raise Conflicts(fit.task, target.name, done.conflicts)
+    if read_commit(app.repo, done.commit).tree != tree:
+        raise Refused(
+            f"The commits of task {fit.task.id}, one by one, do not give the tree that their merge gives.",
+            hint="Merge without --rebase, or with --squash.",
+        )
+    return done.commit
+
+
+def _message(app: App, fit: MergeResult, how: str) -> str:
+    task = fit.task
+    title = " ".join(task.spec.title.split())
+    summary = "" if how == "merge" else review_summary(app, task)
+    subject = f"Merge task {task.id}: {title}" if how == "merge" else f"feat: {title}"
+    trailers = {"Burnish-Task": str(task.id), "Burnish-Cycle": str(task.cycle), "Burnish-Phase": "merge"}
+    trailers["Burnish-Approved"] = fit.approval.commit
+    return with_trailers(f"{subject}\n\n{summary}".strip(), trailers)
+
+
+def review_summary(app: App, task: Task) -> str:
+    """What the last review said in short."""
+    reviews = [p for p in app.store.phases(app.key, task.id, task.run) if p.phase == "review" and p.state == "finished"]
+    return str(reviews[-1].result.get("summary", "")).strip() if reviews else ""

@@ -1,0 +1,164 @@
+"""`burnish pr`: the task's branch to the remote and a pull request, by the user's own git and gh."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.errors import BadInput, BurnishError, Refused
+from burnish.features.merge.plan import fit_to_merge
+from burnish.features.merge.pull_request_text import body
+from burnish.git.publishing import publish
+from burnish.git.refs import read_ref
+from burnish.git.target_branch import ELSEWHERE, user_git
+from burnish.proc.capture import Captured, capture
+from burnish.proc.own_programs import find_own_program, own_path
+from burnish.runtime.reader import refuse_inside_phase
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request that is there now."""
+
+    task: Task
+    url: str
+    branch: str
+    base: str
+    remote: str
+    # it was there, and says now what is so now
+    updated: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        facts = {"url": self.url, "branch": self.branch, "base": self.base, "remote": self.remote}
+        return {"id": str(self.task.id), **facts, "updated": self.updated}
+
+
+def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -> PullRequest:
+    """Push what was approved and nothing else; a draft may show what is not approved yet, and says so."""
+    refuse_inside_phase()
+    gh = find_own_program("gh")
+    if gh is None:
+        raise BurnishError(
+            "gh is not installed, so no pull request can be opened.",
+            hint="Install GitHub's command line (gh) and log in with `gh auth login`; or push the branch by hand.",
+        )
+    task, commit, approved = _subject(app, task_id, draft=draft)
+    base = into or task.target
+    if not base:
+        raise BadInput(
+            f"Task {task.id} was started from no branch.", hint=f"Name one: burnish pr {task.id} --into BRANCH"
+        )
+    remote = _remote(app, base)
+    _push(app, task, remote, commit)
+    text = app.event_log.secrets.redact(body(app.store.history(app.key, task.id), approved=approved))
+    url, updated = _create(app, gh, task, base, text, draft=draft)
+    return PullRequest(task, url, str(task.branch), base, remote, updated)
+
+
+def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | None]:
+    """The task, what to push, and the commit that was approved, if one was."""
+    task = app.store.task(app.key, task_id)
+    try:
+        fit = fit_to_merge(app, task_id)
+    except Refused as unfit:
+        tip = read_ref(app.repo, f"refs/heads/{task.branch}") if task.branch else None
+        if tip is None or tip == task.base:
+            raise
+        if not draft:
+            what = f"Task {task.id} is {task.status}" if task.status is not Status.VERIFIED else unfit.what.rstrip(".")
+            raise Refused(
+                f"{what}: a pull request shows what is approved.",
+                hint=f"As a draft it may be shown all the same: burnish pr {task.id} --draft",
+            ) from None
+        return app.store.task(app.key, task_id), tip, None
+    return fit.task, fit.lands, fit.approval.commit
+
+
+def _remote(app: App, base: str) -> str:
+    """The one that the target is pulled from, else `origin`, else the only one."""
+    root = app.repo.root
+    named = user_git(root, "config", "--get", f"branch.{base}.remote").stdout.decode(errors="replace").strip()
+    known = user_git(root, "remote").stdout.decode(errors="replace").split()
+    wanted = [named, "origin", *(known if len(known) == 1 else [])]
+    if found := [name for name in wanted if name in known]:
+        return found[0]
+    raise BurnishError(
+        "There is no remote to push to." if not known else "It is not known which remote to push to.",
+        hint="`git remote add origin URL`" if not known else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
+    )
+
+
+def _push(app: App, task: Task, remote: str, commit: str) -> None:
+    publish(app.repo, commit)
+    pushed = user_git(app.repo.root, "push", "--quiet", "--porcelain", remote, f"{commit}:refs/heads/{task.branch}")
+    if pushed.exit_code == 0:
+        return
+    # "!", what was to go where, and the reason: git says it in these words in every language
+    told = [line.split("\t")[-1] for line in pushed.stdout.decode(errors="replace").split("\n") if line[:1] == "!"]
+    why = told[0].strip() if told else ""
+    if why.startswith("[rejected]"):
+        raise Refused(
+            f"Somebody else pushed to {task.branch} on {remote}, so nothing was pushed: {why}.",
+            hint=f"See it: git fetch {remote} {task.branch} && git log FETCH_HEAD. Then merge it into {task.branch} "
+            f"and `burnish run {task.id}`, or take it away: git push {remote} --delete {task.branch}",
+        )
+    raise BurnishError(
+        f"git push to {remote} failed: {' '.join(filter(None, (why, _reason(pushed))))}",
+        hint=f"Try it by hand: git push {remote} {commit[:12]}:refs/heads/{task.branch}",
+    )
+
+
+def _create(app: App, gh: str, task: Task, base: str, text: str, *, draft: bool) -> tuple[str, bool]:
+    title = " ".join(task.spec.title.split())
+    what = (f"--title={title}", "--body-file=-")
+    more = ("--draft",) if draft else ()
+    made = _gh(app, gh, "pr", "create", f"--head={task.branch}", f"--base={base}", *what, *more, text=text)
+    if made.exit_code == 0:
+        return _url(made), False
+    if "already exists" not in made.stderr.decode(errors="replace"):
+        raise _gh_failed(made, task)
+    edited = _gh(app, gh, "pr", "edit", str(task.branch), *what, text=text)
+    if edited.exit_code:
+        raise _gh_failed(edited, task)
+    return _url(edited) or _url(made, made.stderr), True
+
+
+def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
+    env = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    env |= {"GH_PROMPT_DISABLED": "1", "NO_COLOR": "1", "PATH": own_path()}
+    stdin = text.encode("utf-8", "replace")
+    return capture([gh, *(os.fsencode(arg) for arg in args)], cwd=app.repo.root, env=env, stdin=stdin, timeout=120)
+
+
+def _gh_failed(done: Captured, task: Task) -> BurnishError:
+    return BurnishError(
+        f"gh could not open the pull request: {_last(done)}",
+        hint=f"`gh auth status` tells whether you are logged in; {task.branch} is pushed.",
+    )
+
+
+def _url(done: Captured, said: bytes | None = None) -> str:
+    words = (done.stdout if said is None else said).decode(errors="replace").split()
+    return next((word for word in reversed(words) if word.startswith(("https://", "http://"))), "")
+
+
+def _lines(done: Captured) -> list[str]:
+    return [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+
+
+def _reason(done: Captured) -> str:
+    """What the other side said, else git's first complaint; never its advice."""
+    lines = [line for line in _lines(done) if not line.startswith("hint:")]
+    marks = ("remote:", "fatal:", "error:")
+    found = [line for mark in marks for line in lines if line.startswith(mark)] or lines
+    return found[0] if found else f"exit code {done.exit_code}"
+
+
+def _last(done: Captured) -> str:
+    return (_lines(done) or [f"exit code {done.exit_code}"])[-1]

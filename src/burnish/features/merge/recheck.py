@@ -1,0 +1,160 @@
+"""The target has moved since the approval: run the checks on both together, or have both together reviewed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from burnish.adapters.agents import StopTokens
+from burnish.core.check import CheckReport, CheckStatus, Comparison
+from burnish.core.commit import Base
+from burnish.core.event import Event, RecordedEvent
+from burnish.core.flow import WorkStep, next_step
+from burnish.core.policy import Policy
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine.flakes import Rerun, excuse_flaky
+from burnish.engine.loop import disk_trouble, run_task
+from burnish.engine.ports import CheckedCommit, Deps, Progress
+from burnish.engine.task_setup import TaskSetup, baseline_environment, capture_baseline, isolation_env
+from burnish.engine.transitions import judge_again_on_new_base, status_events
+from burnish.errors import Refused
+from burnish.features.merge.plan import MergePlan, MergeResult, Target
+from burnish.git.merge import overlap, touched
+from burnish.git.objects import read_commit
+from burnish.git.owned_files import plain_tree
+from burnish.git.refs import update_ref
+from burnish.proc.identity import hold
+from burnish.runtime.ports import deps_for, runner_card, sandbox_policy_of
+from burnish.runtime.requests import RunRequest
+from burnish.runtime.signals import stopping_on_signals
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class NotesOnly:
+    """Tells what goes on, and not every event of it."""
+
+    inner: Progress
+
+    def event(self, task: Task, event: RecordedEvent) -> None:
+        """Not told."""
+
+    def output(self, task_id: int, line: str) -> None:
+        self.inner.output(task_id, line)
+
+    def note(self, text: str) -> None:
+        self.inner.note(text)
+
+
+@contextmanager
+def working(app: App, progress: Progress) -> Iterator[Deps]:
+    """What the engine needs to run checks and reviewers, with a way to stop them."""
+    stops = StopTokens()
+    app.trust.require()
+    sandbox_policy_of(app).require()
+    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
+        app.store.register_runner(runner_card(lock))
+        try:
+            yield deps_for(app, RunRequest(), progress, stops, lock.runner.uuid)
+        finally:
+            app.store.forget_runner(lock.runner.uuid)
+            if stops.asked:
+                # whatever a check said that was stopped: the person has had enough
+                raise KeyboardInterrupt
+
+
+def why_not_clear(app: App, deps: Deps, fit: MergeResult, target: Target, plan: MergePlan) -> str | None:
+    """Why checks alone do not settle it; None if no path was touched by both sides and nothing new fails."""
+    sides = (read_commit(app.repo, fit.approval.base), target.now)
+    began, there = (plain_tree(app.repo, commit.tree) for commit in sides)
+    theirs = touched(app.repo, began, there)
+    both = sorted(overlap(touched(app.repo, began, fit.approval.tree), theirs))
+    if both:
+        return f"{target.name} has changed {', '.join(both[:3])} as well"
+    # a person's command holds no claim, and a task that is rechecked is not being run
+    deps = replace(deps, event_log=app.event_log, progress=NotesOnly(deps.progress))
+    now = Base(target.now.sha, there, target.name)
+    red = failing(deps, fit.task, app.policy(fit.task), now, plan.commit, began=began)
+    return f"{target.name} has moved, and {red}" if red else None
+
+
+def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, began: str) -> str | None:
+    """What of the checks does not clear the commit: red, and not by cases alone that were red all along.
+
+    `began` is the tree that the task started from: what only the new target brought is nobody's to wave through.
+    """
+    specs = [s for s in policy.checks if not (task.spec.skip_tests and s.name == "test")]
+    if not specs:
+        return "there is no check that could tell whether both go together"
+    site = TaskSetup(task.id, policy, base, deps.repository.workspace(task))
+    deps.progress.note(f"Task {task.id}: {base.target} has moved, running the checks on both together…")
+    capture_baseline(deps, task, site)
+    checks, out_dir = deps.checks(task.id), deps.task_files.out_dir(task, task.cycle, "merge")
+    merged, start = (site.workspace.plain(one) for one in (commit, base.commit))
+    tree, env = CheckedCommit(merged, start, f"{task.name}-merge"), isolation_env(policy, task, "merge")
+    environment = baseline_environment(deps, site)
+    with checks.on(specs, tree, out_dir=out_dir, env=env) as place:
+        reports = checks.run(specs, place=place, out_dir=out_dir, env=env)
+        again = Rerun(place, out_dir, env, base.tree, environment)
+        change = site.workspace.changes(base.tree, commit)
+        reports = excuse_flaky(deps, task, specs, reports, again, change=change)
+    red = []
+    for spec, report in zip(specs, reports, strict=True):
+        before = (deps.event_log.baseline(tree, spec.words) for tree in (base.tree, began))
+        if report.blocking and not _clear(report, [checks.compare(report, one) for one in before]):
+            red.append(report.name)
+    return f"{', '.join(red)} fail on both together" if red else None
+
+
+def _clear(report: CheckReport, compared: list[Comparison]) -> bool:
+    """It passed, or each case that fails has failed on every side before. An exit code alone names no case."""
+    if report.status is CheckStatus.PASSED:
+        return compared[0].clean
+    return report.has_cases and all(one.clean and not one.uncountable for one in compared)
+
+
+def review_together(app: App, deps: Deps, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> Task:
+    """The task's branch takes the target in, and what that makes is judged in a cycle of its own, nobody working."""
+    task = fit.task
+    deps.progress.note(f"Task {task.id}: {why}, so both together are reviewed.")
+    update_ref(app.repo, fit.ref, plan.commit, fit.tip)
+    app.event_log.record(task.id, *_events(app, fit, target, plan, why))
+    if deps.event_log.claim([task.id]) is None:
+        raise Refused(f"Task {task.id} is being run by somebody else.", hint="Wait for it: `burnish status`.")
+    try:
+        return run_task(replace(deps, stopping=lambda number: _needs_author(app, number)), deps.event_log.task(task.id))
+    finally:
+        deps.event_log.release(task.id)
+
+
+def _needs_author(app: App, number: int) -> bool:
+    """One review, no more: what it asks for is done by `burnish run`."""
+    history = app.event_log.history(number)
+    return isinstance(next_step(history, app.policy(history.task)), WorkStep)
+
+
+def _events(app: App, fit: MergeResult, target: Target, plan: MergePlan, why: str) -> list[Event]:
+    task, history = fit.task, app.event_log.history(fit.task.id)
+    started = {
+        "run": task.run,
+        "branch": task.branch,
+        "target": task.target,
+        "base": target.now.sha,
+        "max_cycles": task.max_cycles,
+        "auto_review": task.auto_review,
+        "agent": task.agent,
+        "model": task.model,
+    }
+    asked = {"action": "again", "by": app.person, "why": why, "supersede": ["review"]}
+    return [
+        Event("approval.voided", {"why": why, "tree": plan.tree}, run=task.run, cycle=task.cycle),
+        Event("run.started", started, run=task.run, cycle=task.cycle),
+        *judge_again_on_new_base(history, plan.commit, plan.tree, why),
+        Event("decision.made", asked, run=task.run, cycle=history.cycle + 1),
+        status_events(task, Status.CODE_REVIEW, note=why),
+    ]

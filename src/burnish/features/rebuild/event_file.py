@@ -1,0 +1,86 @@
+"""A task's story, read back from its file: believed line by line, and never further than it can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from burnish.core.event import TYPES, RecordedEvent
+from burnish.core.status import Status
+from burnish.core.task import TaskType
+from burnish.review.strictjson import loads
+
+if TYPE_CHECKING:
+    pass
+
+KEYS = {"id": int, "ts": str, "project": str, "task": str, "run": int, "cycle": int, "type": str, "data": dict}
+CANNOT_BE_SHOWN = "its approval could not be shown, so it is to be judged again"
+
+
+class DamagedEventFile(Exception):
+    """The file does not tell a story that can be believed."""
+
+
+def read_story(data: bytes, task: int) -> list[RecordedEvent]:
+    """Every line of an `events.jsonl`, or `Damaged` with the line that is not right."""
+    if not data or not data.endswith(b"\n"):
+        raise DamagedEventFile("it was cut off" if data else "it is empty")
+    events: list[RecordedEvent] = []
+    for number, line in enumerate(data[:-1].decode("utf-8", "replace").split("\n"), 1):
+        event = _event(line, number, task)
+        if events and event.id <= events[-1].id:
+            raise DamagedEventFile(f"line {number} is out of order")
+        events.append(event)
+    if events[0].type != "task.created":
+        raise DamagedEventFile("it does not begin with the task")
+    return events
+
+
+def _event(line: str, number: int, task: int) -> RecordedEvent:
+    try:
+        value: Any = loads(line)
+    except ValueError as error:
+        raise DamagedEventFile(f"line {number} cannot be read") from error
+    if not isinstance(value, dict) or set(value) != set(KEYS):
+        raise DamagedEventFile(f"line {number} is not an event")
+    if any(type(value[key]) is not kind for key, kind in KEYS.items()) or value["type"] not in TYPES:
+        raise DamagedEventFile(f"line {number} is not an event that burnish knows")
+    if value["task"] != str(task):
+        raise DamagedEventFile(f"line {number} is of another task")
+    where = (value["id"], value["ts"], value["project"], task, value["run"], value["cycle"])
+    return RecordedEvent(*where, value["type"], value["data"])
+
+
+def as_far_as_shown(
+    events: list[RecordedEvent], holds: Callable[[Mapping[str, Any]], bool]
+) -> tuple[list[RecordedEvent], str | None]:
+    """The story up to the first approval that nothing shows; `holds` looks an approval up in the repository."""
+    approved = person = False
+    kind = str(events[0].data.get("spec", {}).get("type", TaskType.IMPLEMENT))
+    for place, event in enumerate(events):
+        to = event.data.get("to") if event.type == "task.status" else None
+        unshown = to == Status.VERIFIED and not (approved or person)
+        if event.type == "review.approved":
+            approved = holds(event.data)
+            unshown = not approved
+        elif event.type in ("approval.voided", "run.started"):
+            approved = person = False
+        elif event.type == "override.recorded":
+            person = True
+        if unshown or (to == Status.COMPLETED and not _may_complete(event, kind)):
+            return _cut(events, place), CANNOT_BE_SHOWN
+    return events, None
+
+
+def _may_complete(event: RecordedEvent, kind: str) -> bool:
+    return event.data.get("from") == Status.VERIFIED or kind in (TaskType.PLAN, TaskType.REVIEW)
+
+
+def _cut(events: list[RecordedEvent], place: int) -> list[RecordedEvent]:
+    """Without what cannot be shown, and with the word that it is to be judged again."""
+    lost = events[place]
+    again = {"action": "again", "by": "burnish", "why": CANNOT_BE_SHOWN, "supersede": ["check", "review"]}
+    word = RecordedEvent(lost.id, lost.ts, lost.project, lost.task, lost.run, lost.cycle, "decision.made", again)
+    # what a person took away does not come back because its story has a flaw
+    removed = [event for event in events[place + 1 :] if event.type == "task.removed"]
+    return [*events[:place], word, *removed[-1:]]

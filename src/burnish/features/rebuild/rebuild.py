@@ -1,0 +1,258 @@
+"""`burnish rebuild`: the database again, from the stories in the artifacts and the trailers of commits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish.core.codec import encode
+from burnish.core.commit import Commit
+from burnish.core.event import Event, RecordedEvent
+from burnish.core.status import Status
+from burnish.core.task import Spec
+from burnish.engine.commands import lifecycle as actions
+from burnish.errors import BurnishError
+from burnish.features.rebuild.event_file import DamagedEventFile, as_far_as_shown, read_story
+from burnish.git.artifacts import read_artifact
+from burnish.git.base import resolve_base
+from burnish.git.objects import read_commit
+from burnish.git.owned_files import PHASE, has_folder, learn, plain_tree, read_written
+from burnish.git.refs import list_refs, read_ref
+from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
+from burnish.runtime.reader import refuse_inside_phase
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+ARTIFACTS = "refs/burnish/artifacts/"
+BRANCHES = "refs/heads/burnish/"
+NO_TRACE = "Tasks that were never run are told of in the burnish home alone: if that is lost, add them again."
+FROM_COMMITS = "the commits of its branch"
+_NAME = re.compile(r"([1-9][0-9]{0,8})-[a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredTask:
+    task: int
+    source: str
+    status: str
+    note: str = ""
+
+
+@dataclass
+class RebuildReport:
+    restored: list[RestoredTask] = field(default_factory=list)
+    # tasks that the database has; they are left as they are
+    present: list[int] = field(default_factory=list)
+    # what could not be read, by name, and why
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """What cannot be brought back, where somebody may look for it."""
+        return NO_TRACE if self.restored or not self.present else ""
+
+    def as_json(self) -> dict[str, Any]:
+        restored = [
+            {"id": str(one.task), "status": one.status, "source": one.source, "note": one.note} for one in self.restored
+        ]
+        damaged = [{"file": where, "why": why} for where, why in self.damaged]
+        return {"restored": restored, "present": [str(number) for number in self.present], "damaged": damaged}
+
+
+def rebuild(app: App, *, from_ref: bool) -> RebuildReport:
+    """Bring back every task that is missing; nothing that is there is touched."""
+    refuse_inside_phase()
+    app.trust.require()  # whether an approval still holds depends on the settings
+    done = RebuildReport()
+    told = app.store.events(app.key)
+    known, last = {event.task for event in told}, max((event.id for event in told), default=0)
+    names = _names(app)
+    # Their own numbers, unless others were given out again in the meantime.
+    stories = {name: _story(app, name, done, from_ref=from_ref) for name in names if _number(name) not in known}
+    if not from_ref:
+        done.damaged += [found for name in names for found in _damaged_reviews(app, name)]
+    done.present = sorted(_number(name) for name in names if _number(name) in known)
+    taken = [event.id for event in told]
+    taken += [event.id for story in stories.values() if story for event in story[0]]
+    clash = len(set(taken)) < len(taken)
+    for name, story in sorted(stories.items(), key=lambda pair: _number(pair[0])):
+        found = story or _from_commits(app, name)
+        if found is None:
+            continue
+        events, source, note = found
+        if clash or source == FROM_COMMITS:
+            start = max(last, *(e.id for s in stories.values() if s for e in s[0]), 0) + 1
+            events = [replace(event, id=start + n) for n, event in enumerate(events)]
+            last = events[-1].id
+        _replay(app, name, events, source, note, done)
+    # only now: what is recorded anew must not take the numbers of what is told again
+    done.restored = [_if_unmoved(app, one) for one in done.restored]
+    return done
+
+
+def _if_unmoved(app: App, one: RestoredTask) -> RestoredTask:
+    """An approval may have been voided after its story was last written: the branch itself tells."""
+    for task in app.store.tasks(app.key, ids=[one.task]):
+        approval = app.store.approval(app.key, task.id)
+        policy = app.policy(task) if approval else None
+        why = actions.void_stale(app.event_log, app.repository, task, policy)
+        if why:
+            return replace(one, status=Status.CODE_REVIEW.value, note=f"approval void: {why}")
+    return one
+
+
+def _names(app: App) -> list[str]:
+    """Every task that has left a trace: a folder in the home, a ref of artifacts, a branch."""
+    folder = app.home / "projects" / app.key / "tasks"
+    found = {place.name for place in folder.iterdir()} if folder.is_dir() else set()
+    for prefix in (ARTIFACTS, BRANCHES):
+        found |= {ref.removeprefix(prefix) for ref in list_refs(app.repo, prefix)}
+    names = [name for name in found if _NAME.fullmatch(name)]
+    # one task may have had two names: the one with the longest story counts
+    best: dict[int, str] = {}
+    for name in sorted(names, key=lambda name: _length(folder / name / "artifacts" / "events.jsonl")):
+        best[_number(name)] = name
+    return sorted(best.values(), key=_number)
+
+
+def _length(story: Path) -> int:
+    return story.stat().st_size if story.is_file() else -1
+
+
+def _damaged_reviews(app: App, name: str) -> Iterator[tuple[str, str]]:
+    """The task's `review-cycle-N.md` that cannot be read. Nothing is decided by them, but people read them."""
+    folder = app.home / "projects" / app.key / "tasks" / name / "artifacts"
+    for file in sorted(folder.glob("review-cycle-*.md")):
+        if cycle_of(file.name) is None or not file.is_file():
+            continue
+        try:
+            parse_artifact(file.read_text("utf-8", "replace"), str(file))
+        except MalformedArtifact as error:
+            yield str(file), error.what.removeprefix(f"{file} is damaged: ").rstrip(".")
+
+
+def _number(name: str) -> int:
+    return int(name.split("-")[0])
+
+
+Told = tuple[list[RecordedEvent], str, str]
+
+
+def _story(app: App, name: str, done: RebuildReport, *, from_ref: bool) -> Told | None:
+    """The best copy of the task's story: what git keeps cannot be altered unseen, the home may have more of it."""
+    place = app.home / "projects" / app.key / "tasks" / name / "artifacts" / "events.jsonl"
+    ref, kept = _in_git(app, name)
+    here = place.read_bytes() if place.is_file() and not place.is_symlink() and not from_ref else None
+    copies: list[tuple[str, bytes]] = []
+    if here is not None and (kept is None or here.startswith(kept)):
+        copies.append((str(place), here))
+    elif here is not None:
+        done.damaged.append((str(place), f"it does not go on from the copy in {ref}, which is taken instead"))
+    copies += [(ref, kept)] if kept is not None else []
+    for source, data in copies:
+        try:
+            events, note = as_far_as_shown(read_story(data, _number(name)), lambda bound: _holds(app, bound))
+        except DamagedEventFile as error:
+            done.damaged.append((source, str(error)))
+            continue
+        return events, source, note or ""
+    return None
+
+
+def _in_git(app: App, name: str) -> tuple[str, bytes | None]:
+    """The story on the ref of artifacts or on the task's branch, the longer one, and where that is."""
+    own, branch = f"{ARTIFACTS}{name}", f"{BRANCHES}{name}"
+    if has_folder(app.repo, branch):
+        learn(app.repo, _commits(app, name))
+    on_ref = read_artifact(app.repo, own, f"{name}/events.jsonl")
+    path = f".burnish/tasks/{name}/events.jsonl"
+    on_branch = read_written(app.repo, branch, path)
+    if on_branch is not None and len(on_branch) > len(on_ref or b""):
+        return f"{branch}:{path}", on_branch
+    return f"{own}:{name}/events.jsonl", on_ref
+
+
+def _commits(app: App, name: str) -> list[Commit]:
+    """What the task's branch has beyond all others, oldest first."""
+    tip = read_ref(app.repo, f"{BRANCHES}{name}")
+    if tip is None:
+        return []
+    others = ("--exclude=burnish/*", "--branches", "--exclude=*/burnish/*", "--remotes")
+    args = ("--first-parent", "--reverse", tip, "--not", *others)
+    shas = app.repo.user_git("rev-list", *args).stdout.decode().split()
+    return [read_commit(app.repo, sha) for sha in shas]
+
+
+def _holds(app: App, bound: Mapping[str, Any]) -> bool:
+    """Is there such a commit, and has it the tree that was judged?"""
+    try:
+        tree = read_commit(app.repo, str(bound["commit"])).tree
+        return plain_tree(app.repo, tree) == bound["tree"] and bool(bound["judge"])
+    except (BurnishError, KeyError):
+        return False
+
+
+def _replay(app: App, name: str, events: list[RecordedEvent], source: str, note: str, done: RebuildReport) -> None:
+    try:
+        app.store.replay(app.key, events)
+    except (BurnishError, ValueError, KeyError, TypeError, AttributeError) as error:
+        # A story that contradicts itself is not told at all; what the branch holds is still there.
+        done.damaged.append((source, f"it contradicts itself: {error}"))
+        gone = any(event.type == "task.removed" for event in events)
+        found = None if gone else _from_commits(app, name)
+        if found is None or source == FROM_COMMITS:
+            return
+        events, source, note = found
+        start = max((event.id for event in app.store.events(app.key)), default=0) + 1
+        events = [replace(event, id=start + n) for n, event in enumerate(events)]
+        app.store.replay(app.key, events)
+    tasks = app.store.tasks(app.key, ids=[_number(name)])
+    status = tasks[0].status.value if tasks else "removed"
+    if tasks and not note and source != FROM_COMMITS:
+        app.store.mark_archived(app.key, _number(name), events[-1].id)
+    done.restored.append(RestoredTask(_number(name), source, status, note))
+
+
+def _from_commits(app: App, name: str) -> Told | None:
+    """No story is left: what the branch itself tells. Nobody has approved it, as far as can be shown."""
+    commits = _commits(app, name)
+    own = [c for c in commits if c.trailers.get("Burnish-Task") == str(_number(name))]
+    own = [c for c in own if c.trailers.get("Burnish-Phase") != PHASE]
+    if not own or not commits[0].parents:
+        return None
+    told = _told(app, name, commits[0].parents[0], own)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    events = [
+        RecordedEvent(n, now, app.key, _number(name), e.run, e.cycle, e.type, e.data) for n, e in enumerate(told, 1)
+    ]
+    return events, FROM_COMMITS, "only its commits are left: it is to be judged again"
+
+
+def _told(app: App, name: str, base: str, commits: list[Commit]) -> list[Event]:
+    subject = commits[0].message.partition("\n")[0]
+    title = subject.removeprefix("feat: ").strip() or name
+    spec, target = Spec(title), resolve_base(app.repo, None).target
+    begun = {"run": 1, "branch": f"burnish/{name}", "target": target, "base": base, "max_cycles": 3}
+    events = [
+        Event("task.created", {"spec": encode(spec), "max_cycles": 3, "auto_review": True}),
+        Event("run.started", {**begun, "auto_review": True, "agent": None, "model": None}, run=1),
+        Event("task.status", {"from": Status.BACKLOG.value, "to": Status.IN_PROGRESS.value}, run=1),
+    ]
+    for cycle, commit in enumerate(commits, 1):
+        phase = "implement" if cycle == 1 else "improve"
+        tree = plain_tree(app.repo, commit.tree)
+        result = {"phase": phase, "attempt": 1, "commit": commit.sha, "tree": tree, "changed": True}
+        events += [
+            Event("phase.started", {"phase": phase, "attempt": 1, "runner": ""}, run=1, cycle=cycle),
+            Event("phase.finished", {**result, "by_hand": True}, run=1, cycle=cycle),
+        ]
+        if cycle < len(commits):
+            why = {"action": "revise", "by": "burnish", "why": "restored from the commits", "blockers": []}
+            events.append(Event("decision.made", why, run=1, cycle=cycle))
+    last = {"from": Status.IN_PROGRESS.value, "to": Status.CODE_REVIEW.value}
+    return [*events, Event("task.status", last, run=1, cycle=len(commits))]

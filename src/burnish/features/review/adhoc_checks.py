@@ -1,0 +1,348 @@
+"""The parts of a review without a task that run programs: the tests, and the static reviewer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checks.tree_checks import CheckContext, TreeChecks, decode_text, found_setup, tests_are_automatic
+from burnish.adapters.configured_agents import agent_settings
+from burnish.adapters.redaction import redact_folder, secrets_from_environment
+from burnish.adapters.sandbox import OPEN, SandboxPolicy, known_projects
+from burnish.checks.compare import compare
+from burnish.checks.detect import detect
+from burnish.checks.environment import check_environment
+from burnish.checks.flakes import passing_again
+from burnish.checks.guard.test_counts import is_skip, is_test_path
+from burnish.checks.outcome import trouble
+from burnish.checks.run import run_checks
+from burnish.checks.scan import needs_whole_tree
+from burnish.checks.scanners.base import ScanContext
+from burnish.config.policy import checks_for
+from burnish.config.settings import Config
+from burnish.core.change import Change
+from burnish.core.check import CheckReport, CheckStatus, Comparison
+from burnish.core.flaky import MOST_RERUN, is_blamed, without_flaky
+from burnish.core.path_patterns import any_matches
+from burnish.core.policy import CheckSpec, Policy, fill_isolation_env, is_test
+from burnish.core.review import Review
+from burnish.core.review_checks import CheckState, ReviewedCheck, is_documentation, reviewed_check
+from burnish.core.status import ErrorCode
+from burnish.engine.panel_review import PanelSlot
+from burnish.engine.ports import CheckedCommit
+from burnish.engine.review_input import ReviewInput
+from burnish.errors import PhaseFailed
+from burnish.git.project import Project
+from burnish.git.reading import Contents, list_files, read_files
+from burnish.git.review_target import CommitRange
+from burnish.proc.environment import path_outside
+from burnish.proc.run import StopToken
+from burnish.proc.slots import slot
+
+# Unasked, tests may take this long: somebody waits for the review.
+PATIENCE = 60.0
+ONLY_TESTS = "a review runs the tests alone; its static reviewer runs linters of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewEnvironment:
+    """One review's place, and what it is done with."""
+
+    project: Project
+    place: Path
+    home: Path
+    config: Config
+    policy: Policy
+    stop: StopToken
+    # run code of the change? None: if it is what the user has checked out
+    tests: bool | None
+    say: Callable[[str], None]
+    hear: Callable[[str], None] | None = None
+    confinement: SandboxPolicy = OPEN
+    # has a person accepted what the repository brings?
+    trusted: bool = True
+    # accepted links out of the checkout, and where each leads
+    outside: Mapping[str, str] = field(default_factory=dict)
+
+    def is_static(self, agent: str) -> bool:
+        known = agent_settings(self.config).get(agent)
+        return (known.kind if known else agent) == "static"
+
+    def may_run(self, pair: CommitRange) -> bool:
+        """Code that is not in the user's own checkout is run only if they say so."""
+        return self.trusted and (self.tests if self.tests is not None else pair.checked_out)
+
+    @property
+    def may_run_checkout(self) -> bool:
+        """Linters of a trusted checkout, with its own plug-ins and settings, may look at any commit."""
+        return self.trusted and self.tests is not False
+
+
+@dataclass(frozen=True, slots=True)
+class TestOutcome:
+    comparisons: tuple[Comparison, ...] = ()
+    checks: tuple[ReviewedCheck, ...] = ()
+
+
+def run_tests(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> TestOutcome:
+    """The tests on the reviewed tree and, if some fail or are skipped, on the one before; and the other checks.
+
+    In a repository with several parts, those of each part that the change touches.
+    """
+    configured = checks_for(ground.config, (), skip_tests=False)
+    others = tuple(_not_run(spec.name, spec, ONLY_TESTS) for spec in configured if not is_test(spec.name))
+    why = _why_not(ground, pair, change)
+    specs = () if why else test_specs(ground, pair)
+    if not specs:
+        parts = [_not_run(spec.name, spec, why) for spec in configured if is_test(spec.name) and spec.name != "test"]
+        first = _not_run("test", None, why or "no test command is configured or found")
+        return TestOutcome(checks=(first, *(parts if why else ()), *others))
+    tested = [_run_test(ground, pair, change, spec) for spec in specs]
+    comparisons = tuple(comparison for one in tested for comparison in one.comparisons)
+    return TestOutcome(comparisons, (*(check for one in tested for check in one.checks), *others))
+
+
+def _run_test(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> TestOutcome:
+    if spec.paths and not any_matches(_changed_paths(change), spec.paths):
+        return TestOutcome(checks=(_not_run(spec.name, spec, f"no changed file under {', '.join(spec.paths)}"),))
+    ground.say(f"Running the tests ({spec.words}); --no-tests leaves them out")
+    comparison = _compared(ground, pair, change, spec)
+    if not ground.tests and _took_too_long(comparison.report):
+        why = f"it takes longer than {PATIENCE:g} seconds; --tests waits for it"
+        return TestOutcome(checks=(_not_run(spec.name, spec, why),))
+    check = reviewed_check(comparison)
+    # what could not start says nothing about the change
+    compared = () if check.state is CheckState.COULD_NOT_START else (comparison,)
+    return TestOutcome(compared, (check,))
+
+
+def _changed_paths(change: Change) -> set[str]:
+    return {path for file in change.files for path in (file.path, file.old_path) if path}
+
+
+def _not_run(name: str, spec: CheckSpec | None, why: str) -> ReviewedCheck:
+    return ReviewedCheck(name, spec.words if spec else "", CheckState.NOT_RUN, why)
+
+
+def _why_not(ground: ReviewEnvironment, pair: CommitRange, change: Change) -> str:
+    """Why the tests do not run, "" if they do."""
+    if ground.tests is False:
+        return "--no-tests was given"
+    if not ground.trusted:
+        return "this repository is not trusted (burnish trust)"
+    if ground.tests:
+        return ""
+    if is_documentation(change):
+        return "the change touches documentation only"
+    if not any(ground.is_static(one.agent) for one in ground.policy.reviewers):
+        return "an AI reviews; --tests runs them too"
+    return "" if pair.checked_out else "this is not what is checked out; --tests runs it all the same"
+
+
+def _took_too_long(report: CheckReport) -> bool:
+    return report.status is CheckStatus.ERROR and report.exit_code is None and report.seconds >= PATIENCE
+
+
+def _compared(ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec) -> Comparison:
+    """Failures that are new run again before the change is blamed for them."""
+    trees = _trees(ground)
+    try:
+        # one tree at a time: without a sandbox they stand at the same path
+        with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "now") as place:
+            report = _run(ground, place, spec, "tests-now")
+        if report.status is not CheckStatus.FAILED:
+            return compare(report, _before_skips(ground, pair, change, spec, report))
+        with _on(trees, ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            before = _run(ground, place, spec, "tests-before")
+        suspects = [one for one in compare(report, before).new if not is_blamed(one, change)]
+        if 0 < len(suspects) <= MOST_RERUN:
+            with _on(trees, ground, spec, pair.new.sha, pair.old.sha, "again") as place:
+                again = partial(_run_again, ground, place)
+                report = without_flaky(report, passing_again(spec, report, suspects, again, root=place.files))
+    except PhaseFailed as failed:
+        if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
+            raise
+        return compare(trouble(spec, f"{failed.what} {failed.hint}"), None)
+    return compare(report, before)
+
+
+def _before_skips(
+    ground: ReviewEnvironment, pair: CommitRange, change: Change, spec: CheckSpec, report: CheckReport
+) -> CheckReport | None:
+    """The same tests on the tree before, where some did not run now: broken code may be the reason.
+
+    A skip that the change itself writes is there for all to see, and the static reviewer names it.
+    """
+    skips = report.status is CheckStatus.PASSED and report.counts and (report.counts.skipped or report.ran_no_tests)
+    if not skips or _adds_skips(change):
+        return None
+    try:
+        with _on(_trees(ground), ground, spec, pair.old.sha, pair.old.sha, "before") as place:
+            return _run(ground, place, spec, "tests-before")
+    except PhaseFailed as failed:
+        if failed.code not in (ErrorCode.SETUP_FAILED, ErrorCode.CHECK_ERROR):
+            raise
+        return None
+
+
+def _adds_skips(change: Change) -> bool:
+    tests = (file for file in change.files if is_test_path(file.path))
+    lines = (line for file in tests for hunk in file.hunks for line in hunk.text.split("\n")[1:])
+    return any(line.startswith("+") and is_skip(line[1:]) for line in lines)
+
+
+def _trees(ground: ReviewEnvironment) -> TreeChecks:
+    """Environments are shared with the tasks of the same checkout; the trees are this review's own."""
+    project = ground.project
+    known = next((row.key for row in known_projects(ground.home) if row.common_dir == project.common_dir), None)
+    key = known or f"review-{hashlib.sha256(os.fsencode(project.common_dir)).hexdigest()[:12]}"
+    return TreeChecks(
+        project=project,
+        home=ground.home,
+        key=key,
+        sandbox=ground.confinement.require(),
+        setup=ground.config.workspace.setup,
+        build=ground.config.checks.build,
+        found_setup=lambda commit: found_setup(project, commit),
+        lock=lambda name: _locked(ground, name),
+        automatic=tests_are_automatic(ground.config),
+        place=ground.place / "tests",
+        cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
+        note=ground.say,
+        copies=tuple(ground.config.workspace.copies),
+        isolation_env=ground.config.isolation.env,
+        setup_credentials=ground.config.workspace.setup_credentials,
+    )
+
+
+@contextmanager
+def _locked(ground: ReviewEnvironment, name: str) -> Iterator[None]:
+    with slot(ground.home / "locks", name, 1, ground.stop):
+        yield
+
+
+def _on(
+    trees: TreeChecks, ground: ReviewEnvironment, spec: CheckSpec, commit: str, base: str, label: str
+) -> AbstractContextManager[CheckContext]:
+    out_dir = ground.place / "out" / f"setup-{label}"
+    tree = CheckedCommit(commit, base, label)
+    return trees.on([spec], tree, out_dir=out_dir, env=_isolation_env(ground), stop=ground.stop)
+
+
+def _isolation_env(ground: ReviewEnvironment) -> dict[str, str]:
+    return fill_isolation_env(ground.config.isolation.env.items(), task="review", agent="review", cycle=0)
+
+
+def _checks_of(ground: ReviewEnvironment, pair: CommitRange) -> tuple[CheckSpec, ...]:
+    """What is configured, or found in the reviewed tree."""
+    files = list_files(ground.project, pair.new.sha)
+    around = detection_context(ground.project.root)
+    found = detect(files, lambda path: decode_text(read_files(ground.project, pair.new.sha, [path]).get(path)), around)
+    return checks_for(ground.config, found, skip_tests=False)
+
+
+def test_specs(ground: ReviewEnvironment, pair: CommitRange) -> tuple[CheckSpec, ...]:
+    if not ground.may_run(pair):
+        return ()
+    specs = tuple(spec for spec in _checks_of(ground, pair) if is_test(spec.name))
+    if ground.tests:
+        return specs
+    return tuple(replace(spec, timeout_seconds=min(spec.timeout_seconds, PATIENCE)) for spec in specs)
+
+
+def _run(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, name: str) -> CheckReport:
+    if place.failure:
+        return trouble(spec, place.failure)
+    env = place.variables(_isolation_env(ground))
+    (report,) = run_checks(
+        [spec],
+        place=place.placement(env),
+        out_dir=ground.place / "out" / name / spec.name,
+        env=env,
+        stop=ground.stop,
+        cap_bytes=int(ground.config.output_cap_mb * 1024 * 1024),
+        clean_output=partial(redact_folder, secrets=secrets_from_environment()),
+    )
+    if ground.stop.requested:
+        raise PhaseFailed(ErrorCode.INTERRUPTED, "The tests were stopped.")
+    return report
+
+
+def _run_again(ground: ReviewEnvironment, place: CheckContext, spec: CheckSpec, label: str) -> CheckReport:
+    place.reset()
+    return _run(ground, place, spec, f"tests-{label}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedFiles:
+    """Where the reviewed files lie, and whether all of them do."""
+
+    path: Path
+    whole_tree: bool
+
+
+def wants_whole_tree(
+    ground: ReviewEnvironment, pair: CommitRange, change: Change, comparisons: tuple[Comparison, ...]
+) -> bool:
+    """Only `static` can do with the changed files, and only if it starts nothing that looks beyond them."""
+    if comparisons or not all(ground.is_static(one.agent) for one in ground.policy.reviewers):
+        return True
+    nowhere = ground.place / "files"
+    tools = ScanContext(
+        nowhere,
+        nowhere,
+        ground.project.root,
+        _environment(ground, pair, nowhere),
+        base_text=lambda path: None,
+        is_test=lambda path: False,
+    )
+    return needs_whole_tree(tools, change.paths, executing=ground.may_run(pair), from_checkout=ground.may_run_checkout)
+
+
+def by_program(
+    ground: ReviewEnvironment, pair: CommitRange, subject: ReviewInput, files: ReviewedFiles, seat: PanelSlot
+) -> Review | None:
+    """The static reviewer answers without being asked over a pipe; others are left to be asked."""
+    if not ground.is_static(seat.spec.agent):
+        return None
+    from burnish.adapters.static_reviewer import static_review
+
+    change = subject.change
+    before = Contents(ground.project, pair.old.sha, [file.old_path or file.path for file in change.files])
+    return static_review(
+        change,
+        files=files.path,
+        out_dir=ground.place / "out" / seat.name,
+        checkout=ground.project.root,
+        base_text=lambda path: decode_text(before.get(path)),
+        new_text=Contents(ground.project, pair.new.sha, change.paths).get,
+        env=_environment(ground, pair, files.path),
+        comparisons=subject.comparisons,
+        test=_measured_test(ground, pair) if files.whole_tree else None,
+        stop=ground.stop,
+        tests_as_remarks=True,
+        executing=ground.may_run(pair),
+        from_checkout=ground.may_run_checkout,
+        own_settings=ground.trusted,
+        whole_tree=files.whole_tree,
+        lost_tests=True,
+        confinement=ground.confinement,
+    )
+
+
+def _measured_test(ground: ReviewEnvironment, pair: CommitRange) -> CheckSpec | None:
+    return next((spec for spec in test_specs(ground, pair) if spec.name == "test"), None)
+
+
+def _environment(ground: ReviewEnvironment, pair: CommitRange, files: Path) -> dict[str, str]:
+    """Programs of the checkout are found only where its code may be run."""
+    if ground.may_run(pair):
+        return check_environment(os.environ, places=(files, ground.project.root), extra=_isolation_env(ground))
+    env = check_environment(os.environ)
+    return env | {"PATH": path_outside(env["PATH"], files, ground.project.root)}

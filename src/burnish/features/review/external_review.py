@@ -1,0 +1,251 @@
+"""`burnish review 29 --from FILE`: a person's or another tool's review, read, checked and written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from burnish.adapters.agents import StopTokens
+from burnish.adapters.task_files import HomeTaskFiles
+from burnish.core.commit import Commit
+from burnish.core.finding import Severity
+from burnish.core.history import History
+from burnish.core.review import Review, Unreadable, Verdict
+from burnish.core.task import Task
+from burnish.engine import external_review as outside
+from burnish.engine.ports import Deps, Progress
+from burnish.engine.review_input import ReviewInput, review_input
+from burnish.engine.task_setup import TaskSetup
+from burnish.errors import BadInput, Refused
+from burnish.exchange.rdjson import read_rdjson, read_rdjsonl
+from burnish.exchange.report import NotReadable, Report
+from burnish.exchange.sarif_in import read_sarif
+from burnish.features.review.handoff import OUTSIDE, VOICE, asked, site_of
+from burnish.proc.identity import hold
+from burnish.review.context import coverage
+from burnish.review.external.places import existing_places
+from burnish.review.external.reader import has_block, in_person, page_of, read_contract, read_markdown, says_nothing
+from burnish.runtime.ports import deps_for, runner_card
+from burnish.runtime.reader import refuse_inside_phase
+from burnish.runtime.requests import RunRequest
+from burnish.runtime.signals import stopping_on_signals
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+READERS = {"sarif": read_sarif, "rdjson": read_rdjson, "rdjsonl": read_rdjsonl}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFile:
+    """What the person gave: a file, and what was typed beside it."""
+
+    # as it is called in messages
+    name: str
+    text: str
+    verdict: Verdict | None = None
+    commit: str | None = None
+
+
+def bring_review(app: App, task_id: int, offered: ReviewFile, progress: Progress) -> Task:
+    """Everything that can be refused is refused before anything changes."""
+    refuse_inside_phase()
+    stops = StopTokens()
+    with hold(app.locks) as lock, stopping_on_signals(stops, progress.note):
+        deps = deps_for(app, RunRequest(), progress, stops, lock.runner.uuid)
+        with deps.task_files.lock(f"outside-{task_id}"):
+            by_hand = replace(deps, event_log=app.event_log)
+            site, brought, head = _checked(app, by_hand, task_id, offered)
+            _hand_over(app, by_hand, site, brought, head)
+            deps.failpoint("outside-handed")
+            outside.check_first(by_hand, site)
+            outside.take(by_hand, site, _in_person(by_hand, site, brought))
+            deps.failpoint("outside-taken")
+            app.store.register_runner(runner_card(lock))
+            try:
+                _settle(deps, site)
+            finally:
+                app.store.forget_runner(lock.runner.uuid)
+    return app.store.task(app.key, task_id)
+
+
+def _checked(
+    app: App, deps: Deps, task_id: int, offered: ReviewFile
+) -> tuple[TaskSetup, outside.ExternalReview, Commit]:
+    history = app.event_log.history(task_id)
+    app.event_log.refuse_if_held(task_id)
+    site = site_of(app, deps, history.task)
+    head = outside.refuse_unreviewable(history, site.workspace.head(), site.base.tree)
+    kind = kind_of(offered)
+    _refuse_moved(history, head, offered, kind)
+    review = _read(app, deps, site, history, head, offered, kind)
+    outside.refuse_against_rejection(history, head.tree, review)
+    if says_nothing(review):
+        raise BadInput(
+            f"{offered.name} asks for changes but does not say which.",
+            hint="Write what is to be changed, e.g. `- src/a.py:45: what is wrong`.",
+        )
+    return site, outside.ExternalReview(review, app.person, offered.text, kind.rstrip("l"), offered.name), head
+
+
+def kind_of(offered: ReviewFile) -> str:
+    """By what it holds, not by its name."""
+    text = offered.text.lstrip("\ufeff \t\r\n")
+    if not text.strip():
+        raise BadInput(f"{offered.name} is empty: there is no review in it.", hint="Nothing was changed.")
+    if not text.startswith("{"):
+        return "markdown"
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as why:
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
+        if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
+            return "rdjsonl"
+        raise BadInput(
+            f"{offered.name} is not valid JSON: {str(why)[:200]}",
+            hint="Nothing was changed. Correct the file at that place.",
+        ) from None
+    for kind, key in (("contract", "verdict"), ("sarif", "runs"), ("rdjson", "diagnostics"), ("rdjsonl", "message")):
+        if key in value:
+            return kind
+    raise BadInput(
+        f"{offered.name} is JSON of a kind that burnish does not know.",
+        hint="Known: the review contract, SARIF 2.1.0, rdjson. `burnish handoff` shows the contract.",
+    )
+
+
+def _refuse_moved(history: History, head: Commit, offered: ReviewFile, kind: str) -> None:
+    """The review is of a commit: the one named, else the one that is on record as this cycle's."""
+    task = history.task
+    named = offered.commit or (page_of(offered.text).commit if kind == "markdown" else "")
+    tip = history.tip(history.cycle)
+    seen = named or str(tip.result.get("commit", "") if tip else "")
+    if named and len(named) < 7:
+        raise BadInput(f"{named!r} is too short for a commit.", hint="Give seven digits of it or more.")
+    if not seen or not head.sha.startswith(seen.lower()):
+        raise Refused(
+            f"The branch of task {task.id} is at {head.sha[:12]}, the review is of {seen[:12] or 'another commit'}.",
+            hint=f"Review what is there now, then: burnish review {task.id} --from … --commit {head.sha[:12]}",
+        )
+
+
+def _read(
+    app: App, deps: Deps, site: TaskSetup, history: History, head: Commit, offered: ReviewFile, kind: str
+) -> Review:
+    if kind in READERS:
+        return _reported(app, offered, kind)
+    subject = review_input(deps, site, history, history.cycle)
+    number = _number(deps, site, history, head)
+    expect = subject.context(site.policy, OUTSIDE, number).expect(app.person)
+    if kind == "contract":
+        reading = read_contract(offered.text, number=number, expect=expect)
+        if isinstance(reading, Review) and offered.verdict not in (None, reading.verdict):
+            reading = Unreadable(f"it says {reading.verdict}, and --verdict says {offered.verdict}", "")
+    else:
+        reading = read_markdown(offered.text, verdict=offered.verdict, number=number, expect=expect)
+    if isinstance(reading, Unreadable):
+        raise _unreadable(offered, reading.why)
+    return replace(reading, remarks=existing_places(reading.remarks, subject.change.paths, subject.text_of))
+
+
+def _unreadable(offered: ReviewFile, why: str) -> BadInput:
+    hint = "Put `Verdict: approved` or `Verdict: changes requested` on a line of its own."
+    if "number" in why:
+        hint = "Answer the prompt of the newest `burnish handoff`, or leave the number out."
+    elif offered.text.lstrip()[:1] == "{":
+        hint = "Correct that in the JSON; the prompt of `burnish handoff` shows the whole form."
+    return BadInput(f"{offered.name} cannot be taken as a review: {why}.", hint=f"Nothing was changed. {hint}")
+
+
+def _number(deps: Deps, site: TaskSetup, history: History, head: Commit) -> str:
+    """The secret number that this cycle was handed over with, if it was."""
+    cycle = outside.cycle_for(history, site.policy, head)
+    assert isinstance(deps.task_files, HomeTaskFiles)
+    call = deps.task_files.known_call(history.task, cycle, "review", outside.attempt_for(history, cycle), VOICE)
+    return call.number() if call and call.prompt() else ""
+
+
+def _reported(app: App, offered: ReviewFile, kind: str) -> Review:
+    """A tool has findings and no verdict: errors ask for changes, the rest is for the person to say."""
+    try:
+        report = READERS[kind](offered.text, source=app.person)
+    except NotReadable as why:
+        raise BadInput(
+            f"{offered.name} cannot be taken as a review: {why}.",
+            hint="Nothing was changed. Have the tool write its report anew, and take that.",
+        ) from None
+    errors = sum(remark.severity is Severity.ERROR for remark in report.remarks)
+    if errors and offered.verdict is Verdict.APPROVED:
+        raise BadInput(
+            f"{offered.name} reports {errors} error{'s' * (errors != 1)}: it cannot approve.",
+            hint="Take it without --verdict, then waive what is wrong: burnish waive",
+        )
+    verdict = offered.verdict or (Verdict.CHANGES_REQUESTED if errors else None)
+    if verdict is None:
+        raise BadInput(
+            f"{offered.name} reports no error, and it has no verdict of its own.",
+            hint="Say what it comes to: --verdict approved, or --verdict changes_requested",
+        )
+    return Review(verdict, _summary(report, errors), remarks=report.remarks)
+
+
+def _summary(report: Report, errors: int) -> str:
+    found = len(report.remarks)
+    whose = report.tool or "The tool"
+    return f"{whose} reports {found} problem{'s' * (found != 1)}, {errors} of them errors."
+
+
+def _hand_over(app: App, deps: Deps, site: TaskSetup, brought: outside.ExternalReview, head: Commit) -> None:
+    history = app.event_log.history(site.task_id)
+    approval = app.event_log.approval(site.task_id)
+    events = outside.hand_over(
+        history,
+        site.policy,
+        head,
+        site.base,
+        by=app.person,
+        why=f"{brought.by} brought a review",
+        approved=bool(approval and approval.valid),
+    )
+    if events:
+        deps.record(history.task, *events)
+
+
+def _in_person(deps: Deps, site: TaskSetup, brought: outside.ExternalReview) -> outside.ExternalReview:
+    """What the contract asks for must be in the object; words of a person are of the whole change."""
+    history = deps.event_log.history(site.task_id)
+    subject = review_input(deps, site, history, history.cycle)
+    if brought.kind == "contract" or has_block(brought.raw):
+        return replace(brought, unseen=_unseen(deps, site, subject, brought.review))
+    review = in_person(
+        brought.review,
+        findings=history.findings,
+        criteria=subject.judged,
+        by=brought.by,
+        anew=not outside.rejected_before(history, subject.commit.tree),
+    )
+    return replace(brought, review=review)
+
+
+def _unseen(deps: Deps, site: TaskSetup, subject: ReviewInput, review: Review) -> tuple[str, ...]:
+    return coverage(subject.change, asked(deps, site, "0" * 16), review.inspected)
+
+
+@contextmanager
+def _claimed(deps: Deps, task_id: int) -> Iterator[bool]:
+    """Ours, unless a runner was quicker: it decides the same, since the record does."""
+    task = deps.event_log.claim([task_id])
+    try:
+        yield task is not None
+    finally:
+        if task is not None:
+            deps.event_log.release(task_id)
+
+
+def _settle(deps: Deps, site: TaskSetup) -> None:
+    with _claimed(deps, site.task_id) as ours:
+        if ours:
+            outside.decide(deps, site)

@@ -1,0 +1,232 @@
+"""`burnish run`: one process that works on tasks until there is nothing left to do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from burnish.adapters.agents import StopTokens
+from burnish.adapters.notifications import notifying
+from burnish.adapters.sandbox import missing_paths
+from burnish.config.unused import unused_settings
+from burnish.core.flow import RUNNING
+from burnish.core.recorded_reviews import is_tested
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.engine.archive import archive
+from burnish.engine.commands import lifecycle as actions
+from burnish.engine.human_gate import ask_person
+from burnish.engine.loop import disk_trouble
+from burnish.engine.pool import MET, Pool
+from burnish.engine.ports import Deps, Gate, Progress
+from burnish.engine.restore_approval import WHY as RESTORED
+from burnish.engine.restore_approval import restore_approval
+from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
+from burnish.errors import BurnishError, Refused
+from burnish.features.run.idle_trees import remove_idle_trees
+from burnish.features.run.repair import heal
+from burnish.features.run.stale_approvals import noting_failures, void_stale_approvals
+from burnish.features.run.uncounted_budgets import refuse_uncounted, uncounted_budgets
+from burnish.git.base import uncommitted
+from burnish.proc.identity import hold
+from burnish.review.commit_message import check_commit_message
+from burnish.runtime.lost_branches import settle_lost
+from burnish.runtime.ports import deps_for, runner_card, sandbox_policy_of, task_policy
+from burnish.runtime.reader import refuse_inside_phase
+from burnish.runtime.requests import RunReport, RunRequest
+from burnish.runtime.signals import stopping_on_signals
+from burnish.runtime.tasks import expire_waivers
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+
+def check(app: App, request: RunRequest) -> list[str]:
+    """Refuse what cannot be run, before anything changes; what failed and was named is made ready.
+
+    Returns what that changed besides the status.
+    """
+    if not request.dry_run:
+        # who runs a task brings its own settings by the environment, and with them its judges
+        refuse_inside_phase()
+        app.trust.require()
+        sandbox_policy_of(app).require()
+    refuse_uncounted(app.config.budget, _uncounted(app, request))
+    return _check_ids(app, request)
+
+
+def _uncounted(app: App, request: RunRequest) -> list[str]:
+    policies = [task_policy(app, request, task) for task in _planned(app, request)]
+    return uncounted_budgets(app.config.budget, request.budget, app.agent_settings(), policies)
+
+
+def run_tasks(
+    app: App, request: RunRequest, progress: Progress, gate: Gate | None = None, *, stops: StopTokens | None = None
+) -> RunReport:
+    """Run what is asked for; returns when it is done, waits for a person, or was stopped."""
+    notes = check(app, request)
+    if request.dry_run:
+        return RunReport(planned=tuple(_planned(app, request)))
+    stops = stops or StopTokens()
+    with disk_trouble(), hold(app.locks) as lock, stopping_on_signals(stops, _telling(progress, gate)):
+        app.store.register_runner(runner_card(lock))
+        try:
+            with notifying(app.event_log, app.config.notify, progress) as watched:
+                deps = deps_for(app, request, watched, stops, lock.runner.uuid)
+                return _run(app, request, replace(deps, gate=gate), stops, notes)
+        finally:
+            app.store.forget_runner(lock.runner.uuid)
+
+
+def _telling(progress: Progress, gate: Gate | None) -> Callable[[str], None]:
+    """At the gate no agent is at work, so there is nothing to say of ending them."""
+    return lambda text: None if gate and gate.asking else progress.note(text)
+
+
+def _run(app: App, request: RunRequest, deps: Deps, stops: StopTokens, notes: list[str]) -> RunReport:
+    notes = notes + _before(app, deps, request)
+    for note in notes:
+        deps.progress.note(note)
+    request = _at_gate(app, request, deps, stops)
+    # without ids and without --all: the next ready task, one
+    most = None if request.everything or request.ids else 1
+    pool = Pool(deps, list(request.ids) or None, most=most, stopping=lambda: stops.asked, out=stops.stopped)
+    with _watching(app, pool, stops):
+        done = pool.run(request.jobs)
+    if not stops.asked:
+        _remove_old_files(app, deps)
+    seen = {t.id for t in done}
+    named = [app.store.task(app.key, i) for i in request.ids if i not in seen]
+    waiting = [(t, _why_waiting(app, t)) for t in named if t.status is Status.BACKLOG]
+    settled = [t for t in named if t.status is not Status.BACKLOG]
+    if request.everything:
+        unmet = {t.id for t, _ in app.store.waiting(app.key)} | app.event_log.later().keys()
+        waiting += [(t, _why_waiting(app, t)) for t in app.store.tasks(app.key, ids=unmet)] if unmet else []
+    ended = (*done, *settled)
+    untested = [
+        t.id for t in ended if t.status is Status.VERIFIED and not is_tested(app.event_log.history(t.id), t.cycle)
+    ]
+    return RunReport(ended, tuple(waiting), tuple(notes), interrupted=stops.asked, untested=frozenset(untested))
+
+
+def _remove_old_files(app: App, deps: Deps) -> None:
+    """From time to time. Whatever goes wrong with it, the run is over and its outcome stands."""
+    from burnish.features.clean.automatic import clean_if_due
+
+    with suppress(BurnishError, OSError):
+        removed = clean_if_due(app)
+        if removed:
+            deps.progress.note(removed.words)
+
+
+def _at_gate(app: App, request: RunRequest, deps: Deps, stops: StopTokens) -> RunRequest:
+    """Who left the gate without an answer, or was killed there, is asked first; nothing is done twice for it."""
+    if deps.gate is None:
+        return request
+    ids = request.ids or None
+    waiting = app.store.tasks(app.key, statuses=(Status.WAITING_APPROVAL,), ids=ids)
+    wanted = [t.id for t in waiting if deps.policy_for(t).hitl != "off"]
+    if not (request.ids or request.everything):
+        wanted = wanted[:1]
+    for number in wanted:
+        if not stops.asked:
+            # nobody has claimed it yet: a person's answer needs no claim
+            ask_person(replace(deps, event_log=app.event_log), number)
+    return request if request.ids or request.everything or not wanted else replace(request, ids=tuple(wanted))
+
+
+def _check_ids(app: App, request: RunRequest) -> list[str]:
+    """A task that another runner holds is refused by name; one that failed goes on, since it was named."""
+    tasks = [app.store.task(app.key, number) for number in request.ids]
+    if app.config.commit.message:
+        check_commit_message(app.config.commit.message)
+    for task in tasks:
+        refuse_if_branch_held(app.event_log, task)
+        refuse_if_branch_stuck(app.event_log, app.repository, task)
+        if task.status is Status.CANCELLED:
+            raise Refused(f"Task {task.id} is cancelled.", hint=f"Put it back and run it: burnish retry {task.id}")
+    # only now, when nothing is refused any more, does anything change
+    failed = [task for task in tasks if task.status is Status.FAILED and not request.dry_run]
+    ready = [actions.retry(app.event_log, app.repository, task.id, by=app.person) for task in failed]
+    return [f"Task {task.id}: {task.note}." for task in ready if task.note]
+
+
+def _planned(app: App, request: RunRequest) -> list[Task]:
+    ready = (Status.BACKLOG, Status.IN_PROGRESS, Status.CODE_REVIEW)
+    blocked = {t.id for t, _ in app.store.waiting(app.key)}
+    found = app.store.tasks(app.key, statuses=ready, ids=request.ids or None, brief=not request.ids)
+    tasks = sorted((t for t in found if t.id not in blocked), key=lambda t: (-t.spec.priority, t.id))
+    if request.ids:
+        return tasks
+    # a list reads the heads of the specs alone
+    return [app.store.task(app.key, t.id) for t in (tasks if request.everything else tasks[:1])]
+
+
+def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
+    """Put right what an earlier run left, and say what the user may not expect."""
+    notes = [deps.rights] if deps.rights else []
+    notes += unused_settings(app.config)
+    missing = missing_paths(app.config) if app.config.sandbox.mode != "off" else ""
+    notes += [f"Warning: {missing}."] if missing else []
+    notes += _uncounted(app, request)
+    if request.no_review and app.config.review.required:
+        notes.append("--no-review has no effect while review.required is true (see burnish.yaml).")
+    healed = heal(app)
+    branches = settle_lost(app, healed.branches, healed.tips)
+    notes += [*healed.notes, *branches.notes]
+    if branches.had_unreadable and not healed.is_thorough:
+        # objects are gone although the machine was not started again: other refs may have lost theirs, too
+        healed = heal(app, thorough=True)
+        branches = settle_lost(app, healed.branches, healed.tips)
+        notes += [*healed.notes, *branches.notes]
+    remove_idle_trees(app)
+    for number in dict.fromkeys([*healed.unarchived, *deps.event_log.unarchived()]):
+        task = deps.event_log.task(number)
+        if task.branch and not (task.runner and task.status in RUNNING):
+            with noting_failures(notes, task):
+                archive(deps, deps.repository.workspace(task), task, task.cycle)
+    notes += expire_waivers(app)
+    notes += void_stale_approvals(app, branches.tips)
+    for task in app.store.tasks(app.key, statuses=(Status.CODE_REVIEW,)):
+        with noting_failures(notes, task):
+            if restore_approval(app.event_log, app.repository, task, app.policy(task)):
+                notes.append(f"Task {task.id} is approved again: {RESTORED}.")
+    dirty = uncommitted(app.repo)
+    if dirty:
+        notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")
+    return notes
+
+
+def _why_waiting(app: App, task: Task) -> str:
+    unmet = [app.store.task(app.key, i) for i in task.spec.depends_on]
+    names = [f"{t.id} ({t.status})" for t in unmet if t.status not in MET]
+    if not names and (first := app.event_log.later().get(task.id)):
+        return f"it continues the branch of {first} ({app.store.task(app.key, first).status}), which has none yet"
+    return f"it depends on {', '.join(names)}" if names else "it was not its turn"
+
+
+@contextmanager
+def _watching(app: App, pool: Pool, stops: StopTokens) -> Iterator[None]:
+    """A task that is cancelled from elsewhere is stopped here within a second."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.5):
+            running = sorted(pool.running)
+            try:
+                cancelled = app.store.tasks(app.key, statuses=(Status.CANCELLED,), ids=running) if running else []
+            except BurnishError:
+                continue
+            for task in cancelled:
+                stops.of(task.id).request()
+
+    watcher = threading.Thread(target=look, name="cancel-watcher", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

@@ -1,0 +1,239 @@
+"""Runs in the background of a server: they end with it, and go on when it is started again."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from burnish.adapters.agents import StopTokens
+from burnish.core.event import RecordedEvent
+from burnish.core.status import Status
+from burnish.core.task import Task
+from burnish.errors import BurnishError, NotFound, Refused, Untrusted
+from burnish.features.run import run as running
+from burnish.features.server.private_files import keep
+from burnish.runtime.app import App
+from burnish.runtime.requests import RunRequest
+from burnish.views.status import UNDER_WAY, was_cut
+
+MOST_NOTICES = 200
+# how long a server that is stopped waits for its agents to be ended
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for whoever watches."""
+
+    at: str
+    project: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Watcher:
+    """The progress of a run nobody sits in front of: the board reads events, and logs from their files."""
+
+    project: str
+    changed: Callable[[], None]
+    tell: Callable[[str, str], None]
+
+    def event(self, task: Task, event: RecordedEvent) -> None:
+        self.changed()
+
+    def output(self, task_id: int, line: str) -> None:
+        return
+
+    def note(self, text: str) -> None:
+        self.tell(self.project, text)
+
+
+@dataclass
+class BackgroundRun:
+    """What was asked for at once; it is over when none of it can be begun any more."""
+
+    id: str
+    app: App
+    request: RunRequest
+    since: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    stops: StopTokens = field(default_factory=StopTokens)
+    thread: threading.Thread | None = None
+
+    def wants(self, task: Task) -> bool:
+        """Is it going to be begun by this run, when it is its turn?"""
+        if task.project != self.app.key or self.stops.asked or task.id in self.stops.tokens:
+            return False
+        named = task.id in self.request.ids and task.status in UNDER_WAY
+        anyway = self.request.everything or task.id in self.request.ids
+        return named or (anyway and (task.status is Status.BACKLOG or was_cut(task)))
+
+    def has(self, task: Task) -> bool:
+        return task.project == self.app.key and (task.id in self.stops.tokens or self.wants(task))
+
+
+class BackgroundRuns:
+    """What this process runs; kept in a file, so that a restart goes on with it."""
+
+    def __init__(self, file: Path, open_project: Callable[[str], App], changed: Callable[[], None]) -> None:
+        self._file = file
+        self._open = open_project
+        self._changed = changed
+        self._runs: dict[str, BackgroundRun] = {}
+        self._guard = threading.Lock()
+        # between the question whether a task is queued and its being so
+        self._starting = threading.Lock()
+        self._notices: deque[Notice] = deque(maxlen=MOST_NOTICES)
+        self._closing = False
+
+    def start(self, app: App, request: RunRequest) -> None:
+        with self._starting:
+            self._refuse_twice(app, request)
+            running.check(app, request)
+            self._begin(BackgroundRun(uuid.uuid4().hex, app, request))
+
+    def stop(self, task: Task) -> bool:
+        """End its agents, or take it out of the queue; False where no run has it."""
+        mine = [run for run in self.under_way(task.project) if run.has(task)]
+        for run in mine:
+            run.stops.of(task.id).request()
+        with self._guard, suppress(BurnishError):
+            if not self._closing:
+                self._keep()
+        return bool(mine)
+
+    def stop_all(self, key: str) -> list[str]:
+        """Every run of a project: what is at work is ended, what is queued is not begun."""
+        mine = self.under_way(key)
+        for run in mine:
+            run.stops.request()
+        return [run.id for run in mine]
+
+    def under_way(self, key: str | None = None) -> list[BackgroundRun]:
+        """Of one project or of all, oldest first."""
+        with self._guard:
+            return [run for run in self._runs.values() if key in (None, run.app.key)]
+
+    def running(self, key: str) -> int:
+        return len(self.under_way(key))
+
+    def queue(self) -> Callable[[Task], bool]:
+        """Is a task going to be begun here? As it is now."""
+        runs = self.under_way()
+        return lambda task: any(run.wants(task) for run in runs)
+
+    def notices(self) -> list[Notice]:
+        return list(self._notices)
+
+    def resume(self) -> int:
+        """Go on with what an earlier server was running when it ended; how many runs that is."""
+        kept = list(self._kept())
+        for name, key, request, out in kept:
+            try:
+                app = self._open(key)
+                running.check(app, request)
+            except Untrusted as error:
+                self._tell(key, f"{error.what} {error.hint}")
+                continue
+            except (NotFound, Refused):
+                continue  # removed, cancelled, or somebody else has taken it up
+            except BurnishError as error:
+                self._tell(key, f"{error.what} {error.hint}".rstrip())
+                continue
+            with suppress(BurnishError):
+                self._begin(self._again(name, app, request, out))
+        with suppress(BurnishError):
+            self._keep()
+        return len(self._runs)
+
+    def close(self) -> None:
+        """Ask all to stop and wait for them; what is cut stays on the list."""
+        self._closing = True
+        with self._guard:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.stops.request()
+        for run in runs:
+            if run.thread:
+                run.thread.join(PATIENCE)
+
+    def _refuse_twice(self, app: App, request: RunRequest) -> None:
+        queued = self.queue()
+        for number in request.ids:
+            if queued(app.store.task(app.key, number)):
+                raise Refused(
+                    f"Task {number} is queued already: it starts when it is its turn.",
+                    hint="Take it out of the queue (stop it) to have it run in another way.",
+                )
+        if request.everything and any(r.request.everything and not r.stops.asked for r in self.under_way(app.key)):
+            raise Refused("All that is ready is being run already.", hint="Stop that run to begin another one.")
+
+    @staticmethod
+    def _again(name: str, app: App, request: RunRequest, out: Iterable[int]) -> BackgroundRun:
+        run = BackgroundRun(name, app, request)
+        for number in out:
+            run.stops.of(number).request()
+        return run
+
+    def _begin(self, run: BackgroundRun) -> None:
+        run.thread = threading.Thread(target=self._work, args=(run,), name=f"run-{run.app.key}", daemon=True)
+        with self._guard:
+            self._runs[run.id] = run
+            try:
+                self._keep()
+            except BurnishError:
+                # a run that a restart would forget is not begun
+                del self._runs[run.id]
+                raise
+        run.thread.start()
+
+    def _work(self, run: BackgroundRun) -> None:
+        watcher = _Watcher(run.app.key, self._changed, self._tell)
+        try:
+            running.run_tasks(run.app, run.request, watcher, stops=run.stops)
+        except BurnishError as error:
+            self._tell(run.app.key, f"{error.what} {error.hint}".rstrip())
+        except Exception as error:
+            # one run must not take the server with it; the text is all that anybody will see of it
+            self._tell(run.app.key, f"This is a bug in burnish: {type(error).__name__}: {error}")
+            raise
+        finally:
+            with self._guard:
+                self._runs.pop(run.id, None)
+                if not self._closing:
+                    # at worst a restart looks at a task once more that has come to rest
+                    with suppress(BurnishError):
+                        self._keep()
+            self._changed()
+
+    def _tell(self, project: str, text: str) -> None:
+        self._notices.append(Notice(datetime.now(UTC).isoformat(timespec="seconds"), project, text))
+        self._changed()
+
+    # the list on disk
+
+    def _keep(self) -> None:
+        entries = {
+            run.id: {"project": run.app.key, "out": sorted(run.stops.stopped()), **asdict(run.request)}
+            for run in self._runs.values()
+        }
+        keep(self._file, json.dumps(entries))
+
+    def _kept(self) -> Iterator[tuple[str, str, RunRequest, list[int]]]:
+        try:
+            found: dict[str, dict[str, Any]] = json.loads(self._file.read_text("utf-8"))
+            for name, entry in found.items():
+                key, out = str(entry.pop("project")), [int(i) for i in entry.pop("out", ())]
+                yield name, key, RunRequest(**{**entry, "ids": tuple(int(i) for i in entry.get("ids", ()))}), out
+        except FileNotFoundError:
+            return
+        except (ValueError, TypeError, KeyError, AttributeError):
+            # nothing is lost by a damaged list: the tasks themselves say that they were interrupted
+            self._tell("", "The list of runs could not be read: `burnish run` goes on with what was interrupted.")

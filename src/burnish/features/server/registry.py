@@ -1,0 +1,152 @@
+"""Every project of this user in one process: what a server works with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from burnish.adapters.task_locks import is_runner_dead
+from burnish.core.task import Task
+from burnish.errors import BadInput, BurnishError, NotFound
+from burnish.features.run.run import run_tasks
+from burnish.features.server.background_runs import BackgroundRuns, Notice
+from burnish.git.project import discover
+from burnish.runtime.app import App
+from burnish.runtime.lost_branches import void_lost_approvals
+from burnish.runtime.ports import NullProgress
+from burnish.runtime.reader import home_of, open_home_to_write
+from burnish.runtime.requests import RunRequest
+from burnish.runtime.trust import CheckoutTrust, examine
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+from burnish.views.board import Holders
+from burnish.views.inbox import InboxEntry, inbox
+
+
+def _missing(row: ProjectRow) -> str:
+    """Why the project cannot be opened where it was; "": it can."""
+    if not row.root.is_dir():
+        return f"The checkout of this project is gone: {row.root}."
+    try:
+        found = discover(row.root)
+    except BadInput as error:
+        return f"The checkout of this project is no repository any more. {error.what}"
+    # its own .git may be gone, and another repository lie around it
+    return "" if found.root == row.root.resolve() else f"There is no repository at {row.root} any more."
+
+
+def _ref_times(common_dir: Path) -> list[int]:
+    """When branches of burnish's were made or deleted last; one that is only moved does not count."""
+    times = []
+    for place in ("refs/heads/burnish", "packed-refs"):
+        try:
+            times.append((common_dir / place).stat().st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return times
+
+
+@dataclass
+class ProjectRegistry:
+    """Reading needs only the store; whoever acts opens the project, so that today's settings count."""
+
+    home: Path
+    store: Store
+    runs: BackgroundRuns = field(init=False)
+    # told whenever something happened here; the store tells of what happened elsewhere
+    changed: Callable[[], None] = lambda: None
+    # project → the state of its refs and of the store when its branches were looked at
+    _branches: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # project → where its branches pointed then
+    _tips: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.runs = BackgroundRuns(self.home / "serve" / "runs.json", self.open, lambda: self.changed())
+
+    @classmethod
+    def here(cls) -> ProjectRegistry:
+        home = home_of()
+        return cls(home, open_home_to_write(home))
+
+    def projects(self) -> list[ProjectRow]:
+        rows = self.store.projects()
+        for row in rows:
+            self._look_at_branches(row)
+        return rows
+
+    def project(self, key: str) -> ProjectRow:
+        found = next((row for row in self.store.projects() if row.key == key), None)
+        if found is None:
+            raise NotFound(f"There is no project {key}.", hint="`burnish projects` lists them.")
+        self._look_at_branches(found)
+        return found
+
+    def _look_at_branches(self, row: ProjectRow) -> None:
+        """No approval of a branch that is gone is shown; looked at again when a ref or a task has changed."""
+        version = self.store.version
+        state = (version, *_ref_times(row.common_dir))
+        if self._branches.get(row.key) != state:
+            self._branches[row.key] = state
+            void_lost_approvals(self.home, self.store, [row], self._tips)
+
+    def open(self, key: str) -> App:
+        """The project with its settings as they are now."""
+        row = self.project(key)
+        if why := _missing(row):
+            raise BurnishError(
+                why,
+                hint="If it was moved, run `burnish status` where it is now. Else put it back, or leave the project "
+                "out of every list: burnish projects forget",
+            )
+        app = App.open(row.root, flags={}, store=self.store)
+        app.trust = replace(app.trust, is_remote=True)
+        return app
+
+    def untrusted(self, row: ProjectRow) -> CheckoutTrust | None:
+        """The project's checkout, if it is there and nobody has trusted it as it is now."""
+        if _missing(row):
+            return None
+        trust = replace(examine(discover(row.root), self.home), is_remote=True)
+        return None if trust.is_trusted or trust.problem else trust
+
+    def alive(self, runner: str) -> bool:
+        """Does whoever holds a task still live?"""
+        return not is_runner_dead(self.store, self.home / "locks", runner)
+
+    def holders(self) -> Holders:
+        """Who may hold a task, which of them are this process, and what it is going to take up."""
+        return Holders.of(self.store, self.alive, os.getpid(), self.runs.queue())
+
+    def inbox(self, rows: Sequence[ProjectRow]) -> list[InboxEntry]:
+        """Everything of these projects that needs a person."""
+        found = inbox(self.store, [row.key for row in rows], today=date.today().isoformat(), alive=self.alive)
+        # this server takes up what is queued by itself
+        queued = self.runs.queue()
+        return [entry for entry in found if entry.kind != "interrupted" or not queued(entry.task)]
+
+    def waiting(self, rows: Sequence[ProjectRow]) -> frozenset[tuple[str, int]]:
+        """Project and number of what waits for a person, without what only needs to be merged."""
+        return frozenset((one.task.project, one.task.id) for one in self.inbox(rows) if one.kind != "ready")
+
+    def begin(self, app: App, request: RunRequest) -> tuple[Task, ...]:
+        """Run tasks here, in the background; what cannot be run is refused now. Those it begins with, in order."""
+        planned = run_tasks(app, replace(request, dry_run=True), progress=NullProgress()).planned
+        if not request.dry_run:
+            self.runs.start(app, request)
+        return planned
+
+    def stop(self, key: str, task: int) -> bool:
+        """End the agents of one task, as Ctrl-C does, or take it out of the queue; False where it is not run here."""
+        found = self.store.task(key, task)
+        return self.holders().standing(found) in ("here", "queued") and self.runs.stop(found)
+
+    def notices(self) -> list[Notice]:
+        """What runs had to say to whoever watches, oldest first."""
+        return self.runs.notices()
+
+    def close(self) -> None:
+        self.runs.close()
+        self.store.close()

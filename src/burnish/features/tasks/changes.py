@@ -1,0 +1,69 @@
+"""The change of a task as data, and the text of the files in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.core.change import Change
+from burnish.core.history import is_review
+from burnish.core.task import Task
+from burnish.errors import BadInput, Refused
+from burnish.git.objects import read_objects
+
+if TYPE_CHECKING:
+    from burnish.runtime.app import App
+
+
+def change_of(app: App, task_id: int, *, since_review: bool) -> Change:
+    """Base to the newest commit; or only what came after the last review of an earlier cycle."""
+    return change_between(app, task_id, *ends(app, task_id, since_review=since_review))
+
+
+def change_between(app: App, task_id: int, old: str, new: str) -> Change:
+    """The same of two trees that are known."""
+    return app.repository.workspace(app.store.task(app.key, task_id)).changes(old, new)
+
+
+def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
+    """The two trees that the change lies between."""
+    task = app.store.task(app.key, task_id)
+    if task.branch and task.commit and (lost := app.repository.lost_branch(task)):
+        raise Refused(
+            f"The branch {task.branch} of task {task_id} {lost.words}.",
+            hint=f"`burnish retry {task_id}` brings it back, or continues from the last commit that can be read.",
+        )
+    head = app.repository.workspace(task).head() if task.branch else None
+    if head is None or not task.base:
+        raise BadInput(f"Task {task_id} has no change yet.", hint=f"`burnish run {task_id}` starts it.")
+    old = last_reviewed(app, task) if since_review else None
+    return old or app.repository.base_now(task, head.sha).tree, head.tree
+
+
+def last_reviewed(app: App, task: Task) -> str | None:
+    """The tree of the last review before the newest cycle."""
+    reviews = (p for p in app.store.history(app.key, task.id).phases if is_review(p.phase) and p.cycle < task.cycle)
+    trees = [str(p.result["tree"]) for p in reviews if p.state == "finished" and p.result.get("tree")]
+    return trees[-1] if trees else None
+
+
+def without_secrets(change: Change) -> Change:
+    """For a screen: what the environment calls secret is not shown, though it may stand in the user's own files."""
+    hide = secrets_from_environment().redact
+    files = [replace(f, hunks=tuple(replace(h, text=hide(h.text)) for h in f.hunks)) for f in change.files]
+    return replace(change, files=tuple(files))
+
+
+def texts(app: App, blobs: Sequence[str]) -> dict[str, str]:
+    """What the blobs hold, without secrets; a submodule's commit, and what is gone, is left out."""
+    hide = secrets_from_environment().redact
+    wanted = [blob for blob in dict.fromkeys(blobs) if blob.strip("0")]
+    found = zip(wanted, read_objects(app.repo, wanted), strict=True) if wanted else ()
+    return {blob: hide(known[1].decode("utf-8", "replace")) for blob, known in found if known and known[0] == "blob"}
+
+
+def base_tree(app: App, task: Task) -> str:
+    """What the baseline was measured on; nothing where the task has no base yet."""
+    return app.repository.base_of(task).tree if task.base else ""

@@ -1,0 +1,120 @@
+"""What a person does to a task or a finding: edit, remove, cancel, retry, review again, waive, reopen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from burnish.adapters.agents import StopTokens
+from burnish.adapters.event_log import StoreEventLog, write_event_file
+from burnish.adapters.redaction import clean_changes
+from burnish.core.approval import asked_for
+from burnish.core.finding import Finding, Severity, Waiver
+from burnish.core.history import History
+from burnish.core.status import Status, check_move
+from burnish.core.task import Task
+from burnish.engine.archive import archive
+from burnish.engine.commands import lifecycle, waive
+from burnish.engine.restore_approval import restore_approval
+from burnish.engine.shared_branch import refuse_if_branch_held, refuse_if_branch_stuck
+from burnish.errors import BadInput
+from burnish.runtime.app import App
+from burnish.runtime.ports import NullProgress, deps_for
+from burnish.runtime.reader import refuse_inside_phase
+from burnish.runtime.requests import RunRequest
+from burnish.runtime.task_validation import validated_changes
+
+
+def edit_task(app: App, task_id: int, changes: Mapping[str, Any], *, status: str | None) -> Task:
+    refuse_inside_phase()
+    changes = validated_changes(changes)
+    task = app.store.task(app.key, task_id)
+    if status not in (None, Status.BACKLOG):
+        raise BadInput(
+            f"A task's status cannot be set to {status!r} by hand.", hint="Only `--status backlog` puts it back."
+        )
+    if status:
+        check_move(str(task_id), task.status, Status.BACKLOG)
+    if changes:
+        _change(app, task, clean_changes(app.event_log.secrets, changes))
+    if status:
+        lifecycle.put_back(app.event_log, task_id)
+    return app.store.task(app.key, task_id)
+
+
+def _change(app: App, task: Task, changes: Mapping[str, Any]) -> None:
+    """Refuse new text while a runner works on the task, and void approvals of the old text."""
+    is_reworded = asked_for(replace(task.spec, **changes)) != asked_for(task.spec)
+    if is_reworded:
+        app.event_log.refuse_if_held(task.id)
+    edited = app.store.edit_task(app.key, task.id, changes)
+    app.event_log.write_event_file(task.id)
+    if is_reworded and task.status in waive.APPROVED:
+        lifecycle.void_stale(app.event_log, app.repository, edited, app.policy(edited))
+    elif is_reworded and task.status is Status.CODE_REVIEW and app.trust.is_trusted:
+        restore_approval(app.event_log, app.repository, edited, app.policy(edited))
+
+
+def remove_task(app: App, task_id: int) -> Task:
+    refuse_inside_phase()
+    history = app.store.history(app.key, task_id)
+    task = lifecycle.remove(app.event_log, app.repository, task_id)
+    _archive_removal(app, history)
+    return task
+
+
+@dataclass(frozen=True, slots=True)
+class _RemovedTaskLog(StoreEventLog):
+    """The event log with the history of a task that is in no list any more."""
+
+    removed: History = field(kw_only=True)
+
+    def history(self, task_id: int) -> History:
+        return self.removed
+
+
+def _archive_removal(app: App, history: History) -> None:
+    """Write the artifacts of a removed task once more: a rebuilt database would bring the task back otherwise."""
+    task = history.task
+    if not task.branch:
+        write_event_file(app.task_folder(task), app.store.events(app.key, task=task.id))
+    else:
+        deps = deps_for(app, RunRequest(), NullProgress(), StopTokens(), "")
+        event_log = _RemovedTaskLog(app.store, app.key, removed=history)
+        archive(replace(deps, event_log=event_log), app.repository.workspace(task), task, task.cycle)
+
+
+def cancel_task(app: App, task_id: int) -> Task:
+    refuse_inside_phase()
+    return lifecycle.cancel(app.event_log, app.repository, task_id)
+
+
+def retry_task(app: App, task_id: int, *, restart: bool) -> Task:
+    refuse_inside_phase()
+    task = app.store.task(app.key, task_id)
+    refuse_if_branch_stuck(app.event_log, app.repository, task)
+    if restart:
+        refuse_if_branch_held(app.event_log, task)
+        return lifecycle.restart(app.event_log, app.repository, task_id)
+    return lifecycle.retry(app.event_log, app.repository, task_id, by=app.person)
+
+
+def review_again(app: App, task_id: int) -> Task:
+    refuse_inside_phase()
+    app.trust.require()
+    return lifecycle.review_again(app.event_log, task_id, by=app.person)
+
+
+def waive_finding(app: App, task_id: int, finding: str, *, reason: str, until: date | None = None) -> Finding:
+    refuse_inside_phase()
+    at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    waiver = Waiver(app.person, reason.strip(), at, until.isoformat() if until else None)
+    return waive.waive(app.event_log, task_id, finding, waiver, block_on=Severity(app.config.review.block_on))
+
+
+def reopen_finding(app: App, task_id: int, finding: str, *, reason: str = "") -> Finding:
+    refuse_inside_phase()
+    level = Severity(app.config.review.block_on)
+    return waive.reopen(app.event_log, task_id, finding, by=app.person, reason=reason, block_on=level)

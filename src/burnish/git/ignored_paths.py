@@ -1,0 +1,44 @@
+"""Does git ignore a path of the user's checkout?"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from burnish.git.project import FoundRepository, open_project
+
+
+def is_ignored(found: FoundRepository, path: str) -> bool:
+    """Asked of git with a git dir of our own, as workspaces are; `path` is from the root, a folder ends in /."""
+    with tempfile.TemporaryDirectory(prefix="burnish-ignored-") as place:
+        project = open_project(found, home=Path(place).resolve(), key="ignored")
+        answer = project.git("check-ignore", "-q", "--no-index", "--", path, work_tree=found.root, ok=(0, 1))
+        return answer.exit_code == 0
+
+
+def find_uncommittable(found: FoundRepository, paths: Sequence[str]) -> set[str]:
+    """Those of `paths` that git ignores and does not track: no commit has them."""
+    with tempfile.TemporaryDirectory(prefix="burnish-ignored-") as place:
+        project = open_project(found, home=Path(place).resolve(), key="ignored")
+        args = ("check-ignore", "-z", "--stdin", "--no-index")
+        answer = project.git(*args, work_tree=found.root, stdin=_join(paths), ok=(0, 1))
+        ignored = _split(answer.stdout)
+        return ignored - _split(project.user_git("ls-files", "-z", here=True).stdout) if ignored else set()
+
+
+def find_untracked(found: FoundRepository, paths: Sequence[str]) -> set[str]:
+    """Those of `paths` that git does not track; none where it tracks nothing yet, so that all is about to be added."""
+    with tempfile.TemporaryDirectory(prefix="burnish-tracked-") as place:
+        project = open_project(found, home=Path(place).resolve(), key="tracked")
+        tracked = _split(project.user_git("ls-files", "-z", here=True).stdout)
+        return set(paths) - tracked if tracked else set()
+
+
+def _join(paths: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _split(output: bytes) -> set[str]:
+    return {os.fsdecode(path) for path in output.split(b"\0") if path}

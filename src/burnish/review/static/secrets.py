@@ -1,0 +1,203 @@
+"""Passwords and keys on changed lines. What was found is never repeated."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from burnish.core.finding import Category, Remark, Severity
+from burnish.core.secret_shapes import KEY_BEGIN
+from burnish.core.secrets import ASSIGNED, NO_SECRETS, is_allowed
+from burnish.review.static.files import FileScan
+
+HIDDEN = "***"
+LONGEST_LINE = 4000
+# A name and its value may stand on different lines.
+AROUND = 12
+
+_PLACEHOLDER = re.compile(
+    r"example|dummy|sample|fake|change[-_ ]?me|placeholder|your|xxx|redacted|todo|insert|replace|default|foo|bar\b|test"
+    r"|mock|secret$|password$|p[a4]ssw[o0]rd|qwerty|123456|abcdef|not[-_ ]?a[-_ ]?|none|null|undefined|hidden|<|>"
+    r"|\*\*|\.\.\.",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"^\$|\$\{|\{\{|\{[\w.]*\}|%\(|^env[.(]|process\.env|os\.environ|getenv|^vault:|^arn:|^/|^\.|^https?://|::"
+)
+_NAME = re.compile(r"([\w.$-]+)['\"\]]*\s*(?::=|=>|={1,3}|:)\s*['\"`@]*$")
+_NOT_A_SECRET_NAME = re.compile(
+    r"(?:name|field|id|path|file|dir|url|uri|hash|digest|checksum|integrity|label|header|param|type|env|var|ref|arn|length|min"
+    r"|max|regex|pattern|policy|hint|prompt|help|errors?|message|title|column|attr|version|strength|manager|store|rotation"
+    r"|algorithm|class|selector|input|prefix|suffix|format|scope|service|key_?id|public_?key|provider|expiry|ttl)s?$",
+    re.IGNORECASE,
+)
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{20,}|^\s*(?=[^\s]*[0-9+/=])(?=[^\s]*[A-Z])[A-Za-z0-9+/=]{8,}\s*$", re.MULTILINE)
+# Formats that tests, docs and generated files are full of: worth a look there, not a reason to reject.
+_SOFT = {
+    "JWT": Severity.WARNING,
+    "password in an address": Severity.WARNING,
+    "private key": Severity.WARNING,
+    ASSIGNED: Severity.INFO,
+}
+# The names that detect-secrets looks for, and a value that `_looks_random` could accept. To load that package takes
+# a third of a second of CPU, and few commits have such a line.
+_TELLING = re.compile(
+    r"(?:api|auth|service|account|db|database|priv|private|client)_?key|(?:db|database|key)_?pass|passw(?:or)?d|pwd|secret"
+    r"|contrase",
+    re.IGNORECASE,
+)
+# Data of tests.
+_FIXTURE = re.compile(r"(?:^|/)(?:__)?(?:fixtures?|test[-_]?data|mocks?)(?:__)?/")
+# `secret = generate.NewSecret64()`, and what follows the password in `addr=:6379,password=abc,db=0`
+_CALL = re.compile(r"[A-Za-z_][\w.]*\(.*")
+_NEXT_OPTION = re.compile(r",\w+=.*")
+# `a-jwt-secret-with-at-least-32-characters`
+_SENTENCE = re.compile(r"(?:[a-z]+|\d{1,3})(?:[-_](?:[a-z]+|\d{1,3})){5,}")
+_LONG_WORD = re.compile(r"[^\s'\"]{8,}")
+_CONFIG = (".yml", ".yaml", ".ini", ".cfg", ".conf", ".env", ".properties", ".toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    line: int
+    value: str
+    kind: str
+    severity: Severity
+
+
+def secrets(file: FileScan) -> Iterator[Secret]:
+    """All of them: one line may hold two, and neither may be repeated.
+
+    What redaction and the commit guard take for a secret is one here; names of passwords tell of a few more.
+    """
+    if not file.changed:
+        return
+    soft = file.is_test or file.is_docs or file.is_lock or _FIXTURE.search(file.path) is not None
+    known = list({(secret.line, secret.value): secret for secret in _known(file, soft=soft)}.values())
+    keys = {secret.line for secret in known if secret.kind == "private key"}
+    known += (secret for secret in _short_keys(file, soft=soft) if secret.line not in keys)
+    yield from known
+    for number in [] if soft else _readable(file):
+        if _may_hold_a_named_secret(file.line(number)):
+            taken = [secret.value for secret in known if secret.line == number]
+            yield from (found for found in _by_name(file, number) if not any(found.value in value for value in taken))
+
+
+def _may_hold_a_named_secret(line: str) -> bool:
+    words = _LONG_WORD.findall(line) if _TELLING.search(line) else ()
+    return any(re.search(r"\d", word) and re.search(r"[A-Za-z]", word) for word in words)
+
+
+def _readable(file: FileScan) -> list[int]:
+    numbers = (n for n in sorted(file.changed) if len(file.line(n)) <= LONGEST_LINE)
+    return [n for n in numbers if not is_allowed(file.lines, n - 1)]
+
+
+def secret_remark(file: FileScan, secret: Secret) -> Remark:
+    return file.remark(
+        "secret",
+        secret.severity,
+        f"Hard-coded {secret.kind}",
+        "Anyone who can read the repository can use it. Deleting the line later does not remove it from the history.",
+        category=Category.SECURITY,
+        line=secret.line,
+        suggestion="Read it from the environment or a secret store, and revoke the one that was committed. "
+        "A line that holds no secret can say so in a comment: burnish: allow-secret",
+    )
+
+
+def hide(text: str, values: list[str]) -> str:
+    for value in values:
+        text = text.replace(value, HIDDEN)
+    return text
+
+
+def _known(file: FileScan, *, soft: bool) -> Iterator[Secret]:
+    """Everything that redaction knows without the environment, on a changed line."""
+    lines = _lines_to_search(file)
+    text = "\n".join(lines)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for start, end, kind in NO_SECRETS.spans(text):
+        first, last = (bisect_right(starts, at) for at in (start, max(start, end - 1)))
+        number = next((n for n in range(first, last + 1) if n in file.changed), None)
+        if number is None or is_allowed(file.lines, first - 1):
+            continue
+        value = text[max(start, starts[number - 1]) : min(end, starts[number] - 1)]
+        yield Secret(number, value, kind, _SOFT.get(kind, Severity.ERROR) if soft else Severity.ERROR)
+
+
+def _lines_to_search(file: FileScan) -> Sequence[str]:
+    """The changed lines and some around them, the others empty: a few lines of a long file must not take long."""
+    # a key may begin and end far from the lines that were changed
+    if "PRIVATE KEY" in file.text:
+        return file.lines
+    near = bytearray(len(file.lines) + 1)
+    for number in file.changed:
+        first, last = max(number - AROUND, 1), min(number + AROUND, len(file.lines))
+        near[first : last + 1] = b"\1" * (last + 1 - first)
+    return [line if near[number] else "" for number, line in enumerate(file.lines, 1)]
+
+
+def _short_keys(file: FileScan, *, soft: bool) -> Iterator[Secret]:
+    """A private key too short or too much cut up for its format, outside of tests."""
+    for number in [] if file.is_test else _readable(file):
+        line = file.line(number)
+        if KEY_BEGIN.search(line) and _key_follows(file, number, line):
+            yield Secret(number, line.strip(), "private key", _SOFT["private key"] if soft else Severity.ERROR)
+
+
+def _by_name(file: FileScan, number: int) -> Iterator[Secret]:
+    """By the name of what it is given to."""
+    line = file.line(number)
+    for value in _keyword(file.path, line):
+        before = line[: line.find(value)]
+        if not before.endswith(("'", '"', "`")):
+            value = "" if _CALL.match(value) else _NEXT_OPTION.sub("", value)
+        match = _NAME.search(before)
+        if not match or _NOT_A_SECRET_NAME.search(match[1]) or not _looks_random(value):
+            continue
+        strong = len(value) >= 16 and _entropy(value) >= 3.5
+        yield Secret(number, value, "password or key", Severity.ERROR if strong else Severity.WARNING)
+
+
+def _looks_random(value: str) -> bool:
+    """Letters and digits in one word of eight or more: not a name, not a reference, not a stand-in."""
+    if len(value) < 8 or re.search(r"\s", value) or _REFERENCE.search(value) or _is_placeholder(value):
+        return False
+    if not (re.search(r"\d", value) and re.search(r"[A-Za-z]", value)):
+        return False
+    # `auth-v2`, `db_1.users` are names: words with a number at the end
+    if re.fullmatch(r"[A-Za-z]+(?:[-_./:][A-Za-z]+)*[-_./:]?v?\d{0,3}", value) or _SENTENCE.fullmatch(value):
+        return False
+    return _entropy(value) >= 2.5
+
+
+def _is_placeholder(value: str) -> bool:
+    return bool(_PLACEHOLDER.search(value)) or len(set(value)) < 6
+
+
+def _key_follows(file: FileScan, number: int, line: str) -> bool:
+    rest = line.partition("-----BEGIN")[2].partition("KEY")[2]
+    near = [rest.replace("\\n", "\n"), *(file.line(number + step) for step in (1, 2, 3, 4))]
+    return "-----BEGIN" in line and any(_KEY_BODY.search(text) and not _PLACEHOLDER.search(text) for text in near)
+
+
+def _entropy(value: str) -> float:
+    counts = Counter(value)
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
+
+
+def _keyword(path: str, line: str) -> list[str]:
+    from detect_secrets.plugins import keyword
+    from detect_secrets.util.filetype import determine_file_type
+
+    table = keyword.REGEX_BY_FILETYPE.get(determine_file_type(path))
+    if table is None and (path.endswith(_CONFIG) or "/.env" in f"/{path}"):
+        table = keyword.CONFIG_DENYLIST_REGEX_TO_GROUP
+    found = keyword.KeywordDetector().analyze_string(line, table)
+    return list(dict.fromkeys(value.strip().strip("'\"`;,") for value in found if value))

@@ -1,0 +1,168 @@
+"""The application: what the command line and the board can ask for."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from burnish import config as settings
+from burnish.adapters.checks.detection_context import detection_context
+from burnish.adapters.checks.environments import Command
+from burnish.adapters.checks.tree_checks import found_setup, tests_are_automatic
+from burnish.adapters.configured_agents import agent_settings, can_start
+from burnish.adapters.event_log import StoreEventLog
+from burnish.adapters.repository import GitRepository
+from burnish.adapters.task_locks import is_runner_dead
+from burnish.agents.base import AgentSettings
+from burnish.checks.detect import FoundChecks, find_checks
+from burnish.config.policy import policy_for
+from burnish.config.settings import Config
+from burnish.core.policy import Policy
+from burnish.core.task import Task
+from burnish.git.base import resolve_base
+from burnish.git.large_files import MEGABYTE
+from burnish.git.project import Project, discover, open_project
+from burnish.review.commit_message import check_commit_message
+from burnish.runtime.project_identity import ensure_id, locate
+from burnish.runtime.prompts import own_prompts
+from burnish.runtime.reader import home_of, no_tasks, open_home, open_home_to_write
+from burnish.runtime.trust import CheckoutTrust, examine, load_settings
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+
+
+@dataclass
+class App:
+    home: Path
+    store: Store
+    project: ProjectRow
+    repo: Project
+    config: Config
+    trust: CheckoutTrust
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    # a line for the person: the repository was moved
+    note: str = ""
+    # commit → the checks that `auto` stands for there
+    _automatic: dict[str, FoundChecks] = field(default_factory=dict)
+    # commit → the set-up that `init` would write for it
+    _setups: dict[str, Command | None] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, start: Path, *, flags: Mapping[str, Any], store: Store | None = None, reading: bool = False) -> App:
+        """With the caller's `store`, where there is one already. `reading`: also where nothing can be written."""
+        found = discover(start)
+        home = home_of()
+        trust = examine(found, home)
+        if trust.problem:
+            raise trust.problem
+        config = load_settings(trust, flags)
+        store = store or (open_home(home, reading=True) if reading else open_home_to_write(home))
+        can_write = store.obstacle is None
+        located = locate(store, found, home, create=can_write)
+        project = located.project
+        if project is None:
+            raise no_tasks(found.root)
+        repo = open_project(found, home=home, key=project.key, exclude=config.workspace.copies, reading=reading)
+        project = ensure_id(store, project, repo) if can_write else project
+        return cls(home, store, project, repo, config, trust, flags, located.note)
+
+    @property
+    def key(self) -> str:
+        return self.project.key
+
+    @property
+    def locks(self) -> Path:
+        return self.home / "locks"
+
+    @cached_property
+    def repository(self) -> GitRepository:
+        workspace = self.config.workspace
+        most = int(self.config.commit.max_file_mb * MEGABYTE)
+        return GitRepository(
+            self.repo, self.home, self.key, workspace.artifacts, tuple(workspace.copies), max_file_bytes=most
+        )
+
+    @cached_property
+    def event_log(self) -> StoreEventLog:
+        folder = self.home / "projects" / self.key / "tasks"
+        is_dead = partial(is_runner_dead, self.store, self.locks)
+        return StoreEventLog(self.store, self.key, is_dead=is_dead, tasks_folder=folder)
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        found = own_prompts(
+            self.config,
+            self.repo.root,
+            settings.user_folder(),
+            trusted=self.trust.is_trusted,
+            outside=self.trust.outside,
+        )
+        if self.trust.is_trusted:
+            # read later than it was examined: it may have changed
+            examine(self.trust.found, self.home).require()
+        return found
+
+    @property
+    def person(self) -> str:
+        return f"user:{getpass.getuser()}"
+
+    def task_folder(self, task: Task) -> Path:
+        return self.home / "projects" / self.key / "tasks" / task.name
+
+    # how a task is to be run
+
+    def agent_settings(self) -> dict[str, AgentSettings]:
+        return agent_settings(self.config)
+
+    def installed(self, agent: str) -> bool:
+        return can_start(self.config, agent)
+
+    def policy(self, task: Task) -> Policy:
+        """How the task is to be worked on and judged: by the settings of a trusted checkout, or not at all."""
+        self.trust.require()
+        if self.config.commit.message:
+            check_commit_message(self.config.commit.message)
+        found = self._detected(task)
+        policy = policy_for(
+            self.config,
+            task.spec,
+            installed=self.installed,
+            detected=found.specs,
+            prompts=self.prompts,
+        )
+        # what the run was begun with counts, unless a person has edited the task since
+        notes = (*policy.notes, *found.notes)
+        setup = self.setup_at(self._base_commit(task)) if policy.checks else policy.setup
+        return replace(policy, max_cycles=task.spec.max_cycles or policy.max_cycles, notes=notes, setup=setup)
+
+    def _detected(self, task: Task) -> FoundChecks:
+        wanted = (self.config.checks.test, self.config.checks.lint)
+        if not any(entry is not None and entry.command == "auto" for entry in wanted):
+            return FoundChecks()
+        return self.detected_at(self._base_commit(task))
+
+    def _base_commit(self, task: Task) -> str:
+        return task.base or resolve_base(self.repo, task.spec.base_ref or self.config.workspace.base).commit
+
+    def setup_at(self, commit: str) -> Command | None:
+        """`workspace.setup`; without it, and with automatic tests, what `init` would write for that commit."""
+        if self.config.workspace.setup or not tests_are_automatic(self.config):
+            return self.config.workspace.setup
+        return self.found_setup(commit)
+
+    def found_setup(self, commit: str) -> Command | None:
+        if commit not in self._setups:
+            self._setups[commit] = found_setup(self.repo, commit)
+        return self._setups[commit]
+
+    def detected_at(self, commit: str) -> FoundChecks:
+        """The checks that `auto` stands for in that commit."""
+        if commit not in self._automatic:
+            around = detection_context(self.repo.root)
+            found = find_checks(self.repository.files(commit), lambda path: self.repository.text(commit, path), around)
+            self._automatic[commit] = found
+        return self._automatic[commit]

@@ -1,0 +1,209 @@
+"""The engine's ports for one project: what a run, a preview or a decision hands to the engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from burnish.adapters.agents import StopTokens, TaskAgents, TaskChecks
+from burnish.adapters.budget import BudgetTracker
+from burnish.adapters.checks.tree_checks import TreeChecks, tests_are_automatic
+from burnish.adapters.checks.trees import author_view
+from burnish.adapters.configured_agents import missing_agent
+from burnish.adapters.inprocess_reviewers import inprocess_reviewers
+from burnish.adapters.redaction import RedactingProgress, secrets_from_environment
+from burnish.adapters.sandbox import SandboxPolicy, checkout_link, other_checkouts, resolve_sandbox_policy
+from burnish.adapters.task_files import HomeTaskFiles
+from burnish.agents.base import AgentSettings
+from burnish.agents.runner import AgentRunner
+from burnish.checks.installed import environment_folders
+from burnish.core.event import RecordedEvent
+from burnish.core.gate import Actor
+from burnish.core.history import History
+from burnish.core.override import OverrideReasons
+from burnish.core.policy import Policy
+from burnish.core.task import Task
+from burnish.engine.followups import after_override
+from burnish.engine.ports import Deps, FollowUp, Progress
+from burnish.proc.identity import RunnerLock
+from burnish.proc.overlay import TreeView
+from burnish.proc.sandbox import Sandbox
+from burnish.runtime.app import App
+from burnish.runtime.requests import RunRequest
+from burnish.runtime.tasks import add_task
+
+
+class NullProgress:
+    """Reports nothing."""
+
+    def event(self, task: Task, event: RecordedEvent) -> None: ...
+    def output(self, task_id: int, line: str) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+def deps_for(app: App, request: RunRequest, progress: Progress, stops: StopTokens, runner: str) -> Deps:
+    folder = app.home / "projects" / app.key / "tasks"
+    task_files = HomeTaskFiles(folder, app.locks, stops.everything)
+    event_log = replace(app.event_log, runner=runner)
+    cap = int(app.config.output_cap_mb * 1024 * 1024)
+    agents = app.agent_settings()
+    budget_tracker = _budget_tracker(app, request, agents)
+    sandbox_policy = sandbox_policy_of(app)
+
+    trees = tree_checks(app, sandbox_policy.sandbox, task_files.lock, progress.note)
+    if request.jobs > 1 and trees.takes_turns:
+        progress.note("Without a sandbox checks run one task at a time here: the environment holds its own path.")
+
+    def lock_file(task_id: int) -> str:
+        return f"shims-{app.key}-{task_id}"
+
+    def agents_for(task_id: int) -> TaskAgents:
+        caller = AgentRunner(
+            agents,
+            checkout=app.repo.root,
+            lock_dir=app.locks,
+            cap_bytes=cap,
+            stop=stops.of(task_id),
+            sandbox=sandbox_policy.sandbox,
+            programs=checkout_link(app.repo) if sandbox_policy.sandbox else None,
+            author_view=partial(_author_view, app, task_id),
+            redact=secrets_from_environment().redact,
+        )
+        return TaskAgents(caller, app.locks / lock_file(task_id), confinement=sandbox_policy, paid=budget_tracker.paid)
+
+    def checks_for(task_id: int) -> TaskChecks:
+        lock = app.locks / lock_file(task_id)
+        return TaskChecks(trees, app.repo.root, stops.of(task_id), lock, cap, confinement=sandbox_policy)
+
+    return Deps(
+        event_log=event_log,
+        repository=app.repository,
+        agents=agents_for,
+        checks=checks_for,
+        task_files=task_files,
+        progress=RedactingProgress(progress, event_log.secrets),
+        policy_for=lambda task: task_policy(app, request, task),
+        prompts=app.prompts,
+        now=_now,
+        runner=runner,
+        stopping=lambda task_id: stops.of(task_id).requested,
+        failpoint=failpoint(os.environ.get("BURNISH_FAILPOINT", "")),
+        budget_tracker=budget_tracker,
+        add=partial(add_task, app),
+        program=inprocess_reviewers(app.repo, agents, stops.everything, sandbox_policy),
+        person=Actor(app.person, "gate"),
+        missing_agent=lambda name: missing_agent(app.config, name),
+        follow_up=follow_up(app),
+        sandbox=sandbox_policy.name,
+        rights=sandbox_policy.words,
+    )
+
+
+def _author_view(app: App, task_id: int, workspace: Path, scratch: Path) -> TreeView:
+    base = app.store.task(app.key, task_id).base
+    folders = environment_folders(app.repo.root, app.repository.files(base)) if base else ()
+    return author_view(app.repo, folders, workspace, scratch)
+
+
+def task_policy(app: App, request: RunRequest, task: Task) -> Policy:
+    policy = app.policy(task)
+    if request.no_review and not policy.review_required:
+        policy = replace(policy, review_enabled=False)
+    return replace(policy, hitl=request.hitl) if request.hitl else policy
+
+
+def _budget_tracker(app: App, request: RunRequest, agents: Mapping[str, AgentSettings]) -> BudgetTracker:
+    """What this invocation may spend, over all its tasks."""
+    budget = app.config.budget
+    most = request.budget if request.budget is not None else budget.session_usd
+    return BudgetTracker(agents, lambda: app.store.spent(app.key), most, budget.session_tokens).opened()
+
+
+def sandbox_policy_of(app: App) -> SandboxPolicy:
+    """Where the tasks of a project are worked on: nothing else that burnish knows of can be written there."""
+    repo = app.repo
+    return resolve_sandbox_policy(
+        app.config,
+        checkout=repo.root,
+        burnish_home=app.home,
+        readable=(repo.common_dir,),
+        untouched=other_checkouts(repo.common_dir, app.store.projects()),
+        project=repo,
+    )
+
+
+def tree_checks(
+    app: App,
+    sandbox: Sandbox | None,
+    lock: Callable[[str], AbstractContextManager[None]],
+    note: Callable[[str], None] = lambda text: None,
+) -> TreeChecks:
+    """For the tasks of a project."""
+    return TreeChecks(
+        project=app.repo,
+        home=app.home,
+        key=app.key,
+        sandbox=sandbox,
+        setup=app.config.workspace.setup,
+        build=app.config.checks.build,
+        found_setup=app.found_setup,
+        lock=lock,
+        automatic=tests_are_automatic(app.config),
+        copies=tuple(app.config.workspace.copies),
+        cap_bytes=int(app.config.output_cap_mb * 1024 * 1024),
+        note=note,
+        isolation_env=app.config.isolation.env,
+        setup_credentials=app.config.workspace.setup_credentials,
+    )
+
+
+def follow_up(app: App) -> FollowUp:
+    """Made once for each run of a task, however often it is asked for."""
+
+    def make(history: History, grounds: OverrideReasons) -> int:
+        spec = after_override(history, grounds)
+        known = [task.id for task in app.store.tasks(app.key) if task.spec.follows == spec.follows]
+        return known[0] if known else add_task(app, spec).id
+
+    return make
+
+
+def runner_card(lock: RunnerLock) -> dict[str, object]:
+    """Who we are, for people who find a task held."""
+    me = lock.runner
+    return {
+        "id": me.uuid,
+        "pid": me.pid,
+        "host": me.host,
+        "user": me.user,
+        "start_time": me.start_time,
+        "boot_id": me.boot_id,
+        "pid_namespace": me.pid_namespace,
+        "command": secrets_from_environment().redact(" ".join(["burnish", *sys.argv[1:]]))[:200],
+    }
+
+
+def failpoint(wanted: str) -> Callable[[str], None]:
+    """kill -9 of ourselves at a named place, `name` or `name:2` for the second time; for tests alone."""
+    name, _, nth = wanted.partition(":")
+    left = [int(nth or 1)]
+
+    def reached(here: str) -> None:
+        if here != name:
+            return
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,133 @@
+"""Which project a repository belongs to, also after it was moved, copied, or put in another one's place."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from burnish.errors import BurnishError, Refused
+from burnish.git.project import FoundRepository, Project
+from burnish.git.repository_id import read_id, repoint_lent_objects, write_new_id
+from burnish.store import Store
+from burnish.store.rows import ProjectRow
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedProject:
+    """The project of a repository, None if it has none yet, and a line for the person where something changed."""
+
+    project: ProjectRow | None
+    note: str = ""
+
+
+def locate(store: Store, found: FoundRepository, home: Path, *, create: bool) -> LocatedProject:
+    """By its path; where that is not known, by its id. A project that has moved here is relinked."""
+    here = store.project_for(found.common_dir, found.root, create=False)
+    repository = read_id(found.common_dir)
+    if here is not None and (repository in (None, here.repository_id) or not here.repository_id):
+        return LocatedProject(_with_root(store, here, found) if create else here)
+    others = [row for row in store.projects() if row.repository_id == repository and row != here] if repository else []
+    if same := next((row for row in others if _is_same(row, found)), None):
+        return LocatedProject(same)  # another path of the same folder, e.g. of a bind mount
+    gone = [row for row in others if is_gone(row)]
+    if len(others) == len(gone) == 1 and not _inside_phase():
+        return LocatedProject(*_moved(store, gone[0], found, home))
+    if here is not None or not others:
+        return LocatedProject(
+            here or (store.project_for(found.common_dir, found.root, create=True) if create else None)
+        )
+    if not gone and all(read_id(row.common_dir) == repository for row in others):
+        # a copy: the other one is in its place
+        return LocatedProject(store.project_for(found.common_dir, found.root, create=True) if create else None)
+    problem = _ambiguous(found, others)
+    if create:
+        raise problem
+    return LocatedProject(None, f"{problem.what} {problem.hint}")
+
+
+def ensure_id(store: Store, row: ProjectRow, repo: Project) -> ProjectRow:
+    """Every project that is written to has an id, unless its repository cannot be written."""
+    current = read_id(repo.common_dir)
+    if current and current == row.repository_id:
+        return row
+    taken = any(other.repository_id == current and other.key != row.key for other in store.projects())
+    if current is None or taken:
+        try:
+            current = write_new_id(repo, current)
+        except (BurnishError, OSError):
+            return row
+    store.set_repository_id(row.key, current)
+    return replace(row, repository_id=current)
+
+
+def link(store: Store, row: ProjectRow, found: FoundRepository, home: Path) -> ProjectRow:
+    """Let the project be at this place from now on, and the workspaces of its tasks borrow from there."""
+    linked = store.relink(row, found.common_dir, found.root)
+    with suppress(OSError):  # laid again by the next run
+        repoint_lent_objects(home / "projects" / row.key / "git", row.common_dir, linked.common_dir)
+    return linked
+
+
+def is_gone(row: ProjectRow) -> bool:
+    """Is nothing at its old path, or a repository with another id? A place that cannot be looked at may have it."""
+    if row.is_detached:
+        return True
+    try:
+        row.common_dir.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return read_id(row.common_dir) not in (None, row.repository_id)
+
+
+def is_still_there(row: ProjectRow) -> bool:
+    """Is the repository itself, and not another one, still at its old path?"""
+    if is_gone(row):
+        return False
+    return not row.repository_id or read_id(row.common_dir) == row.repository_id
+
+
+def _moved(store: Store, row: ProjectRow, found: FoundRepository, home: Path) -> tuple[ProjectRow, str]:
+    try:
+        linked = link(store, row, found, home)
+    except BurnishError:
+        # a home that cannot be written: what is known of the project can still be read
+        return replace(row, root=found.root, common_dir=found.common_dir), ""
+    return linked, moved_text(row, linked)
+
+
+def moved_text(old: ProjectRow, new: ProjectRow) -> str:
+    return (
+        f"This repository was {old.root} and is now {new.root}: its tasks are here again. Trust does not follow a move."
+    )
+
+
+def _is_same(row: ProjectRow, found: FoundRepository) -> bool:
+    try:
+        return row.common_dir.samefile(found.common_dir)
+    except OSError:
+        return False
+
+
+def _with_root(store: Store, row: ProjectRow, found: FoundRepository) -> ProjectRow:
+    """Its checkout may have been moved or removed, with the git directory where it was."""
+    if row.root == found.root or os.path.lexists(row.root / ".git"):
+        return row
+    return store.set_root(row, found.root)
+
+
+def _ambiguous(found: FoundRepository, others: list[ProjectRow]) -> Refused:
+    names = ", ".join(f"{row.key} ({row.root})" for row in others)
+    return Refused(
+        f"{found.root} has the id of a known project, but may not be it: {names}.",
+        hint="If it was moved: burnish projects relink NAME. If it is a copy: burnish projects relink --new",
+    )
+
+
+def _inside_phase() -> bool:
+    from burnish.proc.inside import inside_phase
+
+    return inside_phase()

@@ -1,0 +1,305 @@
+"""Trust per checkout: before a person has given it, nothing that a repository names is started or read.
+
+What a person accepted is kept in the burnish home, one file for each checkout, and as an event of the project. A
+checkout is known by its path and by the identity of its git directory: another clone in the same place is another one.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from burnish import config as settings
+from burnish.adapters.redaction import secrets_from_environment
+from burnish.config.environment import env_layer
+from burnish.config.loading import project_layer, user_layer
+from burnish.config.repository import RepositoryContent, repository_content
+from burnish.config.sources import Layer
+from burnish.core.event import Event
+from burnish.core.masking import mask, mask_all
+from burnish.errors import BadInput, BurnishError, Untrusted
+from burnish.git.files import disk_errors, write_whole
+from burnish.git.project import FoundRepository, discover
+from burnish.proc.birth import identity_of
+from burnish.proc.folders import private_folder
+from burnish.proc.own_programs import enclosing_checkouts, record_checkout
+from burnish.runtime.project_identity import locate
+from burnish.runtime.reader import home_of, open_home_to_write, refuse_inside_phase
+from burnish.store import Store
+
+if TYPE_CHECKING:
+    from burnish.config.settings import Config
+
+# Branches with other settings were accepted each for itself; going back to one must not ask again.
+MOST_ACCEPTED = 20
+BY_COMMAND, BY_ANSWER, BY_INIT, BY_DEMO = "burnish trust", "answer on the terminal", "burnish init", "burnish demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """One content of the repository that a person accepted."""
+
+    digest: str
+    at: str
+    by: str
+    how: str
+    # as it was, to show what changed since
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutTrust:
+    """What a checkout brings, and whether a person has accepted exactly that."""
+
+    found: FoundRepository
+    content: RepositoryContent
+    # oldest first
+    accepted: tuple[Acceptance, ...] = ()
+    # why the content cannot be read
+    problem: BurnishError | None = None
+    # are commands to be typed told to somebody who may be elsewhere, in a browser?
+    is_remote: bool = False
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.problem is None and self.acceptance is not None
+
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """Of the content as it is now."""
+        digest = self.content.digest
+        return next((one for one in reversed(self.accepted) if one.digest == digest), None)
+
+    @property
+    def outside(self) -> Mapping[str, str]:
+        """Paths behind links out of the repository that may be read, and where each leads."""
+        return self.content.links if self.is_trusted else {}
+
+    @property
+    def state(self) -> str:
+        return "trusted" if self.is_trusted else "changed" if self.accepted else "untrusted"
+
+    def require(self) -> None:
+        """Refuse before anything of the checkout is run."""
+        if self.is_trusted:
+            return
+        check_settings(self)  # settings that are wrong could not be trusted either: say that first
+        raise Untrusted(self.why, hint=self.remedy, root=str(self.found.root))
+
+    @property
+    def why(self) -> str:
+        root = self.found.root
+        if self.accepted:
+            return f"The settings of {root} have changed since they were trusted. Nothing was run."
+        return f"The checkout {root} is not trusted. Nothing was run."
+
+    @property
+    def remedy(self) -> str:
+        return f"Look at what it would run: {self.command('--show')}. Then accept it: {self.command()}"
+
+    def command(self, *arguments: str) -> str:
+        """What to type, wherever the reader is."""
+        here = not self.is_remote and _has_cwd() and Path.cwd().is_relative_to(self.found.root)
+        place = () if here else ("-C", shlex.quote(str(self.found.root)))
+        return " ".join(("burnish", *place, "trust", *arguments))
+
+
+def examine(found: FoundRepository, home: Path | None = None) -> CheckoutTrust:
+    """Reads only files of the repository and of the burnish home. Never raises for what the repository contains."""
+    trust = _examined(found, home)
+    record_checkout(found.root, trusted=trust.is_trusted)
+    for place in enclosing_checkouts(found.root):
+        # it may be trusted, too: then agents find the programs of its environment
+        with suppress(BurnishError):
+            outer = discover(place)
+            if _accepted(outer, home or home_of()):
+                record_checkout(outer.root, trusted=_examined(outer, home).is_trusted)
+    return trust
+
+
+def _examined(found: FoundRepository, home: Path | None) -> CheckoutTrust:
+    accepted = _accepted(found, home or home_of())
+    try:
+        return CheckoutTrust(found, repository_content(found.root, _user_layers(found.root)), accepted)
+    except BurnishError as problem:
+        return CheckoutTrust(found, RepositoryContent(), accepted, problem)
+    except OSError as error:
+        what = f"Cannot read the settings of {found.root}: {error.strerror or error}."
+        return CheckoutTrust(found, RepositoryContent(), accepted, BurnishError(what, hint="Check its permissions."))
+
+
+def _user_layers(root: Path) -> list[Layer]:
+    """The user's settings may name files of the checkout. Where they are wrong, loading them reports it."""
+    try:
+        user = user_layer(os.environ)
+        layers = (user, project_layer(user, root), env_layer(os.environ, {}))
+    except BurnishError:
+        return []
+    return [layer for layer in layers if layer]
+
+
+def load_settings(trust: CheckoutTrust, flags: Mapping[str, Any] | None = None) -> Config:
+    """The settings in force; those of the repository only where it is trusted."""
+    return settings.load(trust.found.root, flags=flags, repository=trust.is_trusted and trust.content)
+
+
+def settings_at(start: Path) -> tuple[Path | None, Config]:
+    """The checkout that `start` lies in, None outside of one, and the settings in force there."""
+    try:
+        found = discover(start)
+    except BadInput:
+        return None, settings.load(None)
+    trust = examine(found)
+    check_settings(trust)
+    return found.root, load_settings(trust)
+
+
+def check_settings(trust: CheckoutTrust) -> None:
+    """Refuse settings that are wrong, trusted or not; nothing that they say is acted on."""
+    if trust.problem:
+        raise trust.problem
+    settings.load(trust.found.root)
+
+
+def grant(found: FoundRepository, *, how: str, store: Store | None = None) -> CheckoutTrust:
+    """A person accepts the checkout with its content as it is now."""
+    refuse_inside_phase()
+    home = home_of()
+    trust = examine(found, home)
+    check_settings(trust)
+    if trust.is_trusted:
+        return trust
+    return _record(trust, home, how, store)
+
+
+def revoke(found: FoundRepository, *, store: Store | None = None) -> bool:
+    """Forget all that was accepted; False where nothing was."""
+    refuse_inside_phase()
+    home = home_of()
+    trust = examine(found, home)
+    file = _file(home, found)
+    if not file.exists():
+        return False
+    with disk_errors(f"removing {file}"):
+        file.unlink()
+    if trust.accepted:
+        _tell(found, home, Event("trust.revoked", {"root": str(found.root), "by": _person()}), store)
+    return bool(trust.accepted)
+
+
+@contextmanager
+def staying_trusted(
+    found: FoundRepository, *, how: str, paths: tuple[str, ...], store: Store | None = None
+) -> Iterator[None]:
+    """What a person writes through burnish stays trusted, if the checkout was and nothing else changed meanwhile.
+
+    `paths` are the files that the person writes; `burnish.yaml` stands for the settings.
+    """
+    home = home_of()
+    before = examine(found, home)
+    yield
+    if not before.is_trusted:
+        return
+    after = examine(found, home)
+    if not after.is_trusted and after.problem is None and _changed(before.content, after.content) <= set(paths):
+        _record(after, home, how, store)
+
+
+def _changed(before: RepositoryContent, after: RepositoryContent) -> set[str]:
+    names = before.files.keys() | after.files.keys()
+    changed = {name for name in names if before.files.get(name) != after.files.get(name)}
+    return changed | ({"burnish.yaml"} if before.settings != after.settings else set())
+
+
+def _record(trust: CheckoutTrust, home: Path, how: str, store: Store | None) -> CheckoutTrust:
+    found, content = trust.found, trust.content
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    # only the digest must be exact; what is kept to show a difference later holds no secret
+    secrets = secrets_from_environment()
+    # masked as `trust --show` does it, so that the two can be compared
+    plain = mask_all(secrets, json.loads(json.dumps(dict(content.settings), default=str)))
+    texts = {path: mask(secrets, text) for path, text in content.texts.items()}
+    new = Acceptance(content.digest, now, _person(), how, plain, dict(content.files), texts)
+    accepted = (*trust.accepted, new)[-MOST_ACCEPTED:]
+    file = _file(home, found)
+    known = {
+        "root": str(found.root),
+        "common_dir": str(found.common_dir),
+        "identity": identity_of(found.common_dir),
+        "accepted": [asdict(one) for one in accepted],
+    }
+    with disk_errors(f"writing {file}"):
+        private_folder(file.parent)
+        write_whole(file, json.dumps(known).encode())
+    _tell(found, home, Event("trust.granted", secrets.clean(_facts(trust, new))), store)
+    return replace(trust, accepted=accepted)
+
+
+def _facts(trust: CheckoutTrust, new: Acceptance) -> dict[str, Any]:
+    layer = trust.content.layer
+    return {
+        "root": str(trust.found.root),
+        "by": new.by,
+        "how": new.how,
+        "digest": new.digest,
+        "settings": layer.name if layer else "",
+        "files": sorted(new.files),
+    }
+
+
+def _tell(found: FoundRepository, home: Path, event: Event, store: Store | None) -> None:
+    with _opened(store, home) as log:
+        project = locate(log, found, home, create=True).project
+        assert project
+        log.record(project.key, None, [event])
+
+
+@contextmanager
+def _opened(store: Store | None, home: Path) -> Iterator[Store]:
+    if store is not None:
+        yield store
+        return
+    with open_home_to_write(home) as own:
+        yield own
+
+
+def _accepted(found: FoundRepository, home: Path) -> tuple[Acceptance, ...]:
+    """What was accepted for this very checkout; a damaged file counts as nothing."""
+    try:
+        known = json.loads(_file(home, found).read_bytes())
+        same = (known["root"], known["common_dir"], known["identity"]) == (
+            str(found.root),
+            str(found.common_dir),
+            identity_of(found.common_dir),
+        )
+        return tuple(Acceptance(**one) for one in known["accepted"]) if same else ()
+    except (OSError, ValueError, TypeError, KeyError):
+        return ()
+
+
+def _file(home: Path, found: FoundRepository) -> Path:
+    name = hashlib.sha256(os.fsencode(found.root) + b"\0" + os.fsencode(found.common_dir)).hexdigest()[:32]
+    return home / "trust" / f"{name}.json"
+
+
+def _person() -> str:
+    return f"user:{getpass.getuser()}"
+
+
+def _has_cwd() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,143 @@
+"""What reviews came to, what they found, and how often each reviewer was right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from burnish.core.finding import Category, FindingState, Severity
+from burnish.core.history import is_review
+from burnish.core.review import Verdict
+from burnish.store.tally import FindingRow, PhaseRow, Tally
+
+UNREADABLE = "unreadable"
+VERDICTS = (*(verdict.value for verdict in Verdict), UNREADABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of findings."""
+
+    resolved: int = 0
+    waived: int = 0
+    withdrawn: int = 0
+    open: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.resolved + self.waived + self.withdrawn + self.open
+
+    @property
+    def precision(self) -> float | None:
+        """The share of settled findings that were fixed, not waived or withdrawn. None: none is settled yet."""
+        settled = self.resolved + self.waived + self.withdrawn
+        return self.resolved / settled if settled else None
+
+
+@dataclass(frozen=True, slots=True)
+class Severities:
+    error: int = 0
+    warning: int = 0
+    info: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.error + self.warning + self.info
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerStats:
+    """One who judged: an agent, a person, or a check that raised findings."""
+
+    name: str
+    # verdict → how often; those that were never given are left out
+    verdicts: dict[str, int]
+    found: Severities
+    fate: Fate
+
+    @property
+    def reviews(self) -> int:
+        return sum(self.verdicts.values())
+
+    def as_json(self) -> dict[str, Any]:
+        found = {**asdict(self.found), **asdict(self.fate), "precision": rounded_share(self.fate.precision)}
+        return {"name": self.name, "reviews": self.reviews, "verdicts": self.verdicts, "findings": found}
+
+
+def reviews(phases: Iterable[PhaseRow]) -> list[PhaseRow]:
+    """Reviews that were held to their end; one that another took the place of was held as well."""
+    return [p for p in phases if is_review(p.phase) and p.state == "finished"]
+
+
+def outcome(review: PhaseRow) -> str:
+    """What it counted for: an approval that its own findings contradict is none."""
+    said = review.result.get("weighed", review.result.get("verdict"))
+    return str(said) if said in VERDICTS else UNREADABLE
+
+
+def verdicts(held: Iterable[PhaseRow]) -> dict[str, int]:
+    found = Counter(outcome(review) for review in held)
+    return {word: found[word] for word in VERDICTS}
+
+
+def findings_in(tally: Tally, since: str) -> list[FindingRow]:
+    """Raised in a cycle that began in the time that is looked at."""
+    if not since:
+        return list(tally.findings)
+    begun: dict[tuple[object, ...], str] = {}
+    for phase in tally.phases:
+        key = (phase.of, phase.run, phase.cycle)
+        begun[key] = min(begun.get(key, phase.started_at), phase.started_at)
+    return [f for f in tally.findings if begun.get((f.of, f.run, f.first_cycle), "") >= since]
+
+
+def by_category(findings: Iterable[FindingRow]) -> dict[str, Severities]:
+    found = Counter((f.category, f.severity) for f in findings)
+    counts = {category: _severities(Counter({s: found[category, s] for s in Severity})) for category in Category}
+    return {category.value: count for category, count in counts.items() if count.all}
+
+
+def reviewers(held: Iterable[PhaseRow], findings: Iterable[FindingRow]) -> tuple[ReviewerStats, ...]:
+    """A finding with two voices counts for both."""
+    said: dict[str, Counter[str]] = {}
+    for review in held:
+        for voice in review.result.get("reviewers") or ():
+            word = str(voice.get("verdict"))
+            said.setdefault(str(voice.get("agent") or "unknown"), Counter())[
+                word if word in VERDICTS else UNREADABLE
+            ] += 1
+    raised: dict[str, list[FindingRow]] = {}
+    for finding in findings:
+        for name in finding.reviewers:
+            raised.setdefault(name, []).append(finding)
+    found = [_reviewer(name, said.get(name, Counter()), raised.get(name, [])) for name in {**said, **raised}]
+    return tuple(sorted(found, key=lambda r: (not r.reviews, -r.found.all, -r.reviews, r.name)))
+
+
+def _reviewer(name: str, said: Counter[str], raised: list[FindingRow]) -> ReviewerStats:
+    severities = _severities(Counter(f.severity for f in raised))
+    return ReviewerStats(name, {word: said[word] for word in VERDICTS if said[word]}, severities, fate(raised))
+
+
+def _severities(found: Counter[Severity]) -> Severities:
+    return Severities(found[Severity.ERROR], found[Severity.WARNING], found[Severity.INFO])
+
+
+def fate(findings: Iterable[FindingRow]) -> Fate:
+    found = Fate()
+    for finding in findings:
+        if finding.withdrawn:
+            found = replace(found, withdrawn=found.withdrawn + 1)
+        elif finding.state is FindingState.RESOLVED:
+            found = replace(found, resolved=found.resolved + 1)
+        elif finding.state is FindingState.WAIVED:
+            found = replace(found, waived=found.waived + 1)
+        else:
+            found = replace(found, open=found.open + 1)
+    return found
+
+
+def rounded_share(share: float | None) -> float | None:
+    return None if share is None else round(share, 4)

@@ -1,0 +1,199 @@
+"""The head of a task's page: where it stands, what happens next, and what a person can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from burnish.core.decision import needs_description
+from burnish.core.finding import Finding, worst_first
+from burnish.core.status import Reason, Status
+from burnish.core.task import Task
+from burnish.store import Store
+from burnish.views.board import Holders, Need, needs_of
+from burnish.views.board_moves import ACTS, RUNNING, Act, moves, others, why_not
+from burnish.views.status import doing
+from burnish.views.task import failure_output
+
+TONES: Mapping[Status, str] = {
+    Status.BACKLOG: "",
+    Status.IN_PROGRESS: "busy",
+    Status.CODE_REVIEW: "busy",
+    Status.WAITING_APPROVAL: "warn",
+    Status.VERIFIED: "good",
+    Status.COMPLETED: "good",
+    Status.BLOCKED: "bad",
+    Status.FAILED: "bad",
+    Status.CANCELLED: "",
+}
+
+# Why it stands still, as one says it; `note` follows where there is one.
+_BLOCKED: Mapping[Reason, str] = {
+    Reason.MAX_CYCLES: "It used up its cycles and the review still asks for changes. Give it one more with a word of "
+    "advice, waive what you can live with, or override the review.",
+    Reason.NEEDS_DISCUSSION: "The reviewer wants to talk it over with a person. Say what is right and let it go on.",
+    Reason.REJECTED: "The review rejected it as a whole. Say what to do instead, or begin anew.",
+    Reason.HUMAN_REJECTED: "A person rejected it. Say what to do instead, or begin anew.",
+    Reason.STALLED: "The same problems came back without progress. It needs a word of advice.",
+    Reason.BUDGET: "The money or the tokens set aside for it are spent. Raise the budget, then retry.",
+    Reason.UNREADABLE_REVIEW: "The review could not be read, so it counts for nothing. Have it reviewed again.",
+    Reason.INCOMPLETE_REVIEW: "Not every changed file was looked at. Have it reviewed again.",
+    Reason.GUARD: "It changed what judges it: tests, checks or settings. Only a person can accept that: look at the "
+    "guard findings, and waive them or send it back.",
+    Reason.NO_CHANGES: "The agent changed nothing. Say more clearly what is wanted, then retry.",
+    Reason.SECRET: "The work holds a secret and was not committed. Take it out, then retry.",
+    Reason.BRANCH_GONE: "Its branch or its commit is gone, so it is not approved. Retry brings back what can be read.",
+}
+# the acts in the order of the buttons; the first that is possible is the one that stands out
+_ORDER = (
+    "run", "ask", "goon", "merge", "improve", "retry", "review", "override", "stop", "unqueue", "back", "restart",
+    "cancel",
+)  # fmt: skip
+_STANDS_OUT: Mapping[Reason, str] = {
+    Reason.BUDGET: "retry",
+    Reason.NO_CHANGES: "retry",
+    Reason.SECRET: "retry",
+    Reason.BRANCH_GONE: "retry",
+    Reason.UNREADABLE_REVIEW: "review",
+    Reason.INCOMPLETE_REVIEW: "review",
+}
+# on their own places in the page
+_ELSEWHERE = ("decide", "remove")
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    name: str
+    act: Act
+    first: bool = False
+    danger: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHead:
+    task: Task
+    tone: str
+    # here, elsewhere, queued, interrupted or nothing
+    standing: str
+    next: str
+    buttons: tuple[Button, ...]
+    needs: tuple[Need, ...]
+    needed_by: tuple[int, ...]
+    # what the person who acts has seen: decisions name it
+    commit: str
+    # it can be closed by hand
+    may_close: bool
+    # the end of what the command printed that it failed on
+    output: str = ""
+
+    @property
+    def running(self) -> bool:
+        return self.standing in RUNNING
+
+    @property
+    def needs_description(self) -> bool:
+        """Editing the task is what brings it on."""
+        return needs_description(self.task.reason, self.task.note)
+
+    @property
+    def note(self) -> str:
+        """The task's note without the sentence that stands above it."""
+        note, first = self.task.note, self.next.partition(". ")[0].rstrip(".") + "."
+        return note.removeprefix(first).lstrip() if note.startswith(first) else note
+
+
+def head_of(store: Store, project: str, id: int, holders: Holders) -> TaskHead:
+    task = store.task(project, id)
+    tasks = {other.id: other for other in store.tasks(project, brief=True)}
+    standing = holders.standing(task)
+    needs = needs_of(task, tasks)
+    unmet = [need.id for need in needs if not need.met] if task.status is Status.BACKLOG else []
+    return TaskHead(
+        task=task,
+        tone=TONES[task.status],
+        standing=standing,
+        next=what_next(task, standing, unmet),
+        buttons=_buttons(task, standing, unmet),
+        needs=needs,
+        needed_by=tuple(sorted(other.id for other in tasks.values() if id in other.spec.depends_on)),
+        commit=task.commit or "",
+        may_close=_may_close(task, standing),
+        output=failure_output(task, store.events(project, task=id)) if task.status is Status.FAILED else "",
+    )
+
+
+def sorted_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """What is alive first, then the worst."""
+    return sorted(worst_first(tuple(findings)), key=lambda finding: not finding.alive)
+
+
+def _may_close(task: Task, standing: str) -> bool:
+    closable = (Status.VERIFIED, Status.BLOCKED, Status.FAILED, Status.CODE_REVIEW, Status.IN_PROGRESS)
+    return task.status in closable and standing not in (*RUNNING, "queued") and bool(task.base)
+
+
+def _buttons(task: Task, standing: str, unmet: Sequence[int]) -> tuple[Button, ...]:
+    possible = set(moves(task, unmet=unmet, standing=standing).values())
+    possible.update(others(task, standing=standing))
+    if task.status is Status.BLOCKED and not why_not(task, "improve", unmet, standing):
+        possible.add("improve")
+    names = [name for name in _ORDER if name in possible - set(_ELSEWHERE)]
+    wanted = _STANDS_OUT.get(task.reason, "improve") if task.reason else ""
+    editing = needs_description(task.reason, task.note)
+    first = wanted if wanted in names else next(iter(names), "")
+    harmless = first not in ("cancel", "stop", "unqueue", "back", "restart") or task.status is Status.CANCELLED
+    ordered = sorted(names, key=lambda name: name != first)
+    return tuple(
+        Button(name, ACTS[name], first=name == first and harmless and not editing, danger=name == "cancel")
+        for name in ordered
+    )
+
+
+def what_next(task: Task, standing: str = "", unmet: Sequence[int] = ()) -> str:
+    """In one sentence or two."""
+    if standing in RUNNING:
+        return _running(task, standing)
+    if standing == "queued":
+        return "It is queued: this server takes it up when it is its turn."
+    match task.status:
+        case Status.BACKLOG:
+            if unmet:
+                return f"It waits for {', '.join(f'T{id}' for id in unmet)}, and can start when that is verified."
+            return "It is ready to be started."
+        case Status.IN_PROGRESS | Status.CODE_REVIEW:
+            return _at_rest(task, standing)
+        case Status.WAITING_APPROVAL:
+            return "It waits for your decision."
+        case Status.VERIFIED:
+            into = f" into {task.target}" if task.target else ""
+            return f"It is approved and ready to be merged{into}."
+        case Status.BLOCKED:
+            return _BLOCKED.get(task.reason, "It needs a person.") if task.reason else "It needs a person."
+        case Status.FAILED:
+            return "It could not be run. Correct what is named here, then retry: it continues where it stopped."
+        case Status.CANCELLED:
+            return "It was cancelled; what was done so far is kept."
+    return "It is done."
+
+
+def _running(task: Task, standing: str) -> str:
+    who = task.agent or task.spec.agent or "The agent"
+    where = "" if standing == "here" else " (run from elsewhere)"
+    if not task.phase:
+        return f"It is being worked on{where}."
+    if task.phase.startswith(("implement", "improve")):
+        return f"{who} is {doing(task.phase)}{where}. Then come the checks and the review."
+    then = {"check": " Then comes the review.", "review": " Then it is decided how it goes on."}
+    return f"It is {doing(task.phase)}{where}.{then.get(task.phase, '')}"
+
+
+def _at_rest(task: Task, standing: str) -> str:
+    if standing == "interrupted":
+        return "It was interrupted. It can go on at the phase that was cut; nothing that was finished is done twice."
+    if task.waits_for == "improve":
+        return "The review asks for changes. Have them made, or have it judged again."
+    if task.waits_for == "outside":
+        return f"It was handed to a reviewer outside: burnish review {task.id} --from FILE brings the answer."
+    if task.status is Status.CODE_REVIEW and task.waits_for:
+        return "It waits for its review: ask for it, or let it be improved."
+    return "Nobody is at work on it. Let it go on."

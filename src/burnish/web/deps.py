@@ -1,0 +1,41 @@
+"""What a route is given: the house, the project, and who asks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from burnish.features.server.registry import ProjectRegistry
+from burnish.runtime.app import App
+from burnish.store.rows import ProjectRow
+
+
+def _registry(request: Request) -> ProjectRegistry:
+    registry: ProjectRegistry = request.app.state.registry
+    return registry
+
+
+RegistryDep = Annotated[ProjectRegistry, Depends(_registry)]
+ProjectKey = Annotated[str, Path(description="The project's key, as `GET /api/v1/projects` lists it.", max_length=200)]
+# ids are small numbers: what SQLite cannot hold is no task
+TaskNumber = Annotated[int, Path(description="The task's number.", ge=1, le=2**31)]
+
+
+def _project(registry: RegistryDep, project: ProjectKey) -> ProjectRow:
+    return registry.project(project)
+
+
+def _opened(registry: RegistryDep, project: ProjectKey) -> App:
+    return registry.open(project)
+
+
+def _via(request: Request) -> str:
+    """`web` or `api`: kept with each decision."""
+    return str(request.state.via)
+
+
+# for reading: the row alone; for acting: the project with its settings as they are now
+ProjectDep = Annotated[ProjectRow, Depends(_project)]
+AppDep = Annotated[App, Depends(_opened)]
+Via = Annotated[str, Depends(_via)]

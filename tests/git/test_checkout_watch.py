@@ -1,0 +1,87 @@
+"""What changed in the user's checkout meanwhile: named, whatever it is, and not what changes all the time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from burnish.git import run
+from burnish.git.checkout_watch import changed_checkouts, read_checkouts
+from burnish.git.project import discover
+from burnish.git.worktrees import list_checkouts
+from testing.gitworld import GitWorld
+
+
+def test_every_kind_of_change_is_named_and_what_git_ignores_is_not(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n", "lib/a.py": "2\n", "lib/gone.py": "3\n", ".gitignore": "*.pyc\n"})
+    tracked = ["app.py", "lib/a.py", "lib/gone.py", ".gitignore"]
+    fingerprint = user_repo.fingerprint()
+    run.calls.reset()
+    before = read_checkouts(project, tracked)
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == []
+    assert run.calls.total == 0 and user_repo.fingerprint() == fingerprint
+
+    user_repo.write({"lib/a.py": "other\n", "lib/new.py": "", "lib/x.pyc": "", ".env": "K=1\n"})
+    (user_repo.path / "lib/gone.py").unlink()
+    (user_repo.path / ".git/hooks").mkdir(exist_ok=True)
+    (user_repo.path / ".git/hooks/pre-commit").write_text("#!/bin/sh\n")
+    user_repo.git("branch", "other")
+    user_repo.git("branch", "burnish/1-task")
+    user_repo.git("status")
+
+    named = [".env", ".git/hooks/pre-commit", ".git/refs/heads/other", "lib/a.py", "lib/gone.py", "lib/new.py"]
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == named
+
+
+def test_the_users_gc_is_not_a_change_of_branches_and_one_behind_it_is(world: GitWorld) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n"})
+    user_repo.git("branch", "other")
+    user_repo.write({"app.py": "2\n"})
+    user_repo.git("stash")
+    before = read_checkouts(project, ["app.py"])
+    user_repo.git("gc", "-q")
+    packed = (user_repo.path / ".git/packed-refs").read_text()
+    assert "refs/heads/other" in packed and "refs/stash" in packed
+    lock = user_repo.path / ".git/refs/heads/other.lock"
+    lock.write_text("")  # as by a command of the user's at this moment
+    assert changed_checkouts(project, before, read_checkouts(project, ["app.py"]), ["app.py"]) == []
+    lock.unlink()
+    user_repo.git("branch", "-D", "other")
+    user_repo.git("stash", "drop", "-q")
+    named = [".git/refs/heads/other", ".git/refs/stash"]
+    assert changed_checkouts(project, before, read_checkouts(project, ["app.py"]), ["app.py"]) == named
+
+
+def test_other_work_trees_of_the_repository_are_watched_too(world: GitWorld, tmp_path: Path) -> None:
+    user_repo, project = world.repo, world.project
+    user_repo.commit({"app.py": "1\n", ".gitignore": "*.pyc\n"})
+    tracked, other = ["app.py", ".gitignore"], tmp_path / "other"
+    user_repo.git("worktree", "add", "-q", "--detach", str(other))
+    before = read_checkouts(project, tracked)
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == []
+    (other / "app.py").write_text("changed\n")
+    (other / "x.pyc").write_text("ignored")
+    (other / "new.py").write_text("new")
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == [
+        f"{other}/app.py",
+        f"{other}/new.py",
+    ]
+    before = read_checkouts(project, tracked)
+    user_repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "third"))
+    assert changed_checkouts(project, before, read_checkouts(project, tracked), tracked) == [f"{tmp_path}/third/"]
+
+
+def test_checkouts_are_found_from_each_of_them_wherever_their_places_are_written(
+    world: GitWorld, tmp_path: Path
+) -> None:
+    user_repo, other = world.repo, tmp_path / "other"
+    user_repo.git("worktree", "add", "-q", "--detach", str(other))
+    assert list_checkouts(discover(other).common_dir) == [user_repo.path, other]
+    pointer = user_repo.path / ".git" / "worktrees" / "other" / "gitdir"
+    pointer.write_text(os.path.relpath(other / ".git", pointer.parent) + "\n")
+    assert list_checkouts(discover(user_repo.path).common_dir) == [user_repo.path, other]
+    shutil.rmtree(other)
+    assert list_checkouts(discover(user_repo.path).common_dir) == [user_repo.path]

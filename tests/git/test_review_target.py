@@ -1,0 +1,351 @@
+"""Which two trees are compared, and that looking leaves no trace."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from burnish.errors import BadInput, BurnishError
+from burnish.git.project import Project, discover
+from burnish.git.review_target import CommitRange, ReviewTarget, changes, choose
+from burnish.git.working_tree import checkout_tree, is_secret, private_project
+from testing.userrepo import UserRepo
+
+
+def everything(repo: UserRepo) -> str:
+    """Every byte below the checkout, the object store and the index among them."""
+    digest = hashlib.sha256()
+    for path in sorted(repo.path.rglob("*")):
+        told = path.lstat()
+        digest.update(os.fsencode(path) + f"{told.st_mode} {told.st_mtime_ns}".encode())
+        if path.is_file() and not path.is_symlink():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@pytest.fixture
+def project(user_repo: UserRepo, tmp_path: Path) -> Project:
+    return opened(user_repo, tmp_path)
+
+
+def opened(repo: UserRepo, tmp_path: Path, at: Path | None = None) -> Project:
+    return private_project(discover(at or repo.path), tmp_path / f"place-{len(list(tmp_path.iterdir()))}")
+
+
+def paths(project: Project, wish: ReviewTarget) -> list[str]:
+    return sorted(changes(project, choose(project, wish)).paths)
+
+
+def asked(project: Project, kind: str = "auto", rev: str = "", base: str | None = None) -> CommitRange:
+    return choose(project, ReviewTarget(kind, rev, base))
+
+
+def test_uncommitted_work_comes_first_new_files_included_ignored_ones_not(
+    user_repo: UserRepo, project: Project
+) -> None:
+    user_repo.write({".gitignore": "*.log\n", "staged.py": "s\n", "x.log": "l\n"})
+    user_repo.git("add", "staged.py")
+    user_repo.write({"app.py": "changed\n"})
+    before = everything(user_repo)
+    assert paths(project, ReviewTarget()) == [".gitignore", "app.py", "staged.py"]
+    assert paths(project, ReviewTarget("dirty")) == [".gitignore", "app.py", "staged.py"]
+    assert paths(project, ReviewTarget("staged")) == ["staged.py"]
+    assert everything(user_repo) == before
+
+
+def test_a_clean_branch_is_compared_with_where_it_left_the_default_one(user_repo: UserRepo, project: Project) -> None:
+    user_repo.git("checkout", "-q", "-b", "feat")
+    user_repo.commit({"a.py": "a\n"})
+    user_repo.commit({"b.py": "b\n"})
+    user_repo.git("checkout", "-q", "main")
+    user_repo.commit({"c.py": "c\n"})
+    user_repo.git("checkout", "-q", "feat")
+    pair = asked(project)
+    assert paths(project, ReviewTarget()) == ["a.py", "b.py"]
+    assert pair.what == "branch feat, 2 commits" and pair.against.startswith("main at ")
+    assert pair.checked_out
+
+
+def test_on_the_default_branch_it_is_the_last_commit_or_what_was_not_pushed(
+    user_repo: UserRepo, project: Project
+) -> None:
+    user_repo.commit({"a.py": "a\n"}, "second")
+    assert paths(project, ReviewTarget()) == ["a.py"]
+    assert "second" in asked(project).what
+    user_repo.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
+    user_repo.commit({"b.py": "b\n"})
+    assert paths(project, ReviewTarget()) == ["a.py", "b.py"]
+    assert asked(project).against.startswith("origin/main at ")
+
+
+def test_a_stale_master_is_not_what_main_is_compared_with(user_repo: UserRepo, project: Project) -> None:
+    user_repo.git("branch", "master")
+    user_repo.commit({"a.py": "a\n"})
+    user_repo.commit({"b.py": "b\n"})
+    assert paths(project, ReviewTarget()) == ["b.py"]
+
+
+def test_a_commit_is_compared_with_its_first_parent_and_the_first_one_with_nothing(
+    user_repo: UserRepo, project: Project
+) -> None:
+    first = user_repo.git("rev-parse", "HEAD")
+    user_repo.git("checkout", "-q", "-b", "side")
+    user_repo.commit({"side.py": "s\n"})
+    user_repo.git("checkout", "-q", "main")
+    user_repo.commit({"main.py": "m\n"})
+    user_repo.git("merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    assert paths(project, ReviewTarget("rev", "HEAD")) == ["side.py"]
+    assert "first parent" in asked(project, "rev", "HEAD").against
+    assert paths(project, ReviewTarget("rev", first)) == ["app.py"]
+    assert "first commit" in asked(project, "rev", first).against
+
+
+def test_a_branch_as_revision_is_its_last_commit_and_says_so(user_repo: UserRepo, project: Project) -> None:
+    user_repo.git("checkout", "-q", "-b", "feat")
+    user_repo.commit({"a.py": "a\n"})
+    user_repo.commit({"b.py": "b\n"})
+    pair = asked(project, "rev", "feat")
+    assert sorted(changes(project, pair).paths) == ["b.py"]
+    assert "burnish review main...feat" in pair.note
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("main..feat", ["a.py", "m.py"]), ("main...feat", ["a.py"]), ("..feat", []), ("main..", ["a.py", "m.py"])],
+)
+def test_ranges(user_repo: UserRepo, project: Project, text: str, expected: list[str]) -> None:
+    user_repo.git("checkout", "-q", "-b", "feat")
+    user_repo.commit({"a.py": "a\n"})
+    user_repo.git("checkout", "-q", "main")
+    user_repo.commit({"m.py": "m\n"})
+    user_repo.git("checkout", "-q", "feat")
+    assert paths(project, ReviewTarget("rev", text)) == expected
+
+
+@pytest.mark.parametrize("text", ["..", "...", "nowhere", "nowhere..main", "main..nowhere", "--output=x", "a\nb", ""])
+def test_what_is_no_revision_is_refused(project: Project, text: str) -> None:
+    with pytest.raises(BadInput):
+        choose(project, ReviewTarget("rev", text))
+
+
+def test_base_moves_the_start_of_branch_commit_and_checkout(user_repo: UserRepo, project: Project) -> None:
+    user_repo.git("checkout", "-q", "-b", "dev")
+    user_repo.commit({"dev.py": "d\n"})
+    user_repo.git("checkout", "-q", "-b", "feat")
+    user_repo.commit({"a.py": "a\n"})
+    assert paths(project, ReviewTarget()) == ["a.py", "dev.py"]
+    assert paths(project, ReviewTarget(base="dev")) == ["a.py"]
+    user_repo.write({"new.py": "n\n"})
+    assert paths(project, ReviewTarget()) == ["new.py"]
+    assert paths(project, ReviewTarget(base="dev")) == ["a.py", "new.py"]
+    assert paths(project, ReviewTarget("rev", "feat", "main")) == ["a.py", "dev.py"]
+
+
+def test_without_a_commit_the_files_are_compared_with_nothing(tmp_path: Path) -> None:
+    repo = UserRepo(tmp_path / "fresh")
+    repo.path.mkdir()
+    repo.git("init", "-q", "-b", "main")
+    project = opened(repo, tmp_path)
+    assert paths(project, ReviewTarget()) == [] == paths(project, ReviewTarget("staged"))
+    repo.write({"a.py": "a\n", "b.py": "b\n"})
+    repo.git("add", "a.py")
+    assert paths(project, ReviewTarget()) == ["a.py", "b.py"]
+    assert paths(project, ReviewTarget("staged")) == ["a.py"]
+    with pytest.raises(BadInput, match="no commits"):
+        asked(project, "rev", "HEAD")
+
+
+def test_a_shallow_clone_says_what_it_lacks(user_repo: UserRepo, tmp_path: Path) -> None:
+    user_repo.commit({"a.py": "a\n"})
+    user_repo.git("clone", "-q", "--depth", "1", f"file://{user_repo.path}", str(tmp_path / "shallow"))
+    clone = UserRepo(tmp_path / "shallow")
+    project = opened(clone, tmp_path)
+    with pytest.raises(BurnishError, match="shallow") as caught:
+        choose(project, ReviewTarget())
+    assert "git fetch" in caught.value.hint
+    clone.write({"b.py": "b\n"})
+    assert paths(project, ReviewTarget()) == ["b.py"]
+
+
+def test_linked_checkouts_and_detached_heads(user_repo: UserRepo, tmp_path: Path) -> None:
+    user_repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    linked = UserRepo(tmp_path / "linked")
+    linked.write({"l.py": "l\n"})
+    user_repo.write({"m.py": "m\n"})
+    assert paths(opened(user_repo, tmp_path, linked.path), ReviewTarget()) == ["l.py"]
+    linked.commit({"l.py": "l\n"})
+    linked.git("checkout", "-q", "--detach")
+    assert paths(opened(user_repo, tmp_path, linked.path), ReviewTarget()) == ["l.py"]
+
+
+def test_a_conflict_is_reviewed_as_it_lies_there_and_refused_as_a_staged_tree(
+    user_repo: UserRepo, project: Project
+) -> None:
+    user_repo.git("checkout", "-q", "-b", "side")
+    user_repo.commit({"app.py": "side\n"})
+    user_repo.git("checkout", "-q", "main")
+    user_repo.commit({"app.py": "main\n"})
+    user_repo.git("merge", "-q", "side", check=False)
+    assert "<<<<<<<" in changes(project, asked(project, "dirty")).text()
+    with pytest.raises(BadInput, match="conflicts"):
+        asked(project, "staged")
+
+
+def test_a_submodule_that_moved_is_seen(user_repo: UserRepo, tmp_path: Path, project: Project) -> None:
+    other = UserRepo.make(tmp_path / "other")
+    user_repo.git("submodule", "add", "-q", f"file://{other.path}", "lib")
+    user_repo.git("commit", "-q", "-m", "lib")
+    assert "lib" in paths(project, ReviewTarget())  # the last commit
+    UserRepo(user_repo.path / "lib").commit({"more.py": "m\n"})
+    assert paths(project, ReviewTarget()) == ["lib"]
+    assert asked(project).what == "the working tree"
+
+
+def test_new_files_that_look_like_secrets_are_left_out_by_name(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({".env": "KEY=1\n", ".env.example": "KEY=\n", "deep/id_rsa": "x\n", "a.py": "a\n"})
+    taken = checkout_tree(project)
+    assert taken.secrets == (".env", "deep/id_rsa")
+    assert paths(project, ReviewTarget()) == [".env.example", "a.py"]
+    assert is_secret("a/.env.local") and not is_secret(".envrc") and not is_secret("a/.env.example")
+
+
+def test_odd_names_are_only_names(user_repo: UserRepo, project: Project) -> None:
+    names = [
+        "sp ace",
+        "new\nline",
+        ":(top)x",
+        "-n",
+        "tab\t",
+        "quote\"'",
+        b"\xff\xfe".decode("utf-8", "surrogateescape"),
+    ]
+    for name in names:
+        (user_repo.path / name).write_text("x\n")
+    before = everything(user_repo)
+    assert paths(project, ReviewTarget()) == sorted(names)
+    assert everything(user_repo) == before
+
+
+def test_nothing_is_written_into_the_users_object_store(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"big.py": "x = 1\n" * 1000})
+    before = everything(user_repo)
+    for wish in (
+        ReviewTarget(),
+        ReviewTarget("dirty"),
+        ReviewTarget("staged"),
+        ReviewTarget("rev", "HEAD"),
+        ReviewTarget("rev", "main..HEAD"),
+    ):
+        changes(project, choose(project, wish))
+    assert everything(user_repo) == before
+
+
+def test_line_ends_that_git_would_convert_are_no_change(user_repo: UserRepo, tmp_path: Path) -> None:
+    user_repo.git("config", "core.autocrlf", "true")
+    (user_repo.path / "app.py").write_bytes(b"def add(a, b):\r\n    return a - b\r\n")
+    change = changes(project := opened(user_repo, tmp_path), choose(project, ReviewTarget()))
+    assert [(file.added, file.removed) for file in change.files] == [(1, 1)]
+
+
+def test_in_a_commit_hook_the_index_of_that_commit_is_meant(
+    user_repo: UserRepo, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_repo.write({"app.py": "changed\n"})
+    assert paths(project, ReviewTarget("staged")) == []
+    index = user_repo.path / ".git" / "next-index-1.lock"
+    index.write_bytes((user_repo.path / ".git" / "index").read_bytes())
+    monkeypatch.setenv("GIT_INDEX_FILE", str(index))
+    subprocess.run(["git", "update-index", "app.py"], cwd=user_repo.path, check=True)
+    assert paths(project, ReviewTarget("staged")) == ["app.py"]
+    monkeypatch.setenv("GIT_INDEX_FILE", "/etc/passwd")
+    assert paths(project, ReviewTarget("staged")) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_cannot_be_read_is_named_and_its_rights_stay(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"closed.py": "x\n", "open.py": "x\n"})
+    (user_repo.path / "closed.py").chmod(0)
+    pair = asked(project)
+    assert (
+        pair.taken and pair.taken.unreadable == ("closed.py",) and sorted(changes(project, pair).paths) == ["open.py"]
+    )
+    assert (user_repo.path / "closed.py").stat().st_mode & 0o777 == 0
+
+
+def test_a_repository_inside_the_checkout_is_another_projects_business(user_repo: UserRepo, project: Project) -> None:
+    UserRepo.make(user_repo.path / "deps" / "other", {"pkg/x.py": "x\n"})
+    user_repo.write({"deps/mine.py": "m\n"})
+    assert paths(project, ReviewTarget()) == ["deps/mine.py"]
+    assert checkout_tree(project).nested == ("deps/other",)
+
+
+def test_what_a_program_installed_does_not_drown_the_rest(user_repo: UserRepo, project: Project) -> None:
+    user_repo.write({"web/node_modules/p/i.js": "i\n", "a/__pycache__/x.pyc": "x\n", "web/a.js": "a\n"})
+    user_repo.write({"env/pyvenv.cfg": "home = x\n", "env/bin/python": "x\n"})
+    assert paths(project, ReviewTarget()) == ["web/a.js"]
+    assert checkout_tree(project).installed == ("a/__pycache__", "env", "web/node_modules")
+    user_repo.commit({"web/node_modules/p/i.js": "i\n"})
+    user_repo.write({"web/node_modules/p/i.js": "patched\n"})
+    assert "web/node_modules/p/i.js" in paths(project, ReviewTarget())  # tracked: somebody wants it there
+
+
+@pytest.mark.parametrize("option", ["--assume-unchanged", "--skip-worktree"])
+def test_a_file_that_git_status_is_told_to_skip_is_reviewed(user_repo: UserRepo, project: Project, option: str) -> None:
+    user_repo.commit({"absent.py": "x\n"}, "one more")
+    user_repo.write({"app.py": "EVIL\n", "ok.py": "x = 1\n"})
+    user_repo.git("update-index", option, "app.py")
+    user_repo.git("update-index", "--skip-worktree", "absent.py")
+    (user_repo.path / "absent.py").unlink()
+    before = everything(user_repo)
+    assert paths(project, ReviewTarget()) == ["app.py", "ok.py"]
+    assert everything(user_repo) == before
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ["*.sh working-tree-encoding=UTF-16BE\n", "[attr]other working-tree-encoding=UTF-16BE\n*.sh other\n"],
+    ids=["plain", "macro"],
+)
+def test_a_file_that_a_checkout_re_encodes_is_described(user_repo: UserRepo, project: Project, attributes: str) -> None:
+    user_repo.write({".gitattributes": attributes, "run.sh": "EVIL", "a.py": "x = 1\n"})
+    hidden = {file.path: file.hidden.type for file in changes(project, asked(project)).files if file.hidden}
+    assert hidden.keys() == {".gitattributes", "run.sh"}
+    assert hidden["run.sh"] == "text that git writes to a checkout as UTF-16BE"
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+@pytest.mark.parametrize("megabytes", [5, 17])
+def test_an_encoding_that_a_large_file_declares_is_noticed(
+    user_repo: UserRepo, project: Project, megabytes: int, packed: bool
+) -> None:
+    large = "x = 1  # aaaaaaaaaaaaaaaaaaaaaaaa\n" * (megabytes * 31_000)
+    user_repo.commit({"a.py": f"# coding: utf_7\n{large}"}, "base")
+    user_repo.commit({"a.py": f"# coding: utf_7\n{large}# +AAo-EVIL()\n"}, "change")
+    if packed:
+        user_repo.git("repack", "-adq", "--window=0")
+    (file,) = changes(project, asked(project, "range", "HEAD", "HEAD~1")).files
+    assert file.hidden and not file.hunks
+
+
+def test_utf_8_as_the_encoding_of_a_checkout_is_plain_text(user_repo: UserRepo, project: Project) -> None:
+    user_repo.commit({".gitattributes": "*.sh working-tree-encoding=UTF-8\n*.py -working-tree-encoding\n"}, "base")
+    user_repo.write({"run.sh": "x\n", "a.py": "x = 1\n", "odd\nfolder/a.sh": "x\n"})
+    change = changes(project, asked(project))
+    assert len(change.files) == 3 and not any(file.hidden for file in change.files)
+
+
+def test_staged_content_that_the_file_no_longer_has_is_named_or_reviewed(user_repo: UserRepo, project: Project) -> None:
+    before = (user_repo.path / "app.py").read_text()
+    (user_repo.path / "app.py").write_text("staged = True\n")
+    user_repo.git("add", "app.py")
+    (user_repo.path / "app.py").write_text(before)
+    alone = asked(project)
+    assert alone.what == "what is staged" and "staged = True" in changes(project, alone).text()
+
+    (user_repo.path / "other.py").write_text("x = 1\n")
+    for pair in (asked(project), asked(project, "dirty")):
+        assert pair.what == "the working tree" and pair.taken and pair.taken.staged == ("app.py",)

@@ -1,0 +1,51 @@
+"""What the page and the card of a task offer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from burnish.core.status import Reason, Status
+from burnish.core.task import Spec, Task
+from burnish.views.board_moves import ACTS, others
+from burnish.views.inbox import ANSWERS
+from burnish.views.status import AT_REST, WAITING
+from burnish.views.task_page.page import _buttons
+
+WAITS = Task("p", 1, Spec("x"), Status.CODE_REVIEW, base="b", commit="c")
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "offered", "first"),
+    [("review", "ask", "ask"), ("outside", "ask", "ask"), ("improve", "review", "improve")],
+)
+def test_a_task_that_waits_for_its_review_offers_it_instead_of_going_on(
+    waits_for: str, offered: str, first: str
+) -> None:
+    """`burnish run` leaves such a task alone, so that "Go on" would do nothing."""
+    task = replace(WAITS, waits_for=waits_for)
+    assert offered in others(task, standing="") and "goon" not in others(task, standing="")
+    assert ACTS[offered].path == "/review"
+    assert next(button.name for button in _buttons(task, "", ()) if button.first) == first
+
+
+def test_a_task_between_two_phases_goes_on() -> None:
+    assert "goon" in others(WAITS, standing="")
+
+
+def test_every_reason_to_stop_has_an_answer_and_every_wait_a_command() -> None:
+    assert set(ANSWERS) == set(Reason)
+    assert set(WAITING) == set(AT_REST) == {"review", "improve", "outside"}
+
+
+def test_what_changed_nothing_offers_neither_a_review_nor_an_override() -> None:
+    idle = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.NO_CHANGES, base="b", commit="b")
+    names = {button.name for button in _buttons(idle, "", ())}
+    assert "retry" in names and not names & {"override", "review", "improve"}
+
+
+def test_a_task_without_its_branch_offers_neither_a_review_nor_an_override() -> None:
+    lost = Task("p", 1, Spec("x"), Status.BLOCKED, reason=Reason.BRANCH_GONE, base="b", commit="c")
+    names = {button.name for button in _buttons(lost, "", ())}
+    assert "retry" in names and not names & {"override", "review", "improve"}
