@@ -310,3 +310,20 @@ def test_auto_stands_for_the_checks_of_every_part(config: Any) -> None:
     assert names("checks: {lint: null}") == ["test", "web-test"]
     assert names("", skip_tests=True) == ["lint", "web-lint"]
     assert names("checks: {test: null, lint: null, extra: {web-test: null}}") == []
+
+
+def test_another_program_under_the_name_of_a_reviewer_is_another_reviewer(config: Any) -> None:
+    def judged_by(argv: str) -> Policy:
+        text = f"agents: {{judge: {{kind: command, argv: {argv}}}}}\nreview: {{agents: [judge]}}\n"
+        return policy(config(text), "judge")
+
+    strict, lenient = judged_by("[tools/judge, --strict]"), judged_by("[tools/judge]")
+    assert strict.judge != lenient.judge
+    assert strict.judge not in lenient.judge_before and lenient.judge not in strict.judge_before
+    # an approval from before programs were part of the hash stays valid
+    assert set(strict.judge_before) & set(lenient.judge_before)
+
+
+def test_the_hash_of_an_agent_that_the_settings_do_not_define_is_the_same_as_before(config: Any) -> None:
+    plain = policy(config("review: {agents: [claude]}\n"), "claude")
+    assert plain.reviewers[0].program == () and plain.judge not in plain.judge_before

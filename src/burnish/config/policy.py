@@ -201,9 +201,22 @@ def _criteria_forms(config: Config, spec: Spec, policy: Policy, prompts: Mapping
     now = [[name, AUTO, blocking, None, None] for name, blocking in automatic.items()]
     forms = [now, *_first_form(automatic)] if automatic else [[]]
     in_order = [sorted([*configured, *form], key=lambda check: _place(check[0], config)) for form in forms]
+    policies = dict.fromkeys((policy, _without_programs(policy)))
     return tuple(
-        _Form(criteria_hash(policy, checks, prompts), criteria_parts(policy, checks, prompts)) for checks in in_order
+        _Form(criteria_hash(one, checks, prompts), criteria_parts(one, checks, prompts))
+        for one in policies
+        for checks in in_order
     )
+
+
+def _without_programs(policy: Policy) -> Policy:
+    """As earlier versions saw it: they did not hash the programs of reviewers."""
+
+    def plain(reviewers: tuple[ReviewerSpec, ...]) -> tuple[ReviewerSpec, ...]:
+        return tuple(replace(reviewer, program=()) for reviewer in reviewers)
+
+    pipeline = tuple(replace(step, reviewers=plain(step.reviewers)) for step in policy.pipeline)
+    return replace(policy, reviewers=plain(policy.reviewers), pipeline=pipeline)
 
 
 def _first_form(automatic: Mapping[str, bool]) -> list[list[list[Any]]]:
@@ -269,4 +282,5 @@ def _if_set(value: str | None) -> list[str]:
 
 
 def _reviewer(one: ReviewerSpec) -> list[Any]:
-    return [one.agent, one.model, one.prompt, one.categories]
+    program = [list(one.program)] if one.program else []
+    return [one.agent, one.model, one.prompt, one.categories, *program]

@@ -51,7 +51,14 @@ class RoleResolver:
             categories=entry.categories,
             timeout_seconds=minutes * 60,
             reads_files=self._reads_files(agent),
+            program=self._program(agent),
         )
+
+    def _program(self, agent: str) -> tuple[str, ...]:
+        entry = self.config.agents.get(agent)
+        if entry is None or (entry.kind == agent and not entry.argv):
+            return ()
+        return (entry.kind, *(entry.argv or ()))
 
     def _reviewing(self) -> str:
         """`auto`: who plays the role, else the agent CLI that does the work, else the first installed."""
