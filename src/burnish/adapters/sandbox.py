@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from burnish.config.settings import Config
 from burnish.core.status import ErrorCode
@@ -18,9 +17,6 @@ from burnish.proc.mounts import Mount
 from burnish.proc.sandbox import Sandbox, available
 from burnish.store import Store
 from burnish.store.rows import ProjectRow
-
-if TYPE_CHECKING:
-    pass
 
 REMEDY = "Install bubblewrap (`bwrap`) and let it make namespaces, or set `sandbox.mode: auto`; see `burnish doctor`."
 # Each is a mount around every call.

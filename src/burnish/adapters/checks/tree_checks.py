@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from burnish.adapters.checks.checkout_paths import refuse_absolute_paths
 from burnish.adapters.checks.copied_files import copied_files_digest, copy_ignored_files
@@ -48,9 +47,6 @@ from burnish.git.reading import Contents, list_files, list_links, read_files
 from burnish.git.task_tree import TaskTree
 from burnish.proc.run import StopToken
 from burnish.proc.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    pass
 
 SETUP_SECONDS = 1200.0
 

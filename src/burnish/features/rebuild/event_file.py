@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burnish.core.event import TYPES, RecordedEvent
 from burnish.core.status import Status
 from burnish.core.task import TaskType
 from burnish.review.strictjson import loads
-
-if TYPE_CHECKING:
-    pass
 
 KEYS = {"id": int, "ts": str, "project": str, "task": str, "run": int, "cycle": int, "type": str, "data": dict}
 CANNOT_BE_SHOWN = "its approval could not be shown, so it is to be judged again"
