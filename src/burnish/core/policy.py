@@ -68,7 +68,7 @@ class ReviewerSpec:
     categories: tuple[str, ...] = ()
     timeout_seconds: float = 600.0
     reads_files: bool = True
-    # kind and argv of an agent that the settings define, so that another program under the same name is another reviewer
+    # kind and argv of an agent that the settings define: another program under the same name is another reviewer
     program: tuple[str, ...] = ()
 
 
