@@ -207,11 +207,11 @@ RUNNER = """
 import sys
 from pathlib import Path
 from burnish.agents.base import AgentSettings
-from burnish.agents.runner import Runner
+from burnish.agents.runner import AgentRunner
 from burnish.core.agent import AgentRequest
 root = Path(sys.argv[1])
 robot = AgentSettings("robot", "command", argv=("./robot.py",))
-runner = Runner({"robot": robot}, checkout=root / "checkout", lock_dir=root / "locks")
+runner = AgentRunner({"robot": robot}, checkout=root / "checkout", lock_dir=root / "locks")
 call_dir = Path(sys.argv[2])
 request = AgentRequest("robot", "implement", "Do it.", root / "workspace", call_dir, 29, 2, "implement")
 print(runner.call(request, lock_file=root / "lock").text)

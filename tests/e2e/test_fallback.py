@@ -30,7 +30,7 @@ def refusing(words: str, times: int, then: str) -> str:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same number of tries, without the waiting."""
-    monkeypatch.setattr("burnish.agents.runner.Retry", lambda: RetryPolicy(base_seconds=0.01))
+    monkeypatch.setattr("burnish.agents.runner.RetryPolicy", lambda: RetryPolicy(base_seconds=0.01))
 
 
 def asked(lab: Lab) -> Counter[tuple[str, str]]:

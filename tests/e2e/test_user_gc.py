@@ -27,7 +27,7 @@ def test_a_gc_at_every_failpoint_harms_neither_the_task_nor_the_repository(
         return at
 
     # the failpoints are there to act at; the program itself is the real one
-    monkeypatch.setattr("burnish.features.run.run.failpoint", collect)
+    monkeypatch.setattr("burnish.runtime.ports.failpoint", collect)
     lab.burnish("run")
     assert set(failpoints()) <= reached
     lab.repo.git("gc", "--prune=now", "-q")

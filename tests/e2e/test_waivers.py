@@ -155,7 +155,7 @@ def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, mo
         def today(cls) -> datetime.date:
             return tomorrow + datetime.timedelta(days=1)
 
-    monkeypatch.setattr("burnish.runtime.app.date", Later)
+    monkeypatch.setattr("burnish.runtime.tasks.date", Later)
     calls = len(lab.calls())
     said = lab.burnish("run", "1", code=1)
     assert "the waiver of F1 has run out" in said.err

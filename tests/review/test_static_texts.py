@@ -212,7 +212,7 @@ def test_the_commit_guard_and_the_reviewer_agree_on_what_is_allowed(comment: str
 )
 def test_yaml_that_is_nested_deep_does_not_end_the_process(text: str) -> None:
     """A parser in C fails by a signal: in a process of its own."""
-    code = "import sys\nfrom burnish.review.static_syntax import _yaml_flaws\n_yaml_flaws(sys.stdin.read())"
+    code = "import sys\nfrom burnish.review.static.syntax import _yaml_flaws\n_yaml_flaws(sys.stdin.read())"
     done = subprocess.run([sys.executable, "-c", code], input=text.encode(), timeout=60, check=False)
 
     assert done.returncode == 0
