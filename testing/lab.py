@@ -20,6 +20,7 @@ import psutil
 
 from burnish.cli.main import main
 from burnish.config.loading import user_folder
+from burnish.errors import BurnishError
 from testing.userrepo import UserRepo
 
 # What every agent of the laboratory does before and after its own text: it signs in and out.
@@ -152,7 +153,11 @@ class Lab:
 
     def trust(self) -> None:
         """The user accepts the settings as they are; those that are wrong are refused, which the test is about."""
-        self.burnish("trust", code=None)
+        if self.own_processes:
+            self.burnish("trust", code=None)
+            return
+        with mock.patch.dict(os.environ, self.env), contextlib.suppress(BurnishError):
+            self.repo.trust()
 
     # what a person types
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from burnish.git.project import discover
 from burnish.runtime.trust import BY_COMMAND, grant
 
+FIRST_FILES = {"app.py": "def add(a, b):\n    return a + b\n"}
 OURS = ("refs/heads/burnish/", "refs/burnish/")
 
 
@@ -20,11 +25,19 @@ class UserRepo:
 
     @classmethod
     def make(cls, path: Path, files: dict[str, str] | None = None, *init_args: str) -> UserRepo:
-        path.mkdir(parents=True, exist_ok=True)
         repo = cls(path)
-        repo.git("init", "-q", "-b", "main", *init_args)
-        repo.commit(files or {"app.py": "def add(a, b):\n    return a + b\n"}, "start")
+        if files is None and not init_args and not path.exists():
+            shutil.copytree(_template(), path, symlinks=True)
+            # the index records inode and change time of each file, which are others in the copy
+            repo.git("update-index", "-q", "--refresh")
+            return repo
+        path.mkdir(parents=True, exist_ok=True)
+        repo._begin(files or FIRST_FILES, *init_args)
         return repo
+
+    def _begin(self, files: dict[str, str], *init_args: str) -> None:
+        self.git("init", "-q", "-b", "main", *init_args)
+        self.commit(files, "start")
 
     @classmethod
     def make_big(cls, path: Path, files: int) -> UserRepo:
@@ -63,7 +76,15 @@ class UserRepo:
         self.write(files)
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
-        return self.git("rev-parse", "HEAD")
+        return self._head() or self.git("rev-parse", "HEAD")
+
+    def _head(self) -> str:
+        """The commit that is checked out, without a process; empty where that takes more than two files."""
+        try:
+            name = (self.path / ".git" / "HEAD").read_text().strip().removeprefix("ref: ")
+            return (self.path / ".git" / name).read_text().strip() if name.startswith("refs/") else ""
+        except OSError:
+            return ""
 
     def trust(self) -> None:
         """As `burnish trust` does: the user accepts the checkout as it is, in the burnish home of the environment."""
@@ -84,3 +105,14 @@ class UserRepo:
         refs = [r for r in self.git("for-each-ref").splitlines() if not any(o in r for o in OURS)]
         digest.update("\n".join(refs).encode())
         return digest.hexdigest()
+
+
+@cache
+def _template() -> Path:
+    """A repository with its first commit, made once per process: a copy costs a quarter of making one."""
+    folder = Path(tempfile.mkdtemp(prefix="burnish-template-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    repo = UserRepo(folder / "repo")
+    repo.path.mkdir()
+    repo._begin(FIRST_FILES)
+    return repo.path
