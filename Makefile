@@ -1,6 +1,6 @@
 # Everything below needs only Python >= 3.11 (with venv), git and make.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench torture agents projects
+.PHONY: help install demo test test-fast test-all check bench torture agents projects
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -8,9 +8,13 @@ READY := $(VENV)/.ready
 # One more than there are cores: much of a test is waiting for processes. Two at least, the suite must stand being run side by side.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n + 1)))
 ARGS ?=
+# Where it is set, each process compiles each module again: half of the time that pytest needs to collect the tests.
+unexport PYTHONDONTWRITEBYTECODE
+# What needs no process: rules, readers of text, settings, the database, the pages' data.
+FAST := $(addprefix tests/,config core exchange review store views)
 
 help: ## show this
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 install: $(READY) ## make .venv and install burnish with what its tests need
 
@@ -31,8 +35,14 @@ $(READY): pyproject.toml
 demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--keep keeps it)
 	@$(VENV)/bin/burnish demo $(ARGS)
 
-test: $(READY) ## all tests, side by side
+test: $(READY) ## each promise once: what to run before a commit
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
+
+test-fast: $(READY) ## the tests that start no process: what to run after each change
+	$(PY) -m pytest -n $(JOBS) $(ARGS) $(FAST)
+
+test-all: $(READY) ## all tests, with the whole of each table: what CI runs
+	BURNISH_LONG=1 $(PY) -m pytest -n $(JOBS) $(ARGS)
 
 check: $(READY) ## lint, format, types, layers, figures of the code base
 	$(VENV)/bin/ruff check .
@@ -46,7 +56,7 @@ bench: $(READY) ## how fast it is, with figures
 	$(PY) -m bench $(ARGS)
 
 torture: $(READY) ## the promises, counted: kills, races, forgeries; ends with a table of attacks
-	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 --dist worksteal -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks' tests)
+	BURNISH_TORTURE=1 PYTEST_TIMEOUT=1800 $(PY) -m pytest -o faulthandler_timeout=3600 --dist worksteal -n $(JOBS) $(ARGS) $$(grep -rlE --include='test_*.py' 'BURNISH_TORTURE|mark\.attacks|count_attacks|mark\.long|mark\.representatives|@given' tests)
 
 agents: $(READY) ## real agent programs against a model server on loopback
 	$(PY) -m tools.agents $(ARGS)

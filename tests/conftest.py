@@ -12,17 +12,26 @@ from hypothesis import HealthCheck, settings
 
 from testing.attack_counts import PROPERTY, CountAttacks, counts_of, counts_of_marker, table
 from testing.children import ending_children, make_children_interruptible, record_children
+from testing.long_forms import MARKERS, deselect_long, examples
 from testing.reliability_table import write_table
 from testing.userrepo import UserRepo
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "attacks(kind, attempts): counted for `make torture`; one success if it fails")
+    for line in MARKERS:
+        config.addinivalue_line("markers", line)
     # the machine may be busy; pytest-timeout ends what hangs
-    settings.register_profile("burnish", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile(
+        "burnish", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("burnish")
     make_children_interruptible()
     record_children()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    deselect_long(config, items)
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ from burnish.agents.registry import AGENTS
 from burnish.core.agent import AgentReply
 from burnish.proc.text import read_text
 from testing.agent_samples import NAMES, spoken
+from testing.long_forms import examples
 
 DRAFT = "The draft approves."
 FINAL = "The final message rejects."
@@ -130,7 +131,7 @@ def shows_damage(text: str) -> bool:
         return True
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(sorted(STREAMS)), st.floats(0, 1), st.integers(1, 60))
 def test_cut_lines_never_let_a_draft_win(name: str, start: float, length: int) -> None:
     before, after = parts(name)
@@ -146,7 +147,7 @@ def test_cut_lines_never_let_a_draft_win(name: str, start: float, length: int) -
 PIECES = ["x", "\n", "{", '{"', "}\n", '{"type":', '{"type": "result"', "\u2028", '"\n', "[burnish: 3 bytes left"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(STREAMS)), st.floats(0, 1), st.lists(st.sampled_from(PIECES), min_size=1, max_size=3))
 def test_what_a_child_writes_into_the_output_never_lets_a_draft_win(name: str, at: float, pieces: list[str]) -> None:
     before, after = parts(name)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from burnish.config import load
 from burnish.errors import BadInput, BurnishError
+from testing.long_forms import examples
 
 
 def refused(root: Path, text: str) -> BadInput:
@@ -180,7 +181,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 def test_whatever_is_written_is_either_settings_or_an_error_in_words(tmp_path: Path, data: dict[str, object]) -> None:
     import json

@@ -13,6 +13,7 @@ from burnish.core.codec import decode, encode
 from burnish.core.failure_groups import covers
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
 from burnish.core.ledger.ledger import LedgerDiff, absorb_checks, waive
+from testing.long_forms import examples
 
 BROKEN = "ImportError: cannot import name 'helper'"
 
@@ -169,7 +170,7 @@ _failure = st.builds(
 _failures = st.lists(_failure, max_size=120, unique_by=lambda failure: failure.name)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(_failures, min_size=1, max_size=4))
 def test_each_failure_is_covered_by_a_finding_that_is_open(rounds: list[list[TestFailure]]) -> None:
     findings: tuple[Finding, ...] = ()
@@ -180,7 +181,7 @@ def test_each_failure_is_covered_by_a_finding_that_is_open(rounds: list[list[Tes
         assert sum(remark.count for remark in alive) == len(failures)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(_failures, st.sets(st.integers(0, 5))), min_size=1, max_size=5))
 def test_a_failure_is_open_or_was_failing_when_a_person_waived_it(
     rounds: list[tuple[list[TestFailure], set[int]]],

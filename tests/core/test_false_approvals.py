@@ -17,6 +17,7 @@ from burnish.core.ledger.ledger import LedgerDiff, absorb_review, waive
 from burnish.core.recorded_reviews import panel_of
 from burnish.core.review import PanelResult, Ruling, RulingState, Verdict
 from testing.histories import change
+from testing.long_forms import examples
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 BEFORE = {"a.py": "x = 1\ny = 2\nz = 3\n"}
@@ -150,7 +151,7 @@ reviews = st.lists(remarks, max_size=4).map(tuple)
 rulings = st.lists(st.builds(Ruling, st.sampled_from(["F1", "F2"]), st.sampled_from(list(RulingState))), max_size=2)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(reviews, reviews, rulings, st.sampled_from([ERROR, WARNING]))
 def test_an_approval_that_holds_a_blocking_remark_is_never_accepted(
     earlier: tuple[Remark, ...], said: tuple[Remark, ...], ruled: list[Ruling], block_on: Severity

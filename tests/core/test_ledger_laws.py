@@ -13,6 +13,7 @@ from burnish.core.ledger.assignment import best_pairs
 from burnish.core.ledger.ledger import LedgerDiff, absorb_checks, absorb_review
 from burnish.core.review import Ruling, RulingState
 from testing.histories import history
+from testing.long_forms import examples
 
 TEXT = "".join(f"value_{n % 7} = call({n % 5})\n" for n in range(40))
 FILES = {"a.py": TEXT, "b.py": TEXT.replace("call", "run")}
@@ -39,7 +40,7 @@ def absorb(before: LedgerDiff, said: tuple[Remark, ...], ruled: tuple[Ruling, ..
     return absorb_review(before.findings, remarks=said, rulings=ruled, cycle=cycle, files=FILES.get)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(reviews, rulings), min_size=1, max_size=4))
 def test_nothing_is_lost_no_id_is_used_twice_and_only_a_ruling_resolves(
     told: list[tuple[tuple[Remark, ...], tuple[Ruling, ...]]],
@@ -56,7 +57,7 @@ def test_nothing_is_lost_no_id_is_used_twice_and_only_a_ruling_resolves(
         ledger = after
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(reviews, reviews, st.randoms(use_true_random=False))
 def test_the_order_of_remarks_changes_no_match(
     first: tuple[Remark, ...], second: tuple[Remark, ...], chance: random.Random
@@ -75,7 +76,7 @@ def test_the_order_of_remarks_changes_no_match(
     assert len(straight.opened) == len(shuffled.opened)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(reviews, reviews, rulings)
 def test_the_same_review_twice_opens_nothing_new(
     first: tuple[Remark, ...], second: tuple[Remark, ...], ruled: tuple[Ruling, ...]
@@ -103,7 +104,7 @@ def test_no_check_results_change_nothing() -> None:
     assert absorb_checks(known.findings, comparisons=(), cycle=2).findings == known.findings
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 3)), st.floats(0.01, 2), max_size=12))
 def test_no_other_pairing_gains_more(gains: dict[tuple[int, int], float]) -> None:
     found = sum(gains[pair] for pair in best_pairs(gains).items())

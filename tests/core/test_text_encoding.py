@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from burnish.core.declared_encodings import HEAD, declarations, declares_other_encoding, may_declare_later
 from burnish.core.text_encoding import escape_invisible, has_invisible, read_text
+from testing.long_forms import examples
 
 ASCII_TEXT = frozenset(range(0x20, 0x7F))
 PIECES = st.one_of(
@@ -27,7 +28,7 @@ def letters(data: bytes) -> str:
     return "".join(chr(byte) for byte in data if byte in ASCII_TEXT)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=examples(1000))
 @given(st.lists(PIECES, max_size=8).map(b"".join))
 @example(b"\xff\xfe\0E\0V\0I\0L")
 @example(b"\xff\xfeEVIL")
@@ -45,7 +46,7 @@ def test_every_ascii_letter_of_the_bytes_is_in_the_text(data: bytes) -> None:
         assert all(letter in shown for letter in letters(data))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=60), st.sampled_from(["le", "be"]))
 def test_wide_text_is_what_a_shell_without_nul_bytes_would_run(text: str, order: str) -> None:
     for codec in (f"utf-16-{order}", f"utf-32-{order}"):
@@ -159,7 +160,7 @@ LINE_PIECES = (
 LINES = st.lists(st.sampled_from(LINE_PIECES), max_size=7).map(b"".join)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(LINES)
 def test_the_declaration_that_counts_is_the_one_that_python_takes(start: bytes) -> None:
     data = start + b"\nx = '\xe9'\n"

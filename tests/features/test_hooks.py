@@ -19,6 +19,7 @@ from burnish.features.hooks.programs import GIVE_UP, STOP_HOOKS
 from burnish.features.hooks.sessions import remembered
 from burnish.features.hooks.settings_text import put_block, put_entry, take_block, take_entry
 from burnish.features.hooks.stop import read_stopping
+from testing.long_forms import examples
 from testing.userrepo import UserRepo
 
 AGENTS = tuple(STOP_HOOKS)
@@ -141,7 +142,7 @@ def test_hooks_of_several_agents_come_out_one_by_one(user_repo: UserRepo, hermet
     assert everything(user_repo.path, hermetic) == before
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=SETTINGS, indent=INDENTS, end=st.sampled_from(["", "\n", " \n\n"]), plain=st.booleans())
 @pytest.mark.parametrize("name", AGENTS)
 def test_any_settings_come_back_byte_for_byte(

@@ -19,6 +19,7 @@ from burnish.features.init.init import InitReport, initiate
 from burnish.features.init.settings_file import settings_text
 from burnish.store import Store
 from testing.layouts import MONO, NODE, OTHERS, PYTHON
+from testing.long_forms import examples
 from testing.userrepo import UserRepo
 
 LAYOUTS = {**PYTHON, **NODE, **OTHERS, **MONO}
@@ -88,7 +89,7 @@ WORDS = st.text(min_size=1) | st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(WORDS, st.lists(WORDS, min_size=1), st.text())
 def test_any_command_and_any_reason_survive_the_file(line: str, words: list[str], why: str) -> None:
     decided = (

@@ -17,6 +17,7 @@ from burnish.git.objects import trailers_of, with_trailers, write_object
 from burnish.git.run import bare_env, failure, git
 from burnish.proc.capture import Captured, capture
 from testing.gitworld import GitWorld
+from testing.long_forms import examples
 
 
 def test_nothing_of_the_callers_git_variables_gets_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp", "Zs"
 KEYS = st.from_regex(r"[A-Z][A-Za-z-]{0,10}", fullmatch=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(message=st.text(max_size=200), trailers=st.dictionaries(KEYS, WORDS, min_size=1))
 def test_trailers_come_back_whatever_the_message_says(message: str, trailers: dict[str, str]) -> None:
     assert trailers_of(with_trailers("feat: " + message, trailers)) == trailers

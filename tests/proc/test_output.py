@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from burnish.proc.run import run
 from burnish.proc.shim import MARKER, SMALLEST_CAP, Log
+from testing.long_forms import examples
 
 MEGABYTES = 1024 if os.environ.get("BURNISH_TORTURE") else 200
 FLOOD = """
@@ -74,7 +75,7 @@ def test_output_that_fits_is_kept_byte_for_byte(bench) -> None:
     assert done.stdout.read_bytes() == b"x" * 5000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     parts=st.lists(st.integers(min_value=1, max_value=3000), max_size=12),
     cap=st.integers(min_value=1, max_value=4000),

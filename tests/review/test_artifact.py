@@ -25,6 +25,7 @@ from burnish.review.artifact import (
 from burnish.review.body import Cycle, artifact_of
 from burnish.review.reading import clean
 from burnish.review.records import Iteration, render_baseline_json, render_task_json
+from testing.long_forms import examples
 
 REMARK = Remark(
     Category.COMPLIANCE, Severity.ERROR, "Missing check", "Empty passes.", "Add it.", "a b.py", 45, 47, "if x:"
@@ -64,7 +65,7 @@ _artifacts = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_artifacts)
 def test_write_parse_write_gives_the_same_bytes(artifact: ReviewArtifact) -> None:
     once = render_artifact(artifact)
@@ -146,7 +147,7 @@ def test_no_flipped_byte_turns_a_rejection_into_an_approval_or_a_crash() -> None
                 continue
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=200))
 def test_no_front_matter_crashes_the_reader(text: str) -> None:
     with pytest.raises(MalformedArtifact):

@@ -24,6 +24,7 @@ from burnish.review.contract import (
     read_disputes,
     read_schema,
 )
+from testing.long_forms import examples
 from testing.verdicts import FINDING, GOOD, HONEST, NOT_APPROVALS, OK, N, block, with_
 
 NOTHING = Expect()
@@ -62,7 +63,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.one_of(_PIECES, st.text(max_size=20)), max_size=12).map("".join))
 def test_nothing_raises_and_an_approval_always_has_its_one_closed_block(text: str) -> None:
     if approves(text):
@@ -72,7 +73,7 @@ def test_nothing_raises_and_an_approval_always_has_its_one_closed_block(text: st
         assert GOOD in text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(0, len(block()) - 1), st.characters())
 def test_one_changed_character_never_makes_a_verdict_better(at: int, char: str) -> None:
     rejected = block(with_(verdict="rejected", summary="no"))
@@ -82,7 +83,7 @@ def test_one_changed_character_never_makes_a_verdict_better(at: int, char: str) 
 _WRAPPERS = ["<details>", "<s>", "<svg>", "<noscript>", "<div hidden>", "<template>", "<!--", "~~", "<blockquote>"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(_WRAPPERS), st.text("ab <>/\n*", max_size=30), st.text("ab </>\n*", max_size=30))
 def test_nothing_between_a_wrapper_and_the_block_makes_it_a_verdict(wrapper: str, before: str, between: str) -> None:
     assert not approves(f"{before}\n\n{wrapper}\n\n{between}\n\n{block()}")
@@ -112,7 +113,7 @@ _JSON = st.recursive(
 _KEYS = st.sampled_from([*OK, "prior", "compliance", "blocking", "rejection_reason", "number", "x"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.dictionaries(_KEYS, _JSON), st.booleans())
 def test_any_json_is_read_or_refused_without_an_exception(changes: dict[str, object], strict: bool) -> None:
     expect = Expect(2, ("F1",), ("works",)) if strict else Expect()
@@ -122,7 +123,7 @@ def test_any_json_is_read_or_refused_without_an_exception(changes: dict[str, obj
         assert isinstance(reading, Unreadable)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=200))
 def test_lone_surrogates_and_controls_never_come_out_of_the_reader(summary: str) -> None:
     # not an approval: a summary that rejects, which the generator finds, would contradict it

@@ -14,6 +14,7 @@ from burnish.core.change import Change
 from burnish.review.lock_digest import READERS, digest, with_lock_digests
 from burnish.review.packing import pack
 from testing.changes import change, modified
+from testing.long_forms import examples
 
 HASH, OTHER = "ab" * 32, "cd" * 32
 INTEGRITY = "sha512-" + "A" * 86 + "=="
@@ -156,7 +157,7 @@ def test_a_new_lock_file_has_a_digest(name: str) -> None:
     assert words is not None and "+ new package" in words
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 3000), st.booleans())
 @example("package-lock.json", 0, True)
 def test_text_put_anywhere_is_told_or_shown(name: str, at: int, new_file: bool) -> None:
@@ -168,7 +169,7 @@ def test_text_put_anywhere_is_told_or_shown(name: str, at: int, new_file: bool) 
     assert words is None or MARK in words
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(
     st.sampled_from(sorted(SAMPLES)),
     st.integers(0, 3000),
@@ -190,7 +191,7 @@ def test_a_cut_or_replaced_piece_is_told_or_shown(name: str, at: int, length: in
     assert (one.packages, one.rest, one.comments) != (other.packages, other.rest, other.comments)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.sampled_from(sorted(SAMPLES)), st.data())
 def test_equal_digests_mean_equal_files_but_for_hashes_of_new_versions(name: str, data: st.DataObject) -> None:
     sample = SAMPLES[name]

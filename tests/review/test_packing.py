@@ -13,6 +13,7 @@ from burnish.review.context import ReviewPrompt, coverage, together
 from burnish.review.packing import DOCS, GENERATED, SOURCE, TEST, batches, kind, only, pack, passes
 from burnish.review.path_quoting import quoted, unquoted
 from testing.changes import added, binary, change, deleted, modified, renamed
+from testing.long_forms import examples
 
 MANY = change(
     added("src/a.py"),
@@ -48,7 +49,7 @@ _FILES = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(_FILES, max_size=8, unique_by=lambda file: file.path), st.integers(0, 500))
 def test_no_name_and_no_limit_makes_a_path_vanish(files: list[ChangedFile], limit: int) -> None:
     everywhere(change(*files), limit)

@@ -10,6 +10,7 @@ from burnish.core.finding import Category, Remark, Severity
 from burnish.core.review import Verdict
 from burnish.review.static.files import look
 from burnish.review.static.review import conclude, elsewhere
+from testing.long_forms import examples
 
 SUFFIXES = [".py", ".json", ".toml", ".yml", ".js", ".md", ".rb", ".env", ".lock", "", ".png"]
 TELLING = """<<<<<<< a|=======|>>>>>>> b|debugger;|breakpoint()|{|}|[|a: b|a: &x|- *x|a = 1|# ruff: noqa
@@ -53,7 +54,7 @@ def remarks(draw: st.DrawFn, paths: list[str]) -> Remark:
     )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(60))
 @given(st.data())
 def test_every_finding_stands_on_a_changed_line(data: st.DataObject) -> None:
     parts = data.draw(st.lists(changed(), max_size=4, unique_by=lambda part: part[0].path))

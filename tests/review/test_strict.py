@@ -10,6 +10,7 @@ from burnish.review.legacy_markers import summary_in
 from burnish.review.prose import first_sentence
 from burnish.review.reading import Expect
 from burnish.review.unsigned import read_unsigned
+from testing.long_forms import examples
 
 APPROVED = ["**Verdict: APPROVED**", "**[APPROVED]**", "[APPROVED]", "REVIEW_PASSED", "Verdict: APPROVED"]
 
@@ -121,7 +122,7 @@ def test_the_other_verdicts_are_read() -> None:
     assert read_unsigned("REVIEW_FIXED", may_fix=True).verdict == Verdict.APPROVED
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from([*APPROVED, "REVIEW_FAILED", "> ", "```\n", "\n", "- ", "text", "\r", "<!--", "`"])))
 def test_no_mixture_raises_and_two_markers_never_approve(pieces: list[str]) -> None:
     review = read_unsigned("".join(pieces))
@@ -130,7 +131,7 @@ def test_no_mixture_raises_and_two_markers_never_approve(pieces: list[str]) -> N
     assert not review.signed
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=300))
 def test_no_text_raises(text: str) -> None:
     assert not read_unsigned(text).signed

@@ -16,6 +16,7 @@ from burnish.core.status import MOVES, ErrorCode, FinalVerdict, Reason, ReviewSt
 from burnish.core.task import Spec
 from burnish.errors import BadInput
 from burnish.store import Store
+from testing.long_forms import examples
 from testing.storydump import dump
 
 Pick = Callable[[Any], Any]
@@ -149,7 +150,7 @@ def test_any_legal_story_told_again_gives_the_same_tables(tmp_path: Path) -> Non
             # nothing here has to survive a power cut
             store._db._connection().execute("PRAGMA synchronous = OFF")
 
-        @settings(max_examples=40, deadline=None)
+        @settings(max_examples=examples(40), deadline=None)
         @given(st.data())
         def tell(data: st.DataObject) -> None:
             name = f"p{next(count)}"

@@ -16,6 +16,7 @@ from burnish.core.finding import Category, FindingState, Severity
 from burnish.views.cost import CostView
 from burnish.views.reviewer_stats import Fate
 from burnish.views.stats import StatsView, cost_json, stats, stats_json
+from testing.long_forms import examples
 from testing.tales import NOON, Tale, Teller
 
 JUDGE = {"agent": "judge", "model": "m1", "verdict": "changes_requested", "cost_usd": 0.25, "tokens": 100}
@@ -250,7 +251,7 @@ def test_time_is_cut_into_as_many_pieces_as_can_be_told_apart(teller: Teller, da
     assert sum(s.accepted for s in view.over_time) == len(view.cycles.each)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(seed=st.integers(0, 10_000), tasks=st.integers(1, 12), days=st.one_of(st.none(), st.integers(1, 40)))
 def test_the_parts_make_up_the_whole(
     tmp_path_factory: pytest.TempPathFactory, seed: int, tasks: int, days: int | None

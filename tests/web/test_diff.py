@@ -20,6 +20,7 @@ from burnish.web.pages.diff_lines import Painter, between, markup
 from burnish.web.pages.rendering import render
 from testing.changes import added, binary, change, deleted, modified, renamed
 from testing.histories import hunks
+from testing.long_forms import examples
 
 ROW = re.compile(
     r'<tr class="(same|add|del)"(?: data-line="(\d+)")?><td class="n">(\d*)</td><td class="n">(\d*)</td>'
@@ -58,7 +59,7 @@ def one_file(old: str, new: str, path: str = "app.py") -> FileDiff:
     return bare(change(file)).files[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LINES, LINES, st.sampled_from(["app.py", "app.ts", "page.html", "notes.md", "unknown"]))
 def test_numbers_and_texts_of_the_rows_are_those_of_the_two_files(old: list[str], new: list[str], path: str) -> None:
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
@@ -80,7 +81,7 @@ def test_numbers_and_texts_of_the_rows_are_those_of_the_two_files(old: list[str]
     assert folded + rest == len(come)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(LINES, st.sampled_from(["a.py", "a.js", "a.html", "a.yaml", "a.diff", "Makefile"]))
 def test_colours_neither_add_nor_lose_a_letter(lines: list[str], path: str) -> None:
     text = "\n".join(lines)
