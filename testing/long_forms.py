@@ -1,7 +1,7 @@
 """What only the long form of the suite runs: `make test-all` and `make torture`.
 
-`@pytest.mark.long` leaves a test to the long form. `@pytest.mark.representatives("id", …)` does that with a table:
-`make test` runs the named cases, one per class of input. A test that is named on the command line always runs.
+`@pytest.mark.long` leaves a test to the long form. `@pytest.mark.representatives(n)` does that with all but n cases of
+a table. A test that is named on the command line always runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 IS_LONG = bool(os.environ.get("BURNISH_LONG") or os.environ.get("BURNISH_TORTURE"))
 MARKERS = (
     "long: only in `make test-all` and `make torture`",
-    "representatives(*ids): the cases of a table that `make test` runs; the others are long",
+    "representatives(n): n cases, spread over the table, are in `make test`; the others are long",
 )
 # of the examples that a property is tried with in the long form
 _SHARE = 5
@@ -27,43 +27,29 @@ def examples(count: int) -> int:
 
 def deselect_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests of the long form, unless the command line names single tests."""
-    if any("::" in argument for argument in config.args):
+    if IS_LONG or any("::" in argument for argument in config.args):
         return
-    if unknown := _unknown_representatives(items):
-        raise pytest.UsageError("a mark names a case that its table does not have: " + "; ".join(unknown))
-    if IS_LONG:
-        return
-    chosen = [item for item in items if not _is_long(item)]
-    config.hook.pytest_deselected(items=[item for item in items if _is_long(item)])
-    items[:] = chosen
+    left_out = {item for item in items if item.get_closest_marker("long")} | _other_cases(items)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
-def _unknown_representatives(items: list[pytest.Item]) -> list[str]:
-    """Cases that a mark names and that the table does not have."""
-    ids: dict[tuple[str, str], set[str]] = {}
+def _other_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The cases of marked tables that represent no others."""
+    tables: dict[str, list[pytest.Item]] = {}
     for item in items:
-        ids.setdefault(_table_of(item), set()).add(_case_of(item))
-    unknown = {
-        f"{item.nodeid.partition('[')[0]}: {case}"
-        for item in items
-        for mark in item.iter_markers("representatives")
-        for case in mark.args
-        if case not in ids[_table_of(item)]
-    }
-    return sorted(unknown)
+        if item.get_closest_marker("representatives"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    others: set[pytest.Item] = set()
+    for cases in tables.values():
+        mark = cases[0].get_closest_marker("representatives")
+        assert mark is not None
+        others |= set(cases) - {cases[index] for index in _spread(mark.args[0], len(cases))}
+    return others
 
 
-def _is_long(item: pytest.Item) -> bool:
-    if item.get_closest_marker("long"):
-        return True
-    marks = list(item.iter_markers("representatives"))
-    return any(_case_of(item) not in mark.args for mark in marks)
-
-
-def _table_of(item: pytest.Item) -> tuple[str, str]:
-    return item.nodeid.partition("::")[0], getattr(item, "originalname", item.name)
-
-
-def _case_of(item: pytest.Item) -> str:
-    """What stands in the brackets behind the name."""
-    return item.name.partition("[")[2].removesuffix("]")
+def _spread(count: int, total: int) -> set[int]:
+    """Evenly over the table, its first and its last case among them."""
+    if count >= total:
+        return set(range(total))
+    return {0} if count == 1 else {round(number * (total - 1) / (count - 1)) for number in range(count)}

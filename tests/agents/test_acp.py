@@ -74,6 +74,7 @@ def test_a_very_long_message_comes_whole(ask) -> None:
     assert len(ask("big 1000000").text) == 1_000_000
 
 
+@pytest.mark.representatives(3)
 @acp
 @pytest.mark.parametrize(
     ("order", "retryable", "words"),

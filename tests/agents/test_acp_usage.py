@@ -45,6 +45,7 @@ def ask(project) -> Any:
     return ask
 
 
+@pytest.mark.representatives(3)
 @acp
 @pytest.mark.parametrize(
     ("result", "name", "model", "expected"),
@@ -88,12 +89,14 @@ def test_a_count_that_cannot_be_makes_the_cost_unknown_or_partial(ask, bad: Any)
     assert (partial.cost_usd, partial.cost_source) == (pytest.approx(1.0), "partial")
 
 
+@pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize("result", [{"_meta": {"quota": 5}}, {"_meta": {"quota": {"model_usage": "x"}}}, {"_meta": {}}])
 def test_a_meta_field_of_another_shape_is_no_usage(ask, result: dict[str, Any]) -> None:
     assert (ask(result).cost_usd, ask(result).cost_source) == (None, "unknown")
 
 
+@pytest.mark.representatives(2)
 @acp
 @pytest.mark.parametrize("later", [cost(0.1), cost(-3), cost(float("nan")), cost(0), cost(99, "EUR")])
 def test_a_later_update_does_not_lower_the_cost(ask, later: str) -> None:
@@ -101,6 +104,7 @@ def test_a_later_update_does_not_lower_the_cost(ask, later: str) -> None:
     assert (reply.cost_usd, reply.cost_source) == (0.75, "program")
 
 
+@pytest.mark.representatives(2)
 @acp
 @pytest.mark.parametrize(
     ("orders", "expected"),

@@ -71,6 +71,7 @@ def test_each_maker_answers_by_schema(ask, model: str) -> None:
     assert reply.tokens > 17
 
 
+@pytest.mark.representatives(6)
 @llm
 @quiet
 @every
@@ -85,6 +86,7 @@ def test_what_may_pass_is_told_from_what_cannot(ask, model: str, status: int, re
     assert status != 401 or "API_KEY" in failure.hint
 
 
+@pytest.mark.representatives(2)
 @llm
 @quiet
 @every

@@ -158,6 +158,7 @@ def lay(root: Path, files: dict[str, str]) -> None:
             target.write_text(text)
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize(("old", "new"), BROUGHT_IN.values(), ids=BROUGHT_IN.keys())
 def test_a_reviewer_gets_what_instruction_files_bring_in_as_the_base_has_it(
     tmp_path: Path, hermetic: Path, old: dict[str, str], new: dict[str, str]

@@ -52,6 +52,7 @@ TESTS = {
 }
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "command", [PYTEST, " ".join(PYTEST), f"cd . && {' '.join(PYTEST)}"], ids=["list", "string", "wrapped"]
 )
@@ -121,6 +122,7 @@ SEVERAL = {
 }
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("command", SEVERAL.values(), ids=SEVERAL)
 def test_a_later_run_below_one_command_does_not_hide_the_failures_of_an_earlier_one(cwd: Path, command: str) -> None:
     files = {

@@ -290,6 +290,7 @@ POM = """\
 """
 
 
+@pytest.mark.long
 def test_maven(tmp_path: Path) -> None:
     needs("mvn")
     # the user's own repository: tests have another home, and nothing is downloaded

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bench.static import score
 from testing.defects_clean import clean
 from testing.defects_planted import planted
 
 
+@pytest.mark.long
 def test_planted_defects_are_found_and_clean_changes_are_left_alone() -> None:
     result = score(every=3)
     assert result.recall >= 0.9, [(case.kind, case.path, case.rule) for case in result.missed]

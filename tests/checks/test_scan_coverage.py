@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from burnish.adapters.static_reviewer import static_review
 from burnish.core.change import Change
 from burnish.core.check import CheckReport, CheckStatus, Comparison
@@ -49,6 +51,7 @@ def test_changed_lines_that_no_test_runs_are_named(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "files").iterdir()) == ["src", "tests"]
 
 
+@pytest.mark.long
 def test_without_being_asked_only_quick_tests_are_run_again(tmp_path: Path) -> None:
     for seconds, status, measured in ((2.0, "passed", True), (90.0, "passed", False), (2.0, "error", False)):
         report = CheckReport("test", "pytest", CheckStatus(status), seconds=seconds)
@@ -56,12 +59,14 @@ def test_without_being_asked_only_quick_tests_are_run_again(tmp_path: Path) -> N
         assert bool(done.remarks) is measured, (seconds, status, done.notes)
 
 
+@pytest.mark.long
 def test_what_cannot_be_measured_is_a_note(tmp_path: Path) -> None:
     for command in ("make test", "pytest && echo", (sys.executable, "-m", "pytest", "--no-such-option")):
         done = review(tmp_path, CheckSpec("test", command), coverage=True)
         assert done.remarks == () and len(done.notes) == 1 and done.notes[0].startswith("coverage:"), command
 
 
+@pytest.mark.long
 def test_tests_that_test_something_else_prove_nothing(tmp_path: Path) -> None:
     (tmp_path / "files" / "tests").mkdir(parents=True)
     elsewhere = CheckSpec("test", (*PYTEST.command, "tests/test_other.py"))

@@ -70,6 +70,7 @@ def counting(agent: Agent, tmp_path: Path, script: str) -> Callable[[], int]:
     return lambda: len(path.read_text()) if path.exists() else 0
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_rejected_change_holds_the_agent_up_with_the_findings(agent: Agent, name: str) -> None:
     agent.name = name
@@ -182,6 +183,7 @@ def test_a_reviewer_whose_own_stop_calls_the_hook_does_not_review_the_review(age
     assert path.read_text() == "0 "
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize(
     "data",
     [b"", b"no json", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"session_id": "s"}', b'{"cwd": "/"}'],
@@ -192,6 +194,7 @@ def test_a_question_that_cannot_be_read_lets_it_go(agent: Agent, data: bytes) ->
     assert agent.person.err.startswith("burnish: ")
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("cwd", ["relative", "/no/such/place", 7, "", "/\0"])
 def test_a_place_that_is_none_lets_it_go(agent: Agent, cwd: Any) -> None:
     agent.works()
@@ -213,6 +216,7 @@ def test_a_repository_that_burnish_was_not_asked_into_is_left_alone(agent: Agent
     assert "does not know" in agent.person.err and not mark.exists()
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "broken", ["raise SystemExit('no key')", "print('**APPROVED**')", "print('I could not do it')", "import nothing"]
 )
@@ -287,6 +291,7 @@ def test_a_program_that_never_ends_its_message_is_not_waited_for(agent: Agent, m
     assert time.monotonic() - began < 10 and "did not end its message" in agent.person.err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("ill", ["database", "home", "hooks"])
 def test_an_agent_may_stop_where_burnish_itself_is_ill(agent: Agent, hermetic: Path, ill: str) -> None:
     agent.person.agent("judge", "raise SystemExit('no key')")
@@ -467,6 +472,7 @@ def test_an_existing_hook_still_runs_and_comes_back_as_it_was(person: Person, tm
     assert path.read_bytes() == before and path.stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("text", "mode", "why"),
     [

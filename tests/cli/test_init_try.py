@@ -61,6 +61,7 @@ def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, ca
     )
 
 
+@pytest.mark.long
 def test_a_linter_that_fails_before_any_task_is_not_marked_as_good(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({"burnish.yaml": "checks: {test: 'true', lint: 'echo wrong; exit 1'}\n"})
     user_repo.trust()
@@ -77,6 +78,7 @@ def test_a_test_command_that_fails_and_reports_no_test_does_not_work(user_repo: 
     assert "No test ran or was reported" in out and "It works" not in out
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("test", "result"),
     [
@@ -93,6 +95,7 @@ def test_tests_of_which_none_can_pass_or_none_is_found_are_not_called_usable(
     assert result in out and "Correct checks.test or workspace.setup" in out and "It works" not in out
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("options", [[], ["--no-try"], ["--json"], ["--dry-run"]])
 def test_without_a_terminal_nothing_is_asked_and_nothing_is_run(
     user_repo: UserRepo, capsys: Capture, tmp_path: Path, options: list[str]
@@ -127,6 +130,7 @@ def test_it_runs_in_the_sandbox(user_repo: UserRepo, hermetic: Path, capsys: Cap
     assert "✓ test  passes" in capsys.readouterr().out
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("keys", "runs"), [("y\n", True), ("\n", True), ("n\n", False), ("\x04", False)])
 def test_on_a_terminal_it_asks_and_a_no_runs_nothing(tmp_path: Path, keys: str, runs: bool) -> None:
     lab = Lab.make(tmp_path, extra=f"checks: {{test: 'touch {tmp_path}/ran', lint: null}}\n")
@@ -159,6 +163,7 @@ def test_doctor_tells_that_a_test_command_did_not_work(user_repo: UserRepo, caps
     assert "did not work" in _doctor_sign(user_repo, capsys, "test", code=1)["what"]
 
 
+@pytest.mark.long
 def test_what_failed_and_works_now_is_ok_for_doctor(user_repo: UserRepo, tmp_path: Path, capsys: Capture) -> None:
     mirror = tmp_path / "mirror"
     user_repo.commit({**TESTS, "burnish.yaml": f"workspace: {{setup: 'test -e {mirror}'}}\nsandbox: {{mode: off}}\n"})

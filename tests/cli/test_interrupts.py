@@ -30,6 +30,7 @@ def lab(tmp_path: Path) -> Lab:
     return made
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_following_the_events_as_a_background_job_ends_on_every_signal(lab: Lab, number: signal.Signals) -> None:
     with start(lab, "events", "-f") as following:
@@ -39,6 +40,7 @@ def test_following_the_events_as_a_background_job_ends_on_every_signal(lab: Lab,
     assert (following.returncode, err) == (130, b"Interrupted.\n")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_run_and_its_log_as_background_jobs_end_on_every_signal(lab: Lab, number: signal.Signals) -> None:
     with start(lab, "run") as running:
@@ -55,6 +57,7 @@ def test_a_run_and_its_log_as_background_jobs_end_on_every_signal(lab: Lab, numb
     assert lab.task()["error"] == "INTERRUPTED"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_server_as_a_background_job_stops_in_order_on_every_signal(lab: Lab, number: signal.Signals) -> None:
     with start(lab, "serve", "--port", "0") as serving:
@@ -64,6 +67,7 @@ def test_a_server_as_a_background_job_stops_in_order_on_every_signal(lab: Lab, n
     assert (serving.returncode, b"Stopped." in err) == (0, True), err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("argv", [("events", "-f"), ("serve", "--port", "0"), ("run",)])
 def test_what_nohup_started_outlives_the_terminal_and_ends_on_sigterm(lab: Lab, argv: tuple[str, ...]) -> None:
     with start(lab, *argv, ignored="HUP") as process:

@@ -167,6 +167,7 @@ def test_a_directory_that_is_no_repository_is_2(tmp_path: Path, capsys: pytest.C
     assert "not inside a git repository" in capsys.readouterr().err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("argv", [("HEAD", "--dirty"), ("--dirty", "--staged"), ("--rev", "HEAD", "HEAD")])
 def test_two_things_at_once_are_refused(person: Person, argv: tuple[str, ...]) -> None:
     person.types("review", *argv, code=2)
@@ -204,6 +205,7 @@ def test_a_second_look_that_finds_something_takes_the_approval_back(person: Pers
     assert any(e["type"] == "approval.voided" for e in person.asks("show", "1")["events"])
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("width", [60, 100, 200])
 def test_no_line_is_wider_than_the_terminal(change: Person, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -253,6 +255,7 @@ def test_json_names_what_was_left_out_and_the_notes_are_told_beside_it(change: P
     assert ".env looks like a secret and is not tracked: it was left out." in change.err
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     "others",
     [

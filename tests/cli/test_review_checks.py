@@ -52,6 +52,7 @@ def test_a_new_failure_and_an_old_one_are_told_apart(user_repo: UserRepo, capsys
     assert answer["verdict"] == "approved" and answer["judged_by"] == ["static"] and answer["notes"] == []
 
 
+@pytest.mark.long
 def test_a_suite_that_dies_before_and_after_is_exit_3(user_repo: UserRepo, capsys: pytest.CaptureFixture[str]) -> None:
     user_repo.commit({"test_app.py": TESTS, "conftest.py": "import no_such_module_here\n"})
     user_repo.write({"app.py": BAD})
@@ -101,6 +102,7 @@ def test_documentation_alone_runs_no_tests_and_says_so(
     assert "Check test: passed 1" in review(user_repo, capsys, "--tests")
 
 
+@pytest.mark.long
 def test_a_text_among_the_sources_is_tested_and_tests_that_are_all_skipped_are_none(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_change_that_touches_no_part_is_not_approved_by_tests(
     assert "Check test: not run: no changed file under api/**, /*" in out and "APPROVED" not in out
 
 
+@pytest.mark.long
 def test_checks_of_a_review_get_the_variables_and_copied_files_of_a_run(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
 ) -> None:

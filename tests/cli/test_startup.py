@@ -42,6 +42,7 @@ def loaded(repo: UserRepo, *argv: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize(
     "argv",
     [

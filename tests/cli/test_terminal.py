@@ -69,6 +69,7 @@ def test_long_texts_go_through_the_pager_on_a_terminal_only(pager: str) -> None:
     assert done.stdout.startswith("# Every setting")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "env", [{"BURNISH_PAGER": "cat"}, {"BURNISH_PAGER": ""}, {"BURNISH_PLAIN": "1"}, {"TERM": "dumb"}]
 )
@@ -77,6 +78,7 @@ def test_the_pager_can_be_switched_off(env: dict[str, str], pager: str) -> None:
     assert shown.startswith("# Every setting")
 
 
+@pytest.mark.long
 def test_a_reader_who_leaves_the_pager_early_is_not_complained_about(tmp_path: Path) -> None:
     script = tmp_path / "pager"
     script.write_text("#!/bin/sh\nhead -n 1\n")
@@ -94,6 +96,7 @@ def test_a_pager_that_is_not_there_is_done_without(monkeypatch: Patch) -> None:
     assert program() == [shutil.which("sh"), "-c", "cat"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("form", ["by path", "relative", "by name"])
 @pytest.mark.parametrize("argv", [["config", "reference"], ["config", "show"]], ids=" ".join)
 def test_a_pager_in_an_untrusted_checkout_is_not_started(tmp_path: Path, form: str, argv: list[str]) -> None:
@@ -184,6 +187,7 @@ def test_the_shell_is_offered_the_tasks_of_the_place_that_is_meant(user_repo: Us
     assert offered("burnish show ", cwd=tmp_path) == []
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("verb", ["show", "diff", "run", "open", "log", "edit", "events", "path", "cancel", "done"])
 def test_every_verb_that_takes_a_task_offers_them(verb: str, user_repo: UserRepo, monkeypatch: Patch) -> None:
     monkeypatch.chdir(user_repo.path)

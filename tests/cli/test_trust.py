@@ -72,6 +72,7 @@ def test_on_a_terminal_a_yes_trusts_and_goes_on(lab: Lab) -> None:
     assert lab.burnish("trust", "--show", "--json").json["accepted"]["how"] == "answer on the terminal"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
 def test_on_a_terminal_anything_but_yes_runs_nothing(lab: Lab, answer: str) -> None:
     lab.repo.write({"app.py": "x = 1\n"})
@@ -116,6 +117,7 @@ def test_a_persons_init_in_a_repository_without_settings_is_trust(lab: Lab) -> N
     assert lab.burnish("trust", "--show", "--json").json["accepted"]["how"] == "burnish init"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("there", ["burnish.yaml", ".burnish/prompts/review.system.md", ".burnish/context/a.md"])
 def test_init_in_a_repository_that_brings_something_is_no_trust(lab: Lab, there: str) -> None:
     lab.repo.git("rm", "-q", "burnish.yaml")

@@ -59,6 +59,7 @@ def without_backspaces(text: str) -> str:
     return re.sub(r"\\+(?:x08|u0008|b)|\x08", "", text)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "command",
     [
@@ -118,6 +119,7 @@ def test_a_prompt_that_becomes_a_link_after_trust_asks_again(lab: Lab, tmp_path:
     assert "have changed" in lab.burnish("review", "HEAD", code=4).err
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("settings", "path"),
     [
@@ -165,6 +167,7 @@ def test_a_deep_or_huge_settings_file_is_refused_at_once(lab: Lab, text: str) ->
     assert "burnish.yaml" in lab.burnish("config", "show", code=2).err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("name", ["pyproject.toml", "burnish.yaml", ".gitignore", "package.json"])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(lab: Lab, name: str) -> None:
@@ -175,6 +178,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(lab: Lab, name: str) ->
         assert "bug in burnish" not in lab.burnish(*argv, code=None).err
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 @pytest.mark.parametrize(

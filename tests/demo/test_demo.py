@@ -48,6 +48,7 @@ def test_on_a_terminal_it_prints_what_the_recording_in_the_readme_shows(hermetic
     assert sorted(hermetic.rglob("*")) == before
 
 
+@pytest.mark.long
 def test_kept_it_can_be_looked_at_with_the_commands_that_it_prints(tmp_path: Path) -> None:
     done = subprocess.run([*DEMO, "--dir", str(tmp_path / "it's here")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -54,6 +54,7 @@ def test_rejected_fixed_approved_and_merged_with_the_reviews_on_the_branch(tmp_p
     assert kept(lab, lab.task(2)["branch"]) == kept(lab)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)])
 def test_a_target_that_moved_is_checked_and_gets_the_reviews_as_well(tmp_path: Path, how: tuple[str, ...]) -> None:
     # a check that would see artifacts, were they laid
@@ -68,6 +69,7 @@ def test_a_target_that_moved_is_checked_and_gets_the_reviews_as_well(tmp_path: P
     assert [e["data"]["rechecked"] for e in lab.events("task.merged")] == [True]
 
 
+@pytest.mark.long
 def test_both_together_are_reviewed_without_the_artifacts(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra=ON_BRANCH)
     lab.add()
@@ -90,6 +92,7 @@ def test_a_person_who_decides_approves_what_was_shown(tmp_path: Path) -> None:
     assert lab.task()["status"] == "completed"
 
 
+@pytest.mark.long
 def test_a_branch_that_is_checked_out_is_not_moved_and_the_decision_stands(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra=ON_BRANCH + "approval: required\n")
     lab.add()
@@ -101,6 +104,7 @@ def test_a_branch_that_is_checked_out_is_not_moved_and_the_decision_stands(tmp_p
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_an_agent_at_work_in_the_folder_is_a_finding_of_the_guard(tmp_path: Path) -> None:
     meddling = AUTHOR + (
         f'place = pathlib.Path("{FOLDER}")\n'
@@ -117,6 +121,7 @@ def test_an_agent_at_work_in_the_folder_is_a_finding_of_the_guard(tmp_path: Path
     assert f"+++ b/{FOLDER}/review-cycle-1.md" in lab.burnish("diff", "1").out
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("point", ["archived", "decided", "work-committed:2"])
 def test_a_runner_killed_around_the_artifacts_goes_on_where_it_was(tmp_path: Path, point: str) -> None:
     lab = Lab.make(tmp_path, extra=ON_BRANCH)

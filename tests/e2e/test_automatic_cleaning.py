@@ -74,6 +74,7 @@ def test_old_files_of_tasks_that_are_over_go_and_those_of_open_tasks_and_rescues
     lab.burnish("log", "1", code=None)
 
 
+@pytest.mark.long
 def test_a_run_does_it_at_most_once_a_day_and_status_tells_it(lab: Lab) -> None:
     old = completed(lab, "Add division")
     lab.env["BURNISH__CLEAN__AFTER_DAYS"] = "0.000001"
@@ -90,6 +91,7 @@ def test_a_run_does_it_at_most_once_a_day_and_status_tells_it(lab: Lab) -> None:
     assert words in lab.burnish("status").err
 
 
+@pytest.mark.long
 def test_too_much_is_brought_below_the_limit_with_the_oldest_first(lab: Lab) -> None:
     first, second = completed(lab, "First"), completed(lab, "Second")
     for place in (first, second):
@@ -115,6 +117,7 @@ def test_both_limits_at_zero_switch_it_off_and_status_tells_it(lab: Lab) -> None
     assert "are 0" not in lab.burnish("status").err
 
 
+@pytest.mark.long
 def test_a_task_that_was_opened_again_meanwhile_is_left_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.env["BURNISH__REVIEW__TRIGGER"] = "explicit"
     number = lab.add("Add division")
@@ -139,6 +142,7 @@ def test_a_task_whose_work_an_open_task_continues_is_left_alone(lab: Lab) -> Non
     assert days_later(lab, 91) is None and (task_folder(lab, old) / "calls").is_dir()
 
 
+@pytest.mark.long
 def test_environments_that_no_check_used_for_long_go(lab: Lab) -> None:
     completed(lab, "Add division")
     with app_of(lab) as app:
@@ -153,6 +157,7 @@ def test_environments_that_no_check_used_for_long_go(lab: Lab) -> None:
     assert not (cache / "old").exists() and (cache / "new").is_dir()
 
 
+@pytest.mark.long
 def test_a_record_that_cannot_be_read_counts_as_none(lab: Lab) -> None:
     old = completed(lab, "Add division")
     home, key = Path(lab.env["BURNISH_HOME"]), old.parent.name

@@ -28,6 +28,7 @@ WAYS = {
 }
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("why", WAYS)
 def test_a_home_whose_locks_do_not_hold_is_refused_before_anything_is_paid(tmp_path: Path, why: str) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
@@ -56,6 +57,7 @@ def test_a_new_home_without_locks_is_refused_in_words(tmp_path: Path) -> None:
         assert "File locks do not work in" in lab.apart(*words, code=3, **env).err, words
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the broken lock is told by /proc")
 def test_runners_that_see_each_others_lock_as_free_pay_for_no_phase_twice(tmp_path: Path) -> None:
     go = tmp_path / "go"
@@ -79,6 +81,7 @@ def test_runners_that_see_each_others_lock_as_free_pay_for_no_phase_twice(tmp_pa
     assert loser.code == 4 and "is being run by" in loser.err, loser
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the broken lock is told by /proc")
 def test_a_task_of_a_killed_runner_is_taken_over_with_broken_locks_too(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author="time.sleep(0 if (app.parent / 'x').exists() else 60)\n")
@@ -93,6 +96,7 @@ def test_a_task_of_a_killed_runner_is_taken_over_with_broken_locks_too(tmp_path:
     assert lab.task()["status"] == "verified" and len(lab.events("lock.taken_over")) == 1
 
 
+@pytest.mark.long
 def test_a_runner_whose_lock_file_was_removed_keeps_its_task(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author="time.sleep(1.5)\napp.write_text(app.read_text() + '# x\\n')\n")
     lab.add()
@@ -105,6 +109,7 @@ def test_a_runner_whose_lock_file_was_removed_keeps_its_task(tmp_path: Path) -> 
     assert lab.task()["status"] == "verified" and len(lab.calls()) == 2
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("ending", [EDIT, "app.write_text('half')\nsys.exit(3)\n"], ids=["work", "failure"])
 def test_a_runner_that_lost_its_claim_commits_nothing_and_reports_it(tmp_path: Path, ending: str) -> None:
     go = tmp_path / "go"

@@ -38,6 +38,7 @@ def cargo(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("needs cargo, which is not installed")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.usefixtures("cargo")
 @pytest.mark.parametrize("confined", [True, False], ids=["confined", "unconfined"])
 @pytest.mark.parametrize("settings", [SETTINGS, WITH_SETUP], ids=["no set-up", "set-up that builds"])
@@ -65,6 +66,7 @@ def test_a_build_folder_with_newer_time_stamps_does_not_hide_a_broken_change(
     assert (lab.task()["status"], check["new"]) == ("blocked", ["calc (src/lib.rs) adds"])
 
 
+@pytest.mark.long
 def test_downloaded_packages_are_found_inside_and_stay_unchanged(tmp_path: Path) -> None:
     needs_bubblewrap()
     look = (

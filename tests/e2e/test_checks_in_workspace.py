@@ -33,6 +33,7 @@ def test_an_editable_install_in_the_checkout_does_not_hide_a_broken_change(tmp_p
     assert (check["status"], check["new"]) == ("failed", ["tests/test_calc.py::test_add"])
 
 
+@pytest.mark.long
 def test_a_good_change_passes_with_the_environment_of_the_checkout(tmp_path: Path) -> None:
     lab = workspace_lab(tmp_path, confined=True)
     lab.agent("robot", GOOD)
@@ -55,6 +56,7 @@ def test_without_a_sandbox_an_editable_install_of_the_checkout_is_refused_before
     assert "calc is imported from" in note and "workspace.setup" in note
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("author", "status"), [(BREAK, "blocked"), (GOOD, "verified")])
 def test_set_up_in_the_workspace_installs_the_workspace(lab: Lab, author: str, status: str) -> None:
     virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")
@@ -63,6 +65,7 @@ def test_set_up_in_the_workspace_installs_the_workspace(lab: Lab, author: str, s
     assert run(lab) == status
 
 
+@pytest.mark.long
 def test_a_package_that_was_missing_in_the_checkout_takes_a_new_baseline_once_it_is_there(tmp_path: Path) -> None:
     """Else the failure at the base, which it caused, would excuse a new one in the same test."""
     lab = workspace_lab(tmp_path, confined=True)

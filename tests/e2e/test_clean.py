@@ -60,6 +60,7 @@ def test_unsaved_work_is_under_a_rescue_ref_before_it_goes(lab: Lab) -> None:
     assert [r["ref"] for r in lab.burnish("clean", "--rescues", "--json").json["rescues"]] == [saved["rescue"]]
 
 
+@pytest.mark.long
 def test_what_is_never_committed_because_of_its_name_is_kept_beside_and_said(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra="workspace: {copy: [.env.local]}\n")
     lab.repo.commit({".gitignore": "ignored/\n*.p12\n"})
@@ -82,6 +83,7 @@ def test_what_is_never_committed_because_of_its_name_is_kept_beside_and_said(tmp
     assert not lab.refs("refs/burnish/rescue/")
 
 
+@pytest.mark.long
 def test_a_repository_inside_the_workspace_may_hold_such_files_too(lab: Lab) -> None:
     number, place = done(lab)
     lab.repo.git("init", "-q", str(place / "inner"))
@@ -92,6 +94,7 @@ def test_a_repository_inside_the_workspace_may_hold_such_files_too(lab: Lab) -> 
     assert (kept / "inner" / ".env").read_text() == "inside\n"
 
 
+@pytest.mark.long
 def test_commits_that_an_agent_made_itself_are_kept_too(lab: Lab) -> None:
     number, place = done(lab)
     (place / "idea.py").write_text("mine = 1\n")
@@ -101,6 +104,7 @@ def test_commits_that_an_agent_made_itself_are_kept_too(lab: Lab) -> None:
     assert any(lab.repo.git("show", f"{ref}:idea.py", check=False) for ref in lab.refs("refs/burnish/rescue/"))
 
 
+@pytest.mark.long
 def test_a_workspace_whose_branch_is_gone_is_rescued_as_well(lab: Lab) -> None:
     number = lab.add()
     lab.burnish("run")
@@ -112,6 +116,7 @@ def test_a_workspace_whose_branch_is_gone_is_rescued_as_well(lab: Lab) -> None:
     assert any(lab.repo.git("show", f"{ref}:idea.py", check=False) for ref in lab.refs("refs/burnish/rescue/"))
 
 
+@pytest.mark.long
 def test_what_a_removed_task_left_is_taken_too(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")
@@ -123,6 +128,7 @@ def test_what_a_removed_task_left_is_taken_too(lab: Lab) -> None:
     assert any(lab.repo.git("show", f"{ref}:late.py", check=False) for ref in lab.refs("refs/burnish/rescue/"))
 
 
+@pytest.mark.long
 def test_the_next_run_lays_a_cleaned_workspace_again_and_sets_it_up(tmp_path: Path) -> None:
     extra = "workspace: {setup: 'echo up >> .git/../ready; touch ready'}\n"
     lab = Lab.make(tmp_path, judge="print(verdict('needs_discussion'))", extra=extra)
@@ -154,6 +160,7 @@ def test_a_task_that_is_being_run_is_refused(tmp_path: Path) -> None:
     assert lab.task()["status"] == "in_progress"
 
 
+@pytest.mark.long
 def test_what_stands_in_the_place_of_a_workspace_is_put_aside(lab: Lab) -> None:
     number, place = done(lab)
     place.rename(place.with_name("moved"))
@@ -196,6 +203,7 @@ def test_environments_of_checks_are_listed_and_removed_unless_a_run_uses_them(tm
     assert lab.show(second)["status"] == "verified", "the next run installs again"
 
 
+@pytest.mark.long
 def test_an_environment_is_in_use_from_the_moment_it_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = "mkdir node_modules; touch node_modules/here"
     settings = f"checks: {{test: 'test -f node_modules/here'}}\nworkspace: {{setup: '{setup}'}}\n"
@@ -216,6 +224,7 @@ def test_an_environment_is_in_use_from_the_moment_it_is_chosen(tmp_path: Path, m
     assert lab.show(number)["status"] == "verified"
 
 
+@pytest.mark.long
 def test_sessions_of_agents_are_weighed_and_go_with_a_task_that_is_over(lab: Lab) -> None:
     number, _ = done(lab)
     open_task = lab.add("Second")

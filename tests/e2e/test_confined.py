@@ -80,6 +80,7 @@ here["git"], here["ours"] = said.stdout + said.stderr, sorted(os.listdir(os.path
     assert call["git"] == "changed = 1\n" and call["ours"] == ["reviews"]
 
 
+@pytest.mark.long
 def test_off_means_off_and_is_said(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, confined=True)
     lab.user_settings("sandbox: {mode: off}\n")
@@ -89,6 +90,7 @@ def test_off_means_off_and_is_said(tmp_path: Path) -> None:
     assert {e["data"]["sandbox"] for e in lab.events("phase.started")} == {"none"}
 
 
+@pytest.mark.long
 def test_a_listed_path_that_does_not_exist_is_a_warning_of_one_line(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = Lab.make(tmp_path, confined=True)
@@ -99,6 +101,7 @@ def test_a_listed_path_that_does_not_exist_is_a_warning_of_one_line(tmp_path: Pa
     assert warning.startswith("Warning: ") and warning.endswith("~/not-there (sandbox.read).")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("mode", "code"), [("require", 3), ("auto", 0)])
 def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mode: str, code: int) -> None:
     lab = Lab.make(tmp_path, confined=True)

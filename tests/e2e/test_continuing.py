@@ -67,6 +67,7 @@ def test_work_on_the_first_takes_the_approval_of_the_second_back(lab: Lab) -> No
     lab.burnish("merge", "2", code=4)
 
 
+@pytest.mark.long
 def test_while_one_is_run_the_other_is_refused(lab: Lab) -> None:
     lab.agent("robot", "time.sleep(60)")
     with lab.start("run", "2") as running:
@@ -79,6 +80,7 @@ def test_while_one_is_run_the_other_is_refused(lab: Lab) -> None:
     assert lab.task(1)["status"] == "verified"
 
 
+@pytest.mark.long
 def test_beginning_anew_leaves_the_branch_to_its_owner(lab: Lab) -> None:
     lab.burnish("run", "2")
     tip = lab.refs("refs/heads/burnish")
@@ -89,6 +91,7 @@ def test_beginning_anew_leaves_the_branch_to_its_owner(lab: Lab) -> None:
     assert lab.text(lab.task(1)["branch"]).count("# implement 1") == 3
 
 
+@pytest.mark.long
 def test_a_branch_that_is_not_there_yet_is_waited_for_by_name(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("First")
@@ -100,6 +103,7 @@ def test_a_branch_that_is_not_there_yet_is_waited_for_by_name(tmp_path: Path) ->
     assert lab.task(2)["branch"] == lab.task(1)["branch"]
 
 
+@pytest.mark.long
 def test_run_side_by_side_the_second_waits_for_the_first(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("First")
@@ -112,6 +116,7 @@ def test_run_side_by_side_the_second_waits_for_the_first(tmp_path: Path) -> None
     assert lab.task(2)["branch"] == lab.task(1)["branch"]
 
 
+@pytest.mark.long
 def test_what_is_merged_already_is_begun_from(lab: Lab) -> None:
     lab.burnish("merge", "1")
     lab.burnish("run", "2")
@@ -119,6 +124,7 @@ def test_what_is_merged_already_is_begun_from(lab: Lab) -> None:
     assert (task["branch"], task["base"]) == ("burnish/2-continues-1", lab.repo.git("rev-parse", "main"))
 
 
+@pytest.mark.long
 def test_with_all_it_waits_for_the_one_it_continues_whatever_its_priority(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add("Add division")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import REJECT, Lab
 
 ADDS = 'app.write_text(app.read_text() + f"# {phase} {cycle}\\n")'
@@ -36,6 +38,7 @@ else:
     assert found["Old name is unclear"] == "info" and found["New comment is unclear"] == "warning"
 
 
+@pytest.mark.long
 def test_the_same_blockers_after_two_fixes_are_a_stall(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=REJECT)
     lab.add("Add division", "--max-cycles", "9")
@@ -45,6 +48,7 @@ def test_the_same_blockers_after_two_fixes_are_a_stall(tmp_path: Path) -> None:
     assert why == "Two fixes in a row did not settle F1: not yet"
 
 
+@pytest.mark.long
 def test_code_that_comes_back_is_a_stall_before_anyone_is_paid_to_review_it(tmp_path: Path) -> None:
     author = 'app.write_text("x = 1\\n" if cycle % 2 else "x = 2\\n")'
     judge = """
@@ -60,6 +64,7 @@ print(verdict("changes_requested", "no", [{**flaw, "title": f"Bad in {cycle}", "
     assert [c["phase"] for c in lab.calls()][-1] == "improve"
 
 
+@pytest.mark.long
 def test_an_improve_that_changes_nothing_is_a_stall(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=f'if phase == "implement": {ADDS}', judge=REJECT)
     lab.add()
@@ -77,6 +82,7 @@ def test_an_agent_that_does_nothing_at_all_is_told_so(tmp_path: Path) -> None:
     assert stopped(lab) == ("no_changes", "The agent changed nothing.", 1)
 
 
+@pytest.mark.long
 def test_the_last_cycle_rejected_is_max_cycles(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=REJECT)
     lab.add("Add division", "--max-cycles", "2")
@@ -86,6 +92,7 @@ def test_the_last_cycle_rejected_is_max_cycles(tmp_path: Path) -> None:
     assert why == "All 2 cycles are used up and it is still not approved: not yet"
 
 
+@pytest.mark.long
 def test_three_times_the_same_failure_on_the_same_commit_trips_the_breaker(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge="sys.exit(3)")
     lab.add()

@@ -32,6 +32,7 @@ def lab_of(root: Path, *, confined: bool, extra: str = CHECKS) -> Lab:
     return Lab.make(root, confined=confined, extra=extra)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("confined", [True, False])
 def test_a_verified_task_keeps_its_workspace_and_nothing_else(tmp_path: Path, confined: bool) -> None:
     lab = lab_of(tmp_path, confined=confined)
@@ -59,6 +60,7 @@ def test_a_blocked_or_failed_task_keeps_its_workspace_and_can_be_retried(tmp_pat
     assert lab.task()["status"] == "verified" and copies(lab) == ["workspaces/1-add-division"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("confined", [True, False])
 @pytest.mark.parametrize("point", ["check-run", "review-replied"])
 def test_what_a_killed_run_left_is_used_or_removed_by_the_next_one(tmp_path: Path, point: str, confined: bool) -> None:
@@ -69,6 +71,7 @@ def test_what_a_killed_run_left_is_used_or_removed_by_the_next_one(tmp_path: Pat
     assert lab.task()["status"] == "verified" and copies(lab) == ["workspaces/1-add-division"]
 
 
+@pytest.mark.long
 def test_a_run_removes_the_trees_that_an_earlier_version_or_a_killed_run_left(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, confined=False, extra=ONE_CYCLE)
     lab.agent("judge", APPROVE)

@@ -33,6 +33,7 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_API_TOKEN", SECRET)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_what_a_failed_agent_printed(tmp_path: Path, stream: str) -> None:
     lab = Lab.make(tmp_path, author=f"sys.{stream}.write(({MANY}) * 500); sys.exit(1)")
@@ -41,6 +42,7 @@ def test_what_a_failed_agent_printed(tmp_path: Path, stream: str) -> None:
     assert lab.task()["status"] == "failed" and not leaks(lab)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "printed", [f"print(({MANY}) * 3000)", f"print('app.py:1:1: E1 ' + ({MANY}) * 300)"], ids=["long", "lint"]
 )
@@ -57,6 +59,7 @@ def test_what_a_check_printed(tmp_path: Path, printed: str) -> None:
     assert not leaks(lab)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("reads_files", ["true", "false"])
 def test_a_long_line_of_the_base_and_the_heading_of_a_hunk(tmp_path: Path, reads_files: str) -> None:
     lab = Lab.make(tmp_path, author=EDITS, judge=APPROVE)

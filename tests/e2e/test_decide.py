@@ -20,6 +20,7 @@ def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", au
     return lab
 
 
+@pytest.mark.long
 def test_every_review_of_a_pipeline_is_put_before_a_person(tmp_path: Path) -> None:
     steps = "pipeline: [{name: security, agents: [judge]}, {name: speed, agents: [judge]}]\n"
     lab = waiting(tmp_path, APPROVE, extra=steps)
@@ -34,6 +35,7 @@ def test_every_review_of_a_pipeline_is_put_before_a_person(tmp_path: Path) -> No
     assert len(lab.events("gate.opened")) == 3 and len(lab.events("review.approved")) == 2
 
 
+@pytest.mark.long
 def test_to_skip_the_review_is_not_to_skip_what_the_checks_found(tmp_path: Path) -> None:
     extra = "review: {agents: [judge], required: false}\nchecks: {test: '! grep implement app.py', lint: null,"
     lab = waiting(tmp_path, APPROVE, extra=f"{extra} on_failure: review}}\n")
@@ -59,6 +61,7 @@ def test_approve_accepts_what_was_reviewed_and_says_who(tmp_path: Path) -> None:
     lab.burnish("merge", "1")
 
 
+@pytest.mark.long
 def test_the_gate_holds_before_anything_is_sent_back(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
     assert [c["phase"] for c in lab.calls()] == ["implement", "review"]
@@ -83,6 +86,7 @@ def test_reject_blocks_for_good(tmp_path: Path) -> None:
     assert len(lab.calls()) == calls, "nothing is tried again by itself"
 
 
+@pytest.mark.long
 def test_what_a_person_rejected_no_reviewer_brings_forward(tmp_path: Path) -> None:
     """Asked again, without a gate: the reviewer likes it, and it waits for the person all the same."""
     lab = waiting(tmp_path, APPROVE)
@@ -105,6 +109,7 @@ def test_fix_gives_one_more_improve_with_findings_and_note_even_past_the_maximum
     assert "use a guard clause" in prompt and "Zero is not handled" in prompt
 
 
+@pytest.mark.long
 def test_fix_with_nothing_to_fix_is_refused_before_any_change(tmp_path: Path) -> None:
     lab = waiting(tmp_path, APPROVE)
     before = facts(lab)
@@ -135,6 +140,7 @@ def test_approving_against_the_review_is_an_override_and_needs_a_reason(tmp_path
     lab.burnish("merge", "1")
 
 
+@pytest.mark.long
 def test_with_the_last_blocker_waived_approving_is_no_override(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
     assert "needs a reason" in lab.burnish("decide", "1", "approve", code=2).err
@@ -144,6 +150,7 @@ def test_with_the_last_blocker_waived_approving_is_no_override(tmp_path: Path) -
     assert (task["status"], task["final_verdict"], task["overrides"]) == ("verified", "APPROVED", 0)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "judge",
     [
@@ -185,6 +192,7 @@ def test_a_decision_on_another_commit_is_refused_every_time(tmp_path: Path) -> N
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_branch_that_moves_at_the_gate_of_a_rejection_is_judged_anew(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
     commit_by_hand(lab)
@@ -194,6 +202,7 @@ def test_a_branch_that_moves_at_the_gate_of_a_rejection_is_judged_anew(tmp_path:
     assert [c["phase"] for c in lab.calls()].count("improve") == 0
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("choice", ["approve", "reject", "fix", "skip"])
 def test_there_is_nothing_to_decide_on_what_was_never_worked_on_or_is_over(tmp_path: Path, choice: str) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=ADDS_A_LINE)
@@ -208,6 +217,7 @@ def test_there_is_nothing_to_decide_on_what_was_never_worked_on_or_is_over(tmp_p
     assert facts(lab) == before
 
 
+@pytest.mark.long
 def test_a_blocked_task_may_be_sent_back_but_not_simply_approved(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge="print(verdict('needs_discussion', 'which way?', [flaw]))")
     lab.add()
@@ -220,6 +230,7 @@ def test_a_blocked_task_may_be_sent_back_but_not_simply_approved(tmp_path: Path)
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_final_asks_before_acceptance_and_before_blocking_only(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT, extra="review: {agents: [judge]}\nhitl_review: final\n")
     lab.add("Add division", "--max-cycles", "2")
@@ -233,6 +244,7 @@ def test_final_asks_before_acceptance_and_before_blocking_only(tmp_path: Path) -
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_an_empty_commit_is_not_an_answer_for_whatever_is_there(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.settle("approval: required")

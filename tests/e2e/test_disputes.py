@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 # Says that F1 is wrong; with WORKS it changes something as well.
@@ -27,6 +29,7 @@ print(verdict("approved", "good", [], prior=ruled) if prior else verdict("change
 """
 
 
+@pytest.mark.long
 def test_a_withdrawn_finding_is_resolved_and_noted_as_invalid(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ONLY_DISPUTES, judge=WITHDRAWS)
     lab.add()
@@ -64,6 +67,7 @@ def test_disputed_upheld_and_disputed_again_is_for_a_person_without_paying_for_a
     assert "b comes from outside" in upheld
 
 
+@pytest.mark.long
 def test_who_disputes_twice_and_changes_code_is_reviewed_and_then_up_to_a_person(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=WORKS, judge=UPHOLDS)
     lab.add("Add division", "--max-cycles", "9")
@@ -73,6 +77,7 @@ def test_who_disputes_twice_and_changes_code_is_reviewed_and_then_up_to_a_person
     assert [c["phase"] for c in lab.calls()].count("review") == 3
 
 
+@pytest.mark.long
 def test_a_person_who_waives_the_disputed_finding_ends_the_quarrel(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ONLY_DISPUTES, judge=UPHOLDS)
     lab.add()

@@ -48,6 +48,7 @@ def with_fallback(tmp_path: Path, *, author: str, judge: str) -> Lab:
     return lab
 
 
+@pytest.mark.long
 def test_who_is_only_busy_is_asked_again_until_it_can(tmp_path: Path) -> None:
     lab = with_fallback(tmp_path, author=refusing(BUSY, 2, AUTHOR), judge=refusing(BUSY, 1, APPROVE))
     lab.add()
@@ -87,6 +88,7 @@ def test_a_dead_reviewer_without_a_fallback_approves_nothing(tmp_path: Path) -> 
     assert (lab.task()["status"], lab.task()["error"]) == ("failed", "AGENT_FAILED")
 
 
+@pytest.mark.long
 def test_a_script_can_play_the_same(tmp_path: Path) -> None:
     """The scripted agent refuses in the first cycle; what it says decides whether it is asked again."""
     lab = Lab.make(tmp_path, judge=APPROVE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 REVIEW = 'print(verdict("approved", "good", inspected=["calc.py"]))'
@@ -61,6 +63,7 @@ def test_a_test_that_fails_each_time_is_blamed_on_the_change(tmp_path: Path) -> 
     assert runs(lab, "net") == 5, "base, change, three times alone, and the suite not once more"
 
 
+@pytest.mark.long
 def test_a_test_that_fails_only_after_others_is_not_taken_for_flaky(tmp_path: Path) -> None:
     files = {
         "test_a.py": "import calc\n\ndef test_first():\n    calc.used = True\n",
@@ -72,6 +75,7 @@ def test_a_test_that_fails_only_after_others_is_not_taken_for_flaky(tmp_path: Pa
     assert [f["title"] for f in lab.show()["findings"]] == ["Test fails: test_b.py::test_second"]
 
 
+@pytest.mark.long
 def test_what_the_first_run_left_in_the_tree_does_not_help_the_second(tmp_path: Path) -> None:
     keeps = "import os\nimport calc\n\ndef test_add():\n    known = os.path.exists('data/state')\n"
     keeps += "    os.makedirs('data', exist_ok=True)\n    open('data/state', 'w').close()\n"
@@ -91,6 +95,7 @@ def test_a_change_to_the_test_itself_is_not_excused(tmp_path: Path) -> None:
     assert [f["title"] for f in lab.show()["findings"]] == ["Test fails: test_net.py::test_net"]
 
 
+@pytest.mark.long
 def test_a_failure_by_chance_on_the_base_does_not_excuse_a_real_one(tmp_path: Path) -> None:
     # fails on the base once, passes when confirmed, and fails for good with the change
     lab = laboratory(tmp_path, {"test_net.py": chance(tmp_path / "marks", "net", fails="run == 1 or run >= 4")})
@@ -101,6 +106,7 @@ def test_a_failure_by_chance_on_the_base_does_not_excuse_a_real_one(tmp_path: Pa
     assert [f["title"] for f in lab.show()["findings"]] == ["Test fails: test_net.py::test_net"]
 
 
+@pytest.mark.long
 def test_a_second_task_from_the_same_base_has_its_baseline_file_too(tmp_path: Path) -> None:
     lab = laboratory(tmp_path, {"test_calc.py": "import calc\n\ndef test_add(): assert calc.add(1, 2) == 3\n"})
     lab.add()

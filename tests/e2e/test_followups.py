@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 ADDS = 'app.write_text(app.read_text() + f"# {phase} {task}\\n")'
@@ -55,6 +57,7 @@ def test_the_reviewers_text_is_fenced_in_the_prompts_of_a_follow_up_task(tmp_pat
         assert "Follow-up of task 1 (F1)" in outside
 
 
+@pytest.mark.long
 def test_a_runner_killed_while_it_makes_them_makes_each_once(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=WISHES, extra="review: {agents: [judge], followups: true}\n")
     lab.add()
@@ -63,6 +66,7 @@ def test_a_runner_killed_while_it_makes_them_makes_each_once(tmp_path: Path) -> 
     assert [t["status"] for t in lab.burnish("status", "--json").json["tasks"]] == ["verified", "backlog", "backlog"]
 
 
+@pytest.mark.long
 def test_without_the_setting_there_are_none(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=WISHES)
     lab.add()

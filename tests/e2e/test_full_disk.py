@@ -55,6 +55,7 @@ def test_a_check_that_fails_while_the_disk_is_full_is_no_finding(tmp_path: Path,
     assert ([call["phase"] for call in lab.calls()], lab.show()["findings"]) == (["implement"], [])
 
 
+@pytest.mark.long
 def test_an_agent_that_prints_that_the_disk_is_full_is_not_followed_by_another_one(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=PRINTED, judge=APPROVE)
     lab.agent("other", AUTHOR)
@@ -68,6 +69,7 @@ def test_an_agent_that_prints_that_the_disk_is_full_is_not_followed_by_another_o
     assert [call["agent"] for call in lab.calls()] == ["robot"]
 
 
+@pytest.mark.long
 def test_a_set_up_that_prints_that_the_disk_is_full(tmp_path: Path) -> None:
     setup = CHECK_WITH_WORDS.format(code=1)
     lab = Lab.make(tmp_path, judge=APPROVE, extra=f"workspace: {{setup: '{setup}'}}\n")
@@ -77,6 +79,7 @@ def test_a_set_up_that_prints_that_the_disk_is_full(tmp_path: Path) -> None:
     assert lab.calls() == []
 
 
+@pytest.mark.long
 def test_a_check_that_cannot_be_run_and_prints_that_the_disk_is_full(tmp_path: Path) -> None:
     check = CHECK_WITH_WORDS.format(code=127)
     lab = Lab.make(tmp_path, judge=APPROVE, extra=f"checks: {{test: '{check}', lint: null}}\n")
@@ -85,6 +88,7 @@ def test_a_check_that_cannot_be_run_and_prints_that_the_disk_is_full(tmp_path: P
     assert_disk_full(lab, program="exit 127")
 
 
+@pytest.mark.long
 def test_a_failing_test_that_prints_such_words_is_a_finding_as_long_as_no_disk_is_full(tmp_path: Path) -> None:
     check = 'sh -c "! grep BUG app.py || { echo No space left on device; exit 1; }"'
     lab = Lab.make(tmp_path, judge=APPROVE, extra=f"checks: {{test: '{check}', lint: null}}\n")

@@ -38,6 +38,7 @@ def test_the_screen_shows_the_review_and_a_key_approves(tmp_path: Path) -> None:
     assert (decided["choice"], decided["via"]) == ("approve", "gate")
 
 
+@pytest.mark.long
 def test_findings_are_shown_worst_first_and_in_colour(tmp_path: Path) -> None:
     lab = gated(tmp_path, TWO)
     with terminal(lab, *RUN) as screen:
@@ -54,6 +55,7 @@ def test_findings_are_shown_worst_first_and_in_colour(tmp_path: Path) -> None:
     assert (task["status"], task["reason"], task["error"]) == ("blocked", "human_rejected", "REVIEW_REJECTED")
 
 
+@pytest.mark.long
 def test_fix_asks_for_a_note_goes_on_at_once_and_asks_again_after_the_next_review(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=CRITIC)
     lab.add("Add division", "--max-cycles", "1")
@@ -69,6 +71,7 @@ def test_fix_asks_for_a_note_goes_on_at_once_and_asks_again_after_the_next_revie
     assert "guard it, please" in lab.calls()[2]["prompt"]
 
 
+@pytest.mark.long
 def test_a_required_review_is_not_skipped_and_other_keys_do_nothing(tmp_path: Path) -> None:
     lab = gated(tmp_path)
     with terminal(lab, *RUN) as screen:
@@ -82,6 +85,7 @@ def test_a_required_review_is_not_skipped_and_other_keys_do_nothing(tmp_path: Pa
     assert lab.task()["review_status"] == "passed"
 
 
+@pytest.mark.long
 def test_skip_where_the_settings_allow_it(tmp_path: Path) -> None:
     lab = gated(tmp_path, REJECT, extra="review: {agents: [judge], required: false}\n")
     with terminal(lab, *RUN) as screen:
@@ -106,6 +110,7 @@ def test_approving_against_the_review_asks_the_five_questions(tmp_path: Path) ->
     assert lab.task(2)["depends_on"] == ["1"] and "Zero is not handled" in lab.show(2)["description"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("keys", "code"), [("\x03", 130), ("\x04", 1)], ids=["ctrl-c", "end of input"])
 def test_leaving_is_not_an_answer_and_the_gate_is_there_again(tmp_path: Path, keys: str, code: int) -> None:
     lab = gated(tmp_path)
@@ -122,6 +127,7 @@ def test_leaving_is_not_an_answer_and_the_gate_is_there_again(tmp_path: Path, ke
     assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
 
 
+@pytest.mark.long
 def test_the_input_ends_in_the_middle_of_the_questions_and_nothing_has_changed(tmp_path: Path) -> None:
     lab = gated(tmp_path, REJECT)
     with terminal(lab, *RUN) as screen:
@@ -147,6 +153,7 @@ def test_killed_at_the_gate_it_stands_at_the_gate_and_nothing_is_paid_for_twice(
     assert len(lab.events("gate.opened")) == 1
 
 
+@pytest.mark.long
 def test_an_answer_from_elsewhere_is_noticed(tmp_path: Path) -> None:
     lab = gated(tmp_path, CRITIC, author='app.write_text(app.read_text().replace("# BUG", "") + "# BUG" * (cycle < 2))')
     with terminal(lab, *RUN) as screen:
@@ -169,6 +176,7 @@ def test_a_branch_that_moves_while_the_person_reads_is_not_approved(tmp_path: Pa
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"BURNISH_PLAIN": "1"}, {"TERM": "dumb"}], ids=str)
 def test_without_colour_there_is_none(tmp_path: Path, env: dict[str, str]) -> None:
     lab = gated(tmp_path, TWO)
@@ -189,6 +197,7 @@ def test_what_a_review_says_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b]0;" not in screen.shown and "\x1b[2J" not in screen.shown and "\u202e" not in screen.shown
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("argv", [("-j", "2"), ("--json",)], ids=str)
 def test_with_several_at_once_or_for_a_program_there_is_a_warning_and_the_gate_holds(
     tmp_path: Path, argv: tuple[str, ...]
@@ -200,6 +209,7 @@ def test_with_several_at_once_or_for_a_program_there_is_a_warning_and_the_gate_h
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_the_terminal_is_given_back_as_it_was(tmp_path: Path) -> None:
     import termios
 

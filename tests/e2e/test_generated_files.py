@@ -77,6 +77,7 @@ def make(root: Path, *, confined: bool, files: dict[str, str], compile_words: st
     return lab
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("files", "source"),
     [
@@ -96,6 +97,7 @@ def test_a_bug_in_a_source_that_set_up_compiles_is_found(
     assert check["new"] == ["tests/test_built.py::test_built"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", GENERATED)
 def test_a_change_is_tested_with_what_set_up_makes_of_it(tmp_path: Path, kind: str) -> None:
     source, command, output = GENERATED[kind]
@@ -108,6 +110,7 @@ def test_a_change_is_tested_with_what_set_up_makes_of_it(tmp_path: Path, kind: s
     assert check["new"] == ["tests/test_built.py::test_built"]
 
 
+@pytest.mark.long
 def test_a_package_that_was_copied_into_node_modules_is_that_of_the_change(tmp_path: Path, confined: bool) -> None:
     files = {
         ".gitignore": f"{IGNORES['.gitignore']}node_modules\n",
@@ -123,6 +126,7 @@ def test_a_package_that_was_copied_into_node_modules_is_that_of_the_change(tmp_p
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["node_modules/.prisma/client", "node_modules/@calc/client"])
 def test_what_an_install_script_generates_in_node_modules_is_that_of_the_change(
     tmp_path: Path, confined: bool, place: str
@@ -143,6 +147,7 @@ def test_what_an_install_script_generates_in_node_modules_is_that_of_the_change(
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 def test_a_copy_of_the_project_in_an_environment_of_tox_is_that_of_the_change(tmp_path: Path) -> None:
     packages = ".tox/py/lib/python3.11/site-packages"
     test = READS.format(f"{packages}/calc.py")
@@ -156,6 +161,7 @@ def test_a_copy_of_the_project_in_an_environment_of_tox_is_that_of_the_change(tm
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
 def test_a_module_of_the_repository_that_go_vendored_is_that_of_the_change(tmp_path: Path, confined: bool) -> None:
     files = {
@@ -177,6 +183,7 @@ def test_a_module_of_the_repository_that_go_vendored_is_that_of_the_change(tmp_p
     assert check["new_count"] == 1
 
 
+@pytest.mark.long
 def test_a_patch_of_a_package_is_an_input_of_the_environment(tmp_path: Path) -> None:
     files = {
         ".gitignore": f"{IGNORES['.gitignore']}node_modules\n",
@@ -191,6 +198,7 @@ def test_a_patch_of_a_package_is_an_input_of_the_environment(tmp_path: Path) -> 
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 def test_a_file_that_set_up_names_is_an_input_of_the_environment(tmp_path: Path) -> None:
     test = "from pathlib import Path\n\n\ndef test_installed():\n    assert Path('.venv/some').exists()\n"
     script = "while read name; do touch .venv/$name; done < tools/deps.txt\n"
@@ -200,6 +208,7 @@ def test_a_file_that_set_up_names_is_an_input_of_the_environment(tmp_path: Path)
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 def test_a_change_to_other_files_of_a_compiled_package_installs_nothing(tmp_path: Path) -> None:
     words = f"{COMPILES['src/fast.c']} && cp src/fast.c src/calc/fast.so && echo fast.so > src/calc/.gitignore"
     lab = make(tmp_path, confined=False, files=COMPILED, compile_words=words)
@@ -209,6 +218,7 @@ def test_a_change_to_other_files_of_a_compiled_package_installs_nothing(tmp_path
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_an_author_whose_change_does_not_compile_is_asked_to_correct_it(tmp_path: Path) -> None:
     words = f"grep -q return src/fast.c && {COMPILES['src/fast.c']}"
     lab = make(tmp_path, confined=False, files=COMPILED, compile_words=words)
@@ -224,6 +234,7 @@ def test_an_author_whose_change_does_not_compile_is_asked_to_correct_it(tmp_path
     assert [call["phase"] for call in lab.calls()] == ["implement", "improve", "review"]
 
 
+@pytest.mark.long
 def test_output_of_an_install_script_is_there_although_the_packages_of_the_checkout_are_up_to_date(
     tmp_path: Path,
 ) -> None:

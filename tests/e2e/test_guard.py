@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, Lab
 
 LOOSEN = """
@@ -36,6 +38,7 @@ def test_a_person_accepts_it_by_waiving(tmp_path: Path) -> None:
     assert lab.show()["findings"][0]["state"] == "waived"
 
 
+@pytest.mark.long
 def test_a_deleted_test_is_told_with_its_name(tmp_path: Path) -> None:
     thin = 'pathlib.Path("test_app.py").write_text("def test_add():\\n    assert True\\n")'
     lab = Lab.make(tmp_path, author=thin, judge=APPROVE)
@@ -48,6 +51,7 @@ def test_a_deleted_test_is_told_with_its_name(tmp_path: Path) -> None:
     assert "test_more" in deleted["description"] and hollow["title"] == "test_add does not test what it tested"
 
 
+@pytest.mark.long
 def test_off_is_off(tmp_path: Path) -> None:
     judge = 'print(verdict("approved", "good", inspected=["app.py", "burnish.yaml"]))'
     off = "checks: {test: null, lint: null, guard: {thinning: 'off', judge: 'off', tooling: 'off'}}\n"
@@ -87,6 +91,7 @@ def test_a_new_file_that_shadows_the_test_runner_blocks(tmp_path: Path) -> None:
     assert (finding["rule"], finding["severity"], finding["file"]) == ("guard/shadowing", "error", "pytest.py")
 
 
+@pytest.mark.long
 def test_a_new_link_that_shadows_the_test_runner_blocks(tmp_path: Path) -> None:
     shadow = """
 folder = pathlib.Path("fake")
@@ -103,6 +108,7 @@ app.write_text(app.read_text() + "y = 1\\n")
     assert (finding["rule"], finding["severity"], finding["file"]) == ("guard/shadowing", "error", "pytest")
 
 
+@pytest.mark.long
 def test_a_suite_whose_number_of_tests_becomes_unknown_blocks(tmp_path: Path) -> None:
     """The author's change keeps the exit code and loses the report."""
     quiet = 'pathlib.Path("suite.sh").write_text("exit 0\\n")'
@@ -118,6 +124,7 @@ def test_a_suite_whose_number_of_tests_becomes_unknown_blocks(tmp_path: Path) ->
     assert (warning["severity"], warning["rule"], warning["file"]) == ("warning", "guard/tooling", "suite.sh")
 
 
+@pytest.mark.long
 def test_a_changed_script_of_set_up_is_reported(tmp_path: Path) -> None:
     """It runs with the credentials of the user's package indexes, before any reviewer has seen it."""
     author = 'pathlib.Path("prepare.sh").write_text("env > prepared\\n")'

@@ -55,12 +55,14 @@ def outcome_of(lab: Lab, name: str, payload: Payload) -> tuple[str, str | None]:
     return task["status"], task["reason"]
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("name", AUDIT)
 def test_no_payload_of_the_audit_is_approved_unseen(tmp_path: Path, name: str) -> None:
     lab = lab_for(tmp_path, reads_files=True)
     assert outcome_of(lab, name, AUDIT[name]) in EXPECTED[AUDIT[name].outcome]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", REDACTED)
 def test_no_payload_that_redaction_removes_is_approved_unseen(tmp_path: Path, name: str) -> None:
     lab = lab_for(tmp_path, reads_files=True)
@@ -90,6 +92,7 @@ def test_no_relative_of_them_is_approved_unseen(tmp_path: Path, reads_files: boo
     assert not {n: r for n, r in came.items() if r not in allowed[n]}
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("reads_files", [True, False])
 def test_each_of_them_is_shown_described_or_named_as_not_shown(
     user_repo: UserRepo, hermetic: Path, reads_files: bool

@@ -14,6 +14,7 @@ FILES = {"start.sh": 'mkdir -p "$HOME"; touch "$HOME/.calc"\n', "run_tests.sh": 
 REVIEW = 'print(verdict("approved", "good", inspected=["start.sh"]))'
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("private", "status"), [(True, "blocked"), (False, "verified")])
 def test_a_private_home_shows_a_bug_at_the_first_start_without_a_sandbox(
     tmp_path: Path, private: bool, status: str

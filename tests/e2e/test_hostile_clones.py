@@ -123,6 +123,7 @@ def leaked(text: str, home: Path, seen: Path) -> bool:
     return any(CANARY.encode() in path.read_bytes() for path in files)
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize("build", CLONES, ids=lambda build: build.__name__)
 def test_nothing_of_a_hostile_clone_is_started_and_nothing_outside_is_read(
     tmp_path: Path,
@@ -172,6 +173,7 @@ def test_the_control_a_link_of_a_trusted_repository_is_followed(tmp_path: Path, 
     assert CANARY in text and WATCH.opened == [str(trap.secret)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["python_hooks", "committed_environment"])
 def test_the_control_tests_of_a_trusted_repository_run(tmp_path: Path, environment: Path, name: str) -> None:
     trap = make_trap(tmp_path / "trap")

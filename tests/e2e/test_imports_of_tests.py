@@ -65,6 +65,7 @@ def by_unittest_below_a_script(lab: Lab) -> str:
     return CHECKS.replace("pytest -q", "sh run_tests.sh")
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     "way",
     [
@@ -130,6 +131,7 @@ def in_environment_outside(tmp_path: Path, way: str) -> Lab:
     return lab
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("way", HIDDEN)
 def test_imports_that_are_not_reported_stop_the_run_where_an_environment_leads_to_the_checkout(
     tmp_path: Path, way: str
@@ -149,6 +151,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", HARMLESS)
 def test_tests_that_import_the_tree_run_beside_an_environment_that_leads_to_the_checkout(
     tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
@@ -166,6 +169,7 @@ def test_tests_that_import_the_tree_run_beside_an_environment_that_leads_to_the_
     assert run(lab) == "verified", lab.show()["note"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("command", ["{}/pytest -q --import-mode importlib", "PYTHONSAFEPATH=1 {}/python -m pytest -q"])
 def test_a_copy_that_is_imported_instead_of_the_tree_stops_the_run(lab: Lab, command: str) -> None:
     (lab.repo.path / "src/calc/__init__.py").unlink()
@@ -181,6 +185,7 @@ def test_a_copy_that_is_imported_instead_of_the_tree_stops_the_run(lab: Lab, com
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", ["", " -n 2"], ids=["one process", "workers"])
 def test_tests_that_import_the_tree_and_start_a_pytest_of_their_own_pass(lab: Lab, options: str) -> None:
     nested = (

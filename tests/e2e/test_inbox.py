@@ -7,6 +7,8 @@ import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
+
 from burnish.features.hooks.commits import CommitReview
 from burnish.features.hooks.news import commits_folder
 from burnish.store import Store
@@ -76,6 +78,7 @@ def test_the_command_that_is_given_answers(tmp_path: Path) -> None:
     assert {entry["kind"] for entry in entries(lab).values()} == {"ready"}
 
 
+@pytest.mark.long
 def test_a_void_approval_and_a_waiver_that_ran_out_are_there(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
     lab.add("Add division", "--max-cycles", "1")
@@ -116,6 +119,7 @@ def test_a_commit_that_the_hooks_review_did_not_pass_is_there_until_one_passes(t
     assert lab.burnish("inbox").out == "Nothing needs you.\n"
 
 
+@pytest.mark.long
 def test_nothing_is_said_so_and_other_projects_are_named_with_their_folder(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=ADDS_A_LINE)
     assert lab.burnish("inbox").out == "Nothing needs you.\n"

@@ -72,6 +72,7 @@ def die_and_go_on(lab: Lab, point: str) -> Lab:
     return lab
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("quarter", range(4))
 def test_a_runner_killed_at_any_failpoint_is_taken_up_where_it_was(tmp_path: Path, quarter: int) -> None:
     points = failpoints()[quarter::4]
@@ -83,6 +84,7 @@ def test_a_runner_killed_at_any_failpoint_is_taken_up_where_it_was(tmp_path: Pat
             assert_ended_well(lab)
 
 
+@pytest.mark.long
 def test_killed_twice_in_the_second_cycle_it_still_ends_the_same_way(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=CHECKS)
     lab.add()
@@ -162,6 +164,7 @@ def die_again_and_again(server: ForkServer, lab: Lab, point: str, most: int) -> 
     return deaths
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.parametrize("batch", range(BATCHES))
 @pytest.mark.parametrize("point", failpoints())

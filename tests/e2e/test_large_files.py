@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, Lab
 
 BIG = """
@@ -41,6 +43,7 @@ def test_a_large_file_blocks_the_task_and_never_comes_into_git(tmp_path: Path) -
     assert "data.bin" not in lab.repo.git("ls-tree", "-r", "--name-only", lab.task()["branch"])
 
 
+@pytest.mark.long
 def test_a_rescue_leaves_it_out_of_git_and_keeps_a_copy(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=BIG + "sys.exit(1)\n", judge=APPROVE, extra=LIMIT)
     lab.add("Add data")
@@ -50,6 +53,7 @@ def test_a_rescue_leaves_it_out_of_git_and_keeps_a_copy(tmp_path: Path) -> None:
     assert len(copies) == 1 and copies[0].stat().st_size == 3 << 20
 
 
+@pytest.mark.long
 def test_a_commit_of_the_agents_own_does_not_bring_it_in(tmp_path: Path) -> None:
     author = BIG + (
         "import subprocess\n"

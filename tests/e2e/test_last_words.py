@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 REFUSES = 'print("I looked around.\\n\\nI will not do this: the licence of app.py forbids changes.")'
@@ -21,6 +23,7 @@ def test_a_refusal_stands_in_the_reason_and_on_the_page_of_the_task(tmp_path: Pa
     assert task["cycles"][0]["last_words"].endswith("forbids changes.")
 
 
+@pytest.mark.long
 def test_an_agent_that_found_nothing_to_do_is_first_given_a_clearer_description(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=REFUSES)
     lab.add()
@@ -32,6 +35,7 @@ def test_an_agent_that_found_nothing_to_do_is_first_given_a_clearer_description(
     assert "Next: burnish retry 1" in lab.burnish("edit", "1", "-d", "Divide, in a new file.").err
 
 
+@pytest.mark.long
 def test_an_author_that_fixes_nothing_is_quoted_with_the_reason(tmp_path: Path) -> None:
     author = """
 if phase == "implement":
@@ -46,6 +50,7 @@ else:
     assert task["reason"] == "stalled" and "handled by the caller" in task["note"]
 
 
+@pytest.mark.long
 def test_long_last_words_are_cut_at_their_beginning(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author='print("word " * 5000 + "The end says why.")')
     lab.add()

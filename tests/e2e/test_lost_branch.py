@@ -135,6 +135,7 @@ def user_git_problems(lab: Lab) -> list[str]:
     return found
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("lose", LOSSES)
 def test_no_command_shows_an_approval_of_a_commit_that_is_gone(verified: Lab, lose: Callable[[Lab], None]) -> None:
     lose(verified)
@@ -149,6 +150,7 @@ def test_no_command_shows_an_approval_of_a_commit_that_is_gone(verified: Lab, lo
     assert voided["data"]["cause"] == "branch"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "first", [["show", "1", "--json"], ["inbox", "--json"], ["list", "--json"], ["run"], ["merge", "1"]]
 )
@@ -158,6 +160,7 @@ def test_the_first_command_that_looks_takes_the_approval_back(verified: Lab, fir
     assert len(verified.events("approval.voided")) == 1
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", [delete, empty_commit, empty_tree])
 def test_a_commit_that_is_gone_is_not_merged(verified: Lab, lose: Callable[[Lab], None]) -> None:
     main = verified.repo.git("rev-parse", "main")
@@ -199,6 +202,7 @@ def test_another_repository_at_the_old_place_takes_no_approval_away(verified: La
     assert moved.events("approval.voided") == []
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("after", [["merge", "1"], ["run"]])
 def test_the_command_in_the_message_brings_the_approval_back_without_a_call(verified: Lab, after: list[str]) -> None:
     delete(verified)
@@ -212,6 +216,7 @@ def test_the_command_in_the_message_brings_the_approval_back_without_a_call(veri
     assert verified.paid() == paid
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", [delete, empty_ref, empty_packs])
 def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, lose: Callable[[Lab], None]) -> None:
     commit, paid = verified.task()["commit"], verified.paid()
@@ -223,6 +228,7 @@ def test_retry_brings_back_a_branch_whose_commit_is_still_there(verified: Lab, l
     assert user_git_problems(verified) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reason", ["max_cycles", "unreadable_review", "failed"])
 def test_retry_of_a_task_that_stopped_for_another_reason_tells_that_the_branch_was_brought_back(
     tmp_path: Path, reason: str
@@ -240,6 +246,7 @@ def test_retry_of_a_task_that_stopped_for_another_reason_tells_that_the_branch_w
     assert lab.repo.git("rev-parse", BRANCH) == task["commit"]
 
 
+@pytest.mark.long
 def test_run_of_a_failed_task_by_name_tells_that_the_branch_was_brought_back(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="sys.exit(3)")
     lab.add()
@@ -251,6 +258,7 @@ def test_run_of_a_failed_task_by_name_tells_that_the_branch_was_brought_back(tmp
     assert f"Task 1: the branch {BRANCH} was brought back at {commit[:12]}." in said.err.splitlines(), said
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("lose", "calls"), [(delete_and_prune, ["review"]), (empty_commit, ["review"]), (empty_tree, [])]
 )
@@ -266,6 +274,7 @@ def test_retry_writes_what_was_lost_again_from_the_workspace(
     assert user_git_problems(verified) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lose", [empty_commit, empty_tree])
 def test_without_the_workspace_retry_continues_from_the_last_commit_that_can_be_read(
     verified: Lab, lose: Callable[[Lab], None]
@@ -281,6 +290,7 @@ def test_without_the_workspace_retry_continues_from_the_last_commit_that_can_be_
     assert user_git_problems(verified) == []
 
 
+@pytest.mark.long
 def test_where_nothing_is_left_retry_begins_again_from_the_base(verified: Lab) -> None:
     delete_and_prune(verified)
     shutil.rmtree(Path(verified.env["BURNISH_HOME"]) / "workspaces")
@@ -289,6 +299,7 @@ def test_where_nothing_is_left_retry_begins_again_from_the_base(verified: Lab) -
     assert (verified.task()["status"], len(verified.commits(BRANCH))) == ("verified", 2)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", [delete_and_prune, empty_tree, empty_ref])
 def test_a_restart_works_from_the_base_and_keeps_a_workspace_that_cannot_be_compared(
     verified: Lab, lose: Callable[[Lab], None]
@@ -303,6 +314,7 @@ def test_a_restart_works_from_the_base_and_keeps_a_workspace_that_cannot_be_comp
     assert saved or list(workspace.parent.glob("*/unsaved.txt"))
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("lose", DAMAGES)
 def test_a_damaged_task_stops_no_other_one_and_the_users_git_works_after_the_run(
     verified: Lab, lose: Callable[[Lab], None]
@@ -314,6 +326,7 @@ def test_a_damaged_task_stops_no_other_one_and_the_users_git_works_after_the_run
     assert user_git_problems(verified) == []
 
 
+@pytest.mark.long
 def test_objects_that_vanish_without_a_restart_of_the_machine_harm_neither_git_nor_the_next_run(verified: Lab) -> None:
     """The refs of artifacts and of the id lose theirs together with the branch."""
     assert verified.burnish("run", code=None).code in (0, 1)  # objects were read since the machine started
@@ -329,6 +342,7 @@ def test_objects_that_vanish_without_a_restart_of_the_machine_harm_neither_git_n
     assert user_git_problems(verified) == []
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", [empty_commit, empty_ref])
 @pytest.mark.parametrize("command", ["cancel", "rm"])
 def test_a_task_without_its_branch_can_be_cancelled_and_removed(

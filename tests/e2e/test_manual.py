@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from burnish.core.flow import WORK_ALONE
 from burnish.core.gate import Actor
 from burnish.engine.commands import decide as engine
@@ -58,6 +60,7 @@ def test_a_branch_in_the_users_checkout_is_refused_before_anybody_works(tmp_path
     assert steps(lab)[-1] == "improve" and lab.task()["status"] == "code_review"
 
 
+@pytest.mark.long
 def test_past_the_maximum_it_counts_on(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=REJECT)
     lab.add("Add division", "--max-cycles", "1")
@@ -73,6 +76,7 @@ def test_past_the_maximum_it_counts_on(tmp_path: Path) -> None:
     assert steps(lab) == ["implement", "review", "improve", "review", "improve", "review"]
 
 
+@pytest.mark.long
 def test_an_improve_with_a_review_stops_after_it_even_if_cycles_are_left(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge="print(verdict('needs_discussion', 'hm', [flaw]))")
     lab.add("Add division", "--max-cycles", "5")
@@ -97,6 +101,7 @@ def test_an_approved_task_may_be_improved_and_is_then_no_longer_approved(tmp_pat
     lab.burnish("merge", "1")
 
 
+@pytest.mark.long
 def test_failing_checks_after_an_improve_by_hand_stop_it_too(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE, extra="checks: {test: 'test ! -f bad', lint: null}\n")
     lab.add("Add division", "--max-cycles", "5")
@@ -107,6 +112,7 @@ def test_failing_checks_after_an_improve_by_hand_stop_it_too(tmp_path: Path) -> 
     assert lab.task()["open_findings"] == 1
 
 
+@pytest.mark.long
 def test_what_was_never_worked_on_cannot_be_improved(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="sys.exit(9)")
     lab.add()

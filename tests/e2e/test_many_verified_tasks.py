@@ -6,6 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 COUNTING_GIT = """#!/bin/sh
@@ -14,6 +16,7 @@ exec {git} "$@"
 """
 
 
+@pytest.mark.long
 def test_a_run_starts_no_git_process_for_each_verified_task(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     log, programs = tmp_path / "git-calls", tmp_path / "programs"

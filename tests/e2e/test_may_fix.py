@@ -45,6 +45,7 @@ def test_edits_are_a_commit_of_their_own_checked_again_and_read_by_one_who_may_n
     assert "Burnish-Phase: review-fix" in body and "Burnish-Agent: judge" in body
 
 
+@pytest.mark.long
 def test_one_that_mends_nothing_has_reviewed_and_is_not_asked_twice(tmp_path: Path) -> None:
     lab = Lab.make(
         tmp_path,
@@ -73,6 +74,7 @@ else:
     assert lab.task()["status"] == "blocked"
 
 
+@pytest.mark.long
 def test_with_a_panel_nobody_mends(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=FIXES)
     lab.agent("second", APPROVE)
@@ -83,6 +85,7 @@ def test_with_a_panel_nobody_mends(tmp_path: Path) -> None:
     assert [p for _, p in lab.phases_committed(lab.task()["branch"])] == ["implement", "improve"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("point", ["fix-started", "fix-replied", "fix-committed", "fix-finished"])
 def test_a_runner_killed_meanwhile_pays_for_nothing_twice(tmp_path: Path, point: str) -> None:
     lab = Lab.make(tmp_path, author=AUTHOR, judge=FIXES, extra=MAY)
@@ -109,6 +112,7 @@ else:
 """
 
 
+@pytest.mark.long
 def test_what_the_reviewer_fixed_is_on_record_as_findings_and_counted_in_status(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=REPORTS, extra=MAY)
     lab.add()
@@ -128,6 +132,7 @@ def test_what_the_reviewer_fixed_is_on_record_as_findings_and_counted_in_status(
     assert "guarded the division" in lab.burnish("show", "1").out
 
 
+@pytest.mark.long
 def test_what_a_fixing_reviewer_leaves_open_has_to_be_ruled_on(tmp_path: Path) -> None:
     judge = REPORTS.replace('verdict("approved", "guarded', 'verdict("changes_requested", "guarded')
     silent = judge.replace('print(verdict("approved", "good"))', 'prior = []; print(verdict("approved", "good"))')
@@ -138,6 +143,7 @@ def test_what_a_fixing_reviewer_leaves_open_has_to_be_ruled_on(tmp_path: Path) -
     assert {f["state"] for f in lab.show(1)["findings"]} == {"open"}
 
 
+@pytest.mark.long
 def test_the_gate_says_what_the_reviewer_changed(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=REPORTS, extra=MAY)
     lab.add()

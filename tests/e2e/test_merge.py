@@ -38,6 +38,7 @@ def parents(lab: Lab, rev: str = "main") -> int:
     return len(lab.repo.git("rev-list", "--parents", "-1", rev).split()) - 1
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("checked_out", [True, False])
 def test_an_unmoved_target_is_fast_forwarded_to_the_approved_commit(tmp_path: Path, checked_out: bool) -> None:
     lab = lab_of(tmp_path)
@@ -97,6 +98,7 @@ def test_checks_that_fail_on_the_merged_tree_keep_it_out(tmp_path: Path) -> None
     assert not lab.events("task.merged")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("red_before", [False, True])
 def test_a_check_that_is_red_by_its_exit_code_alone_is_never_clear(tmp_path: Path, red_before: bool) -> None:
     test = "false" if red_before else "test ! -f other.py"
@@ -123,6 +125,7 @@ sys.exit(1 if bad else 0)
 """
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("file", "clear"), [("app.py", True), ("other.py", False)])
 def test_a_case_that_fails_is_clear_only_if_it_failed_before_the_task_began(
     tmp_path: Path, file: str, clear: bool
@@ -151,6 +154,7 @@ def test_what_both_sides_touched_is_reviewed_once_and_merged_when_approved(tmp_p
     assert lab.task()["status"] == "completed" and lab.task()["base"] == tip
 
 
+@pytest.mark.long
 def test_a_review_of_both_together_that_says_no_keeps_it_out(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, PASSES + "merge: {on_moved: review}\n")
     verified(lab)
@@ -169,6 +173,7 @@ def test_a_review_of_both_together_that_says_no_keeps_it_out(tmp_path: Path) -> 
     assert lab.text("main", "f1.py") == "x = 9"
 
 
+@pytest.mark.long
 def test_on_moved_refuse_refuses(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, PASSES + "merge: {on_moved: refuse}\n")
     verified(lab)
@@ -189,6 +194,7 @@ def test_squash_is_one_commit_with_title_summary_and_trailers(tmp_path: Path) ->
     assert lab.events("task.merged")[0]["data"]["how"] == "squash"
 
 
+@pytest.mark.long
 def test_rebase_replays_every_commit_with_its_message_and_author(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=PASSES)
     verified(lab)
@@ -201,6 +207,7 @@ def test_rebase_replays_every_commit_with_its_message_and_author(tmp_path: Path)
     assert parents(lab) == 1 and lab.repo.git("rev-parse", "main~2") == tip
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)])
 def test_conflicts_are_listed_and_nothing_changes(tmp_path: Path, how: tuple[str, ...]) -> None:
     lab = Lab.make(tmp_path)
@@ -232,6 +239,7 @@ def test_uncommitted_work_in_the_way_is_refused_and_stays(tmp_path: Path) -> Non
     assert (lab.repo.path / "notes.txt").read_text().startswith("untracked")
 
 
+@pytest.mark.long
 def test_a_target_in_a_linked_worktree_is_fast_forwarded_there(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)
@@ -244,6 +252,7 @@ def test_a_target_in_a_linked_worktree_is_fast_forwarded_there(tmp_path: Path) -
     assert (tmp_path / "linked" / "f1.py").exists() and not (lab.repo.path / "f1.py").exists()
 
 
+@pytest.mark.long
 def test_a_target_in_the_middle_of_a_rebase_is_refused(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)
@@ -265,6 +274,7 @@ def test_the_users_own_hooks_run_as_they_would_for_them(tmp_path: Path) -> None:
     assert (tmp_path / "hooked").read_text().strip() == str(lab.repo.path)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)])
 def test_stacked_tasks_go_in_order(tmp_path: Path, how: tuple[str, ...]) -> None:
     grow = "app.write_text(app.read_text().replace('    return a + b', f'    # {task}\\n    return a + b'))"
@@ -279,6 +289,7 @@ def test_stacked_tasks_go_in_order(tmp_path: Path, how: tuple[str, ...]) -> None
     assert lab.text("main").splitlines()[1:] == ["    # 1", "    # 2", "    return a + b"]
 
 
+@pytest.mark.long
 def test_a_stack_on_a_moved_target_still_merges_after_a_squash(tmp_path: Path) -> None:
     grow = "app.write_text(app.read_text().replace('    return a + b', f'    # {task}\\n    return a + b'))"
     lab = lab_of(tmp_path, PASSES, author=grow)
@@ -290,6 +301,7 @@ def test_a_stack_on_a_moved_target_still_merges_after_a_squash(tmp_path: Path) -
     assert lab.text("main").splitlines()[1:3] == ["    # 1", "    # 2"] and lab.text("main", "other.py") == "z = 1"
 
 
+@pytest.mark.long
 def test_all_verified_merges_what_can_be_and_says_what_is_left(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, PASSES)
     for title in ("One", "Two", "Three"):
@@ -303,6 +315,7 @@ def test_all_verified_merges_what_can_be_and_says_what_is_left(tmp_path: Path) -
     assert "nothing to merge" not in lab.burnish("merge", "--all-verified", code=1).err
 
 
+@pytest.mark.long
 def test_into_another_branch_carries_only_what_was_approved(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, PASSES)
     lab.repo.git("branch", "release")
@@ -316,6 +329,7 @@ def test_into_another_branch_carries_only_what_was_approved(tmp_path: Path) -> N
     lab.burnish("merge", "1", code=4)
 
 
+@pytest.mark.long
 def test_delete_branch_keeps_what_the_target_does_not_have(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     verified(lab)
@@ -352,6 +366,7 @@ def test_an_agent_cannot_merge(tmp_path: Path) -> None:
     assert not lab.events("task.merged")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("status", ["backlog", "blocked", "completed"])
 def test_only_a_verified_task_is_merged(tmp_path: Path, status: str) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE if status == "completed" else "print(verdict('rejected'))")
@@ -365,6 +380,7 @@ def test_only_a_verified_task_is_merged(tmp_path: Path, status: str) -> None:
     assert (lab.refs("refs/"), lab.repo.fingerprint(), lab.events()) == before
 
 
+@pytest.mark.long
 def test_usage_is_told(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)
@@ -397,6 +413,7 @@ def test_two_who_merge_at_once_merge_it_once(tmp_path: Path) -> None:
     assert sorted(codes) == [0, 4] and len(lab.events("task.merged")) == 1
 
 
+@pytest.mark.long
 def test_ctrl_c_while_the_checks_run_leaves_everything_as_it_was(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, f"checks: {{test: 'test ! -f other.py || (touch {tmp_path}/slow; sleep 30)', lint: null}}\n")
     verified(lab)
@@ -411,6 +428,7 @@ def test_ctrl_c_while_the_checks_run_leaves_everything_as_it_was(tmp_path: Path)
     assert lab.task()["status"] == "verified" and not lab.processes()
 
 
+@pytest.mark.long
 def test_a_person_still_has_the_last_word_on_both_together(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, "approval: required\n")
     lab.add()

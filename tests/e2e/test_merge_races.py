@@ -119,6 +119,7 @@ class Interposed:
         return self.real(argv, **more)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("checked_out", [False, True])
 def test_a_branch_that_moves_before_any_step_of_the_merge(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, checked_out: bool
@@ -169,6 +170,7 @@ def _apart(patch: pytest.MonkeyPatch, app: App, task: Task, move: Callable[[App,
             patch.setattr(module, "capture", between)
 
 
+@pytest.mark.long
 @pytest.mark.attacks("race for branch and target", 25 if TORTURE else 12)
 @pytest.mark.parametrize("seed", range(3, 11) if TORTURE else [3])
 def test_threads_that_race_for_branch_and_target(lab: Lab, seed: int) -> None:

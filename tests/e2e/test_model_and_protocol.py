@@ -39,6 +39,7 @@ class Judge:
         return Answer({**said, "verdict": "approved", "findings": []})
 
 
+@pytest.mark.long
 @needs_extra("llm", "pydantic_ai")
 @needs_extra("acp", "acp")
 def test_rejected_improved_and_approved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from testing.lab import Lab
 from testing.program import PROGRAM, put_on_path, spender
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("settings", "argv", "name", "phases"),
     [
@@ -39,6 +40,7 @@ def test_a_budget_that_is_reached_blocks_and_keeps_the_work(
     assert "BUG" in lab.text(task["branch"]) or "improve" in phases
 
 
+@pytest.mark.long
 def test_what_was_done_is_not_paid_again_with_a_new_budget(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "agents: {claude: {budget_usd: 0.5}}")
@@ -49,6 +51,7 @@ def test_what_was_done_is_not_paid_again_with_a_new_budget(tmp_path: Path) -> No
     assert (lab.task()["status"], lab.task()["cost_usd"]) == ("verified", 1.0)
 
 
+@pytest.mark.long
 def test_four_fifths_are_told_once(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "budget: {task_usd: 0.6, session_usd: 0.62}\nagents: {claude: {budget_usd: 0.61}}")
@@ -66,6 +69,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.proc.run._LOOK_EVERY", 0.1)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize(
     ("settings", "name"),
@@ -98,6 +102,7 @@ def test_an_agent_that_passes_a_budget_is_ended_at_work_and_nothing_is_lost(
     assert "Budget:" in said.err
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("often")
 def test_with_more_money_it_goes_on_and_is_told_of_what_was_rescued(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
@@ -145,6 +150,7 @@ if os.environ["BURNISH_PHASE"] != "check":
 """
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("cost", ["-1000", "float('nan')", "float('-inf')", "10 ** 400", "0"])
 def test_a_forged_result_line_does_not_get_around_a_budget(tmp_path: Path, cost: str) -> None:
     lab = Lab.make(tmp_path)
@@ -188,6 +194,7 @@ def test_a_call_without_a_cost_ends_a_task_whose_budget_must_be_counted(tmp_path
 COMMAND = "agent: mine\nagents: {mine: {kind: command, argv: [cat]}}\nreview: {agents: [mine]}\n"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("budget", "argv", "name"),
     [
@@ -214,6 +221,7 @@ def test_a_budget_that_cannot_be_counted_is_announced_before_the_run_or_refused(
     assert not lab.events("run.started", task=2) and before
 
 
+@pytest.mark.long
 def test_nothing_is_announced_without_a_budget(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.repo.commit({"burnish.yaml": COMMAND}, "settings")
@@ -222,6 +230,7 @@ def test_nothing_is_announced_without_a_budget(tmp_path: Path) -> None:
     assert "cannot be counted" not in lab.burnish("run", "1", code=None).err
 
 
+@pytest.mark.long
 def test_a_reviewer_that_failed_is_named_in_the_bill(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "")

@@ -71,6 +71,7 @@ def test_every_verb_works_after_a_move_and_trust_is_asked_for_again(tmp_path: Pa
     assert projects(lab) == [str(lab.repo.path)]
 
 
+@pytest.mark.long
 def test_a_move_under_way_is_found_by_the_first_command_that_trusts_or_adds(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     for n, words in enumerate((["trust"], ["add", "More"], ["init", "--force"])):
@@ -94,6 +95,7 @@ def test_a_copy_is_a_project_of_its_own_with_an_id_of_its_own(tmp_path: Path) ->
     assert titles(copy) == ["Of the copy"] and titles(lab) == ["One", "Two"]
 
 
+@pytest.mark.long
 def test_a_copy_whose_original_was_deleted_is_taken_for_the_original(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     copies = [at(lab, tmp_path / name) for name in ("first", "second")]
@@ -118,6 +120,7 @@ def test_two_repositories_that_changed_places_keep_their_own_tasks(tmp_path: Pat
     assert titles(lab) == ["Other"]
 
 
+@pytest.mark.long
 def test_a_new_repository_at_the_old_place_gets_a_key_of_its_own(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     old = lab.repo.path
@@ -142,6 +145,7 @@ def test_another_repository_at_the_old_place_needs_a_word_of_the_person(tmp_path
     assert "already" in lab.burnish("projects", "relink", "elsewhere", code=4).err
 
 
+@pytest.mark.long
 def test_a_person_may_say_that_it_is_a_project_of_its_own(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     old = lab.repo.path
@@ -152,6 +156,7 @@ def test_a_person_may_say_that_it_is_a_project_of_its_own(tmp_path: Path) -> Non
     assert titles(at(lab, old)) == ["One", "Two"], "the path decides there"
 
 
+@pytest.mark.long
 def test_a_project_without_an_id_is_relinked_by_name_where_its_commits_are(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     lab.burnish("run", "1")
@@ -166,6 +171,7 @@ def test_a_project_without_an_id_is_relinked_by_name_where_its_commits_are(tmp_p
     assert titles(lab) == ["One", "Two"] and read_id(lab.repo.path / ".git")
 
 
+@pytest.mark.long
 def test_tasks_of_its_own_are_not_replaced(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     lab.repo.git("update-ref", "-d", ID_REF)
@@ -177,6 +183,7 @@ def test_tasks_of_its_own_are_not_replaced(tmp_path: Path) -> None:
     assert titles(lab) == ["One", "Two"]
 
 
+@pytest.mark.long
 def test_the_id_is_not_pushed_and_survives_packing(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     lab.repo.git("pack-refs", "--all")
@@ -188,6 +195,7 @@ def test_the_id_is_not_pushed_and_survives_packing(tmp_path: Path) -> None:
     assert titles(moved(lab, tmp_path / "elsewhere")) == ["One", "Two"]
 
 
+@pytest.mark.long
 def test_a_repository_that_cannot_be_written_works_without_an_id(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=EDIT)
     lab.repo.git("update-ref", "-d", ID_REF)
@@ -196,6 +204,7 @@ def test_a_repository_that_cannot_be_written_works_without_an_id(tmp_path: Path)
     assert titles(lab) == ["One"] and read_id(lab.repo.path / ".git") is None
 
 
+@pytest.mark.long
 def test_linked_worktrees_submodules_bare_and_renamed_parents_are_followed(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     parent = tmp_path / "parent"
@@ -217,6 +226,7 @@ def test_linked_worktrees_submodules_bare_and_renamed_parents_are_followed(tmp_p
     assert titles(at(lab, tmp_path / "link" / "outer")) == ["Task 0"]
 
 
+@pytest.mark.long
 def test_a_checkout_that_is_removed_hands_over_to_another_one_of_the_repository(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=EDIT)
     lab.repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
@@ -230,12 +240,14 @@ def test_a_checkout_that_is_removed_hands_over_to_another_one_of_the_repository(
     assert titles(lab) == ["One", "Two"] and projects(lab) == [str(lab.repo.path)]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("words", [["projects", "relink", "repo", "--new"], ["projects", "link"]])
 def test_words_that_make_no_sense_are_refused(tmp_path: Path, words: list[str]) -> None:
     said: Said = Lab.make(tmp_path).burnish(*words, code=2)
     assert "do:" in said.err
 
 
+@pytest.mark.long
 def test_the_board_opens_a_moved_project_once_it_is_relinked(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     lab.burnish("run", "1")

@@ -134,6 +134,7 @@ def test_what_is_empty_or_unreadable_is_refused_by_name_and_nothing_changes(tmp_
     assert state(lab) == before
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("line", ["### F1 [ERROR] Code Quality: hole (app.py:1)", "- [error] app.py:1 sql hole"])
 def test_an_approval_that_lists_an_error_does_not_verify_the_task(tmp_path: Path, line: str) -> None:
     lab = handed(tmp_path)
@@ -147,6 +148,7 @@ def test_an_approval_that_lists_an_error_does_not_verify_the_task(tmp_path: Path
     assert (finding["severity"], finding["file"], finding["line"]) == ("error", "app.py", 1)
 
 
+@pytest.mark.long
 def test_two_people_on_one_line_are_two_findings_and_neither_is_softened(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     lab.burnish(
@@ -158,6 +160,7 @@ def test_two_people_on_one_line_are_two_findings_and_neither_is_softened(tmp_pat
     assert found == {"F1": ("warning", "odd name"), "F2": ("error", "customer money vanishes at midnight")}
 
 
+@pytest.mark.long
 def test_an_approval_with_a_line_like_a_finding_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     before = state(lab)
@@ -166,6 +169,7 @@ def test_an_approval_with_a_line_like_a_finding_that_cannot_be_read_is_refused(t
     assert state(lab) == before
 
 
+@pytest.mark.long
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     assert "cannot be read" in lab.burnish("review", "1", "--from", str(tmp_path / "none"), code=2).err
@@ -198,6 +202,7 @@ RDJSON = {
 }
 
 
+@pytest.mark.long
 def test_a_tools_errors_ask_for_changes_and_without_errors_the_person_says_what_it_comes_to(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     assert (
@@ -213,6 +218,7 @@ def test_a_tools_errors_ask_for_changes_and_without_errors_the_person_says_what_
     assert (task["status"], [f["state"] for f in task["findings"]]) == ("verified", ["resolved", "open"])
 
 
+@pytest.mark.long
 def test_legacy_feedback_without_a_verdict_needs_one_and_becomes_one_finding_verbatim(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     feedback = "**Issue**: the divisor is never checked.\n\n```python\nreturn a / b\n```\n\nPlease handle zero.\n"
@@ -224,6 +230,7 @@ def test_legacy_feedback_without_a_verdict_needs_one_and_becomes_one_finding_ver
     assert "Please handle zero." in next(c for c in lab.calls() if c["phase"] == "improve")["prompt"]
 
 
+@pytest.mark.long
 def test_own_dirt_blocks_a_hand_off_and_benign_dirt_does_not(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     dirt(lab, ".burnish/tasks/7-other/task.md")
@@ -244,6 +251,7 @@ def test_own_dirt_blocks_a_hand_off_and_benign_dirt_does_not(tmp_path: Path) -> 
     assert "half-baked words" not in forced["prompt"] and forced["blocking"] == refused["blocking"]
 
 
+@pytest.mark.long
 def test_what_burnish_itself_wrote_beside_the_task_is_benign_until_somebody_changes_it(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     story = lab.burnish("show", "review-cycle://1/task.json").out
@@ -299,6 +307,7 @@ def test_a_person_does_not_wave_through_what_was_rejected_on_the_same_code(tmp_p
     assert task["status"] == "verified" and "zero never comes" in task["findings"][0]["note"]
 
 
+@pytest.mark.long
 def test_what_was_rejected_outright_is_not_approved_by_another_review(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     lab.burnish("review", "1", "--from", write(lab, "Wrong approach.\n\nVerdict: rejected\n"), code=1)
@@ -326,12 +335,14 @@ def test_checks_that_have_not_seen_the_code_are_run_before_a_persons_word_counts
     assert [f["reviewers"] for f in task["findings"]] == [["check:bug"]]
 
 
+@pytest.mark.long
 def test_a_person_who_approved_is_not_asked_again(tmp_path: Path) -> None:
     lab = handed(tmp_path, f"approval: required\nhitl_review: every\n{EXPLICIT}", "--skip-tests")
     lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"))
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_an_approval_goes_on_to_the_pipeline(tmp_path: Path) -> None:
     lab = handed(tmp_path, f"pipeline: [{{name: security, agents: [judge]}}]\n{EXPLICIT}")
     lab.agent("judge", APPROVE)
@@ -341,6 +352,7 @@ def test_an_approval_goes_on_to_the_pipeline(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_review_on_stdin_is_taken(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     words = [sys.executable, "-m", "burnish.cli", "-C", str(lab.repo.path), "review", "1", "--from", "-", "--json"]
@@ -349,6 +361,7 @@ def test_a_review_on_stdin_is_taken(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["verdict"] == "approved" and lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_person_takes_over_where_the_reviewing_agent_failed(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="sys.exit(7)")
     lab.add()
@@ -361,6 +374,7 @@ def test_a_person_takes_over_where_the_reviewing_agent_failed(tmp_path: Path) ->
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_what_was_sent_back_may_be_handed_over_and_an_approval_is_void_by_it(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     lab.burnish("review", "1", "--from", write(lab, REJECTION), code=1)
@@ -373,6 +387,7 @@ def test_what_was_sent_back_may_be_handed_over_and_an_approval_is_void_by_it(tmp
     lab.burnish("merge", "1", code=4)
 
 
+@pytest.mark.long
 def test_killed_before_it_is_taken_it_is_brought_again_and_killed_after_it_is_only_decided(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     bring = ("review", "1", "--from", write(lab, "Verdict: approved\n"))
@@ -385,6 +400,7 @@ def test_killed_before_it_is_taken_it_is_brought_again_and_killed_after_it_is_on
     assert len(lab.events("review.completed")) == len(lab.events("review.approved")) == 1
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("status", ["backlog", "cancelled"])
 def test_a_task_that_cannot_be_reviewed_is_not_handed_over(tmp_path: Path, status: str) -> None:
     lab = Lab.make(tmp_path)
@@ -396,6 +412,7 @@ def test_a_task_that_cannot_be_reviewed_is_not_handed_over(tmp_path: Path, statu
     assert lab.task()["status"] == status
 
 
+@pytest.mark.long
 def test_a_second_review_of_a_cycle_stands_beside_the_first_and_takes_nothing_away(tmp_path: Path) -> None:
     lab = handed(tmp_path)
     lab.burnish("review", "1", "--from", write(lab, REJECTION), code=1)

@@ -20,6 +20,7 @@ def blocked(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("flags", "category"),
     [
@@ -42,6 +43,7 @@ def test_the_first_yes_gives_the_category(tmp_path: Path, flags: list[str], cate
     assert len(lab.burnish("status", "--json").json["tasks"]) == (2 if "--follow-up" in flags else 1)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("argv", [[], ["--follow-up"], ["--explain", "  "]], ids=str)
 def test_without_a_reason_nothing_happens_and_it_is_told_what_to_type(tmp_path: Path, argv: list[str]) -> None:
     lab = blocked(tmp_path)
@@ -97,6 +99,7 @@ def test_edit_done_and_decide_ask_the_same(tmp_path: Path) -> None:
     assert lab.events("override.recorded", task=2)[-1]["data"]["category"] == "cross_scope"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "argv", [["override", "1"], ["edit", "1", "--verdict", "APPROVED"], ["done", "1"]], ids=lambda argv: argv[0]
 )
@@ -114,6 +117,7 @@ def test_on_a_terminal_the_questions_are_asked(tmp_path: Path, argv: list[str]) 
     assert lab.task()["status"] in ("verified", "completed")
 
 
+@pytest.mark.long
 def test_the_input_ends_before_the_last_question_and_nothing_has_changed(tmp_path: Path) -> None:
     lab = blocked(tmp_path)
     before = facts(lab)

@@ -26,6 +26,7 @@ def panel(tmp_path: Path, quorum: str, *voices: str) -> Lab:
     return lab
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("quorum", "voices", "status"),
     [
@@ -61,6 +62,7 @@ def test_the_same_finding_of_two_is_one_with_two_voices(tmp_path: Path) -> None:
     assert "judge0, judge1" in lab.burnish("findings", "1").out
 
 
+@pytest.mark.long
 def test_each_reviewer_has_its_own_prompt_categories_and_time(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=APPROVE)
     lab.agent("slow", "time.sleep(30)")
@@ -136,6 +138,7 @@ def test_a_rejection_in_a_step_sends_it_back_and_everything_is_judged_again(tmp_
     assert "A hole" in improve and "a hole" in improve
 
 
+@pytest.mark.long
 def test_a_step_is_not_asked_when_the_review_rejects(tmp_path: Path) -> None:
     lab = steps(tmp_path, judge=REJECT)
     lab.add("Add division", "--max-cycles", "1")
@@ -143,6 +146,7 @@ def test_a_step_is_not_asked_when_the_review_rejects(tmp_path: Path) -> None:
     assert order(lab) == [(1, "robot"), (1, "judge")]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("point", ["review-started:2", "review-replied:2", "review-finished:2", "review-started:3"])
 def test_a_runner_killed_in_the_pipeline_pays_no_step_twice(tmp_path: Path, point: str) -> None:
     lab = steps(tmp_path)
@@ -153,6 +157,7 @@ def test_a_runner_killed_in_the_pipeline_pays_no_step_twice(tmp_path: Path, poin
     assert set(lab.paid().values()) == {1}, lab.paid()
 
 
+@pytest.mark.long
 def test_a_step_that_could_not_be_carried_out_is_the_only_one_to_be_tried_again(tmp_path: Path) -> None:
     lab = steps(tmp_path, guardian=DIES)
     lab.add()
@@ -163,6 +168,7 @@ def test_a_step_that_could_not_be_carried_out_is_the_only_one_to_be_tried_again(
     assert order(lab) == [(1, "robot"), (1, "judge"), (1, "guardian"), (1, "guardian"), (1, "stylist")]
 
 
+@pytest.mark.long
 def test_an_unreadable_step_blocks_and_retry_asks_for_the_reviews_again(tmp_path: Path) -> None:
     lab = steps(tmp_path, guardian="print('hm')")
     lab.add()
@@ -173,6 +179,7 @@ def test_an_unreadable_step_blocks_and_retry_asks_for_the_reviews_again(tmp_path
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_waived_blocker_of_a_step_lets_the_steps_after_it_run(tmp_path: Path) -> None:
     lab = steps(tmp_path, guardian=REJECT)
     lab.add("Add division", "--max-cycles", "1")
@@ -183,6 +190,7 @@ def test_a_waived_blocker_of_a_step_lets_the_steps_after_it_run(tmp_path: Path) 
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_two_steps_of_one_name_are_refused_before_anything_is_paid_for(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=APPROVE)
     lab.add()
@@ -192,6 +200,7 @@ def test_two_steps_of_one_name_are_refused_before_anything_is_paid_for(tmp_path:
     assert not lab.calls()
 
 
+@pytest.mark.long
 def test_a_reviewer_that_could_not_be_asked_stays_visible(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.agent("bad", "sys.exit(3)")
@@ -204,6 +213,7 @@ def test_a_reviewer_that_could_not_be_asked_stays_visible(tmp_path: Path) -> Non
     assert "bad" in lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
 
 
+@pytest.mark.long
 def test_static_beside_a_reviewer_does_not_cover_what_that_reviewer_did_not_see(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=WRITES_MUCH, judge=APPROVE)
     lab.settle("review: {agents: [judge, static]}\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, Lab
 
 
@@ -15,6 +17,7 @@ def test_that_nothing_was_tested_is_said_while_it_runs_in_the_story_and_in_the_a
     assert "nothing was tested" in lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
 
 
+@pytest.mark.long
 def test_where_tests_ran_nothing_is_said(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="checks: {test: 'true', lint: null}")
     lab.add()
@@ -22,6 +25,7 @@ def test_where_tests_ran_nothing_is_said(tmp_path: Path) -> None:
     assert "nothing was tested" not in lab.burnish("show", "1").out
 
 
+@pytest.mark.long
 def test_a_damaged_review_is_named_and_each_cycle_says_what_it_raised_and_settled(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add()

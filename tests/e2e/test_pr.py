@@ -68,6 +68,7 @@ def test_the_branch_is_pushed_and_the_review_is_the_body(lab: Lab) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_second_time_it_is_brought_up_to_date(lab: Lab) -> None:
     (lab.root / "exists").touch()
     said = lab.burnish("pr", "1", "--json").json
@@ -88,6 +89,7 @@ def test_only_what_is_approved_and_unmoved_is_pushed_unless_as_a_draft(lab: Lab)
     lab.burnish("pr", "3", "--draft", code=4)
 
 
+@pytest.mark.long
 def test_without_gh_it_says_what_to_do_and_pushes_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     only = lab.root / "only"
     only.mkdir()
@@ -98,6 +100,7 @@ def test_without_gh_it_says_what_to_do_and_pushes_nothing(lab: Lab, monkeypatch:
     assert not on_remote(lab, f"refs/heads/{lab.task()['branch']}")
 
 
+@pytest.mark.long
 def test_a_branch_that_somebody_else_pushed_to_is_told_as_that(lab: Lab) -> None:
     task, main = lab.task(), lab.repo.git("rev-parse", "main")
     other = lab.repo.git("commit-tree", "-p", main, "-m", "theirs", f"{main}^{{tree}}")
@@ -115,6 +118,7 @@ def test_a_branch_that_somebody_else_pushed_to_is_told_as_that(lab: Lab) -> None
     assert "not on a Sunday" in " ".join(lab.burnish("pr", "1", code=3).err.split())
 
 
+@pytest.mark.long
 def test_a_remote_that_says_no_and_a_gh_that_says_no(lab: Lab) -> None:
     (lab.root / "broken").touch()
     assert "not logged in" in lab.burnish("pr", "1", code=3).err

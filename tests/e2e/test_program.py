@@ -16,6 +16,7 @@ def calls(lab: Lab) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (lab.root / "program.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("resume", ["true", "false"])
 def test_it_is_called_in_every_role_and_resumed_if_wanted(tmp_path: Path, resume: str) -> None:
     lab = Lab.make(tmp_path)

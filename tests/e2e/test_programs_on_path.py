@@ -94,6 +94,7 @@ def record_install(place: Path, direct: dict[str, object]) -> None:
     write_program(place / "bin/calc", f"#!{place}/bin/python\nimport calc\ncalc.main()\n")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", [by_link, by_shell_script_of_pnpm, by_wrapper, by_editable_install])
 def test_a_program_that_leads_to_the_checkout_stops_the_run_without_a_sandbox(
     tmp_path: Path, way: Callable[[Lab], None]
@@ -116,6 +117,7 @@ def test_a_program_that_leads_to_the_checkout_leads_to_the_tree_in_a_sandbox(tmp
     assert check["new"] == ["test_calc.py::test_add"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("confined", [False, True], ids=["unconfined", "confined"])
 def test_a_copy_that_was_installed_from_the_checkout_stops_the_run(tmp_path: Path, confined: bool) -> None:
     """As `pipx install .` does it."""
@@ -133,6 +135,7 @@ def test_a_copy_that_was_installed_from_the_checkout_stops_the_run(tmp_path: Pat
     assert f"it is a copy that was installed from {lab.repo.path}" in lab.show()["note"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("confined", [False, True], ids=["unconfined", "confined"])
 def test_a_program_that_cargo_installed_from_the_checkout_stops_the_run(tmp_path: Path, confined: bool) -> None:
     if confined:
@@ -145,6 +148,7 @@ def test_a_program_that_cargo_installed_from_the_checkout_stops_the_run(tmp_path
     assert "it was installed by cargo from your checkout" in lab.show()["note"]
 
 
+@pytest.mark.long
 def test_a_program_of_the_checkout_that_tests_do_not_start_stops_nothing(tmp_path: Path) -> None:
     lab = make_lab(tmp_path)
     by_link(lab)
@@ -153,6 +157,7 @@ def test_a_program_of_the_checkout_that_tests_do_not_start_stops_nothing(tmp_pat
     assert run(lab) == "verified"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("install", ["cp cli.sh {}/calc", "ln -sf $PWD/cli.sh {}/calc"])
 def test_a_program_that_the_test_command_installs_itself_is_that_of_the_tree(tmp_path: Path, install: str) -> None:
     lab = make_lab(tmp_path)
@@ -161,6 +166,7 @@ def test_a_program_that_the_test_command_installs_itself_is_that_of_the_tree(tmp
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("go"), reason="needs go")
 def test_a_program_that_go_installed_stops_the_run_and_one_that_the_build_installs_does_not(tmp_path: Path) -> None:
     lab = make_lab(tmp_path)
@@ -185,6 +191,7 @@ MAKEFILE = "calc: {0}calc.c\n\tcc -o calc {0}calc.c\ntest: calc\n\ttest $$(./cal
 SOURCE = '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 2); }\n'
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 @pytest.mark.parametrize("confined", [False, True], ids=["unconfined", "confined"])
 def test_a_build_file_that_names_the_checkout_does_not_hide_a_broken_change(tmp_path: Path, confined: bool) -> None:

@@ -94,6 +94,7 @@ def test_a_full_disk_can_be_read_and_a_run_goes_on_when_there_is_room(tmp_path: 
     assert max(lab.paid().values()) == 1
 
 
+@pytest.mark.long
 @needs_mount
 def test_a_disk_that_fills_up_during_a_run_is_named_and_the_run_goes_on_later(tmp_path: Path, disk: Path) -> None:
     lab = made(tmp_path, disk / "home")
@@ -128,6 +129,7 @@ def locked(lab: Lab, mode: str) -> subprocess.Popen[str]:
     return holder
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("mode", ["NORMAL", "EXCLUSIVE"])
 def test_a_locked_database_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     monkeypatch.setattr("burnish.store.database.READER_BUSY_SECONDS", 0.1)

@@ -52,6 +52,7 @@ def lab(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("from_ref", [False, True])
 def test_everything_that_was_archived_comes_back_as_it_was(lab: Lab, from_ref: bool) -> None:
     lab.add("Second")
@@ -68,6 +69,7 @@ def test_everything_that_was_archived_comes_back_as_it_was(lab: Lab, from_ref: b
     assert lab.task()["status"] == "completed"
 
 
+@pytest.mark.long
 def test_what_the_database_has_is_left_as_it_is(lab: Lab) -> None:
     lab.burnish("edit", "1", "--title", "A better title")
     before = lab.events()
@@ -76,6 +78,7 @@ def test_what_the_database_has_is_left_as_it_is(lab: Lab) -> None:
     assert lab.events() == before and lab.task()["title"] == "A better title"
 
 
+@pytest.mark.long
 def test_only_what_is_missing_is_added_and_numbers_do_not_clash(lab: Lab) -> None:
     lose_database(lab)
     for _ in range(3):
@@ -103,6 +106,7 @@ def test_a_merged_task_comes_back_completed(lab: Lab) -> None:
     assert lab.task()["status"] == "completed"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("from_ref", [False, True])
 def test_a_removed_task_stays_removed(lab: Lab, from_ref: bool) -> None:
     lab.burnish("rm", "1")
@@ -114,6 +118,7 @@ def test_a_removed_task_stays_removed(lab: Lab, from_ref: bool) -> None:
     assert lab.repo.git("rev-parse", "main") == before and lab.burnish("list", "--json").json["tasks"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("edit", [lambda events: without_approval(events), lambda events: twice_verified(events)])
 def test_a_removed_task_stays_removed_even_if_its_story_is_flawed(lab: Lab, edit: Edit) -> None:
     lab.burnish("rm", "1")
@@ -136,6 +141,7 @@ def test_an_approval_of_what_the_branch_no_longer_holds_does_not_come_back(lab: 
     lab.burnish("merge", "1", code=4)
 
 
+@pytest.mark.long
 def test_tasks_that_were_never_run_come_back_from_the_home_and_only_from_there(lab: Lab) -> None:
     for title in ("Never run", "Put off", "Removed", "Edited"):
         lab.add(title)
@@ -152,6 +158,7 @@ def test_tasks_that_were_never_run_come_back_from_the_home_and_only_from_there(l
     assert [task["id"] for task in lab.burnish("status", "--json").json["tasks"]] == ["1"]
 
 
+@pytest.mark.long
 def test_a_story_that_nothing_else_tells_is_not_written_over(lab: Lab) -> None:
     story = story_file(lab)
     before = story.read_bytes()
@@ -160,6 +167,7 @@ def test_a_story_that_nothing_else_tells_is_not_written_over(lab: Lab) -> None:
     assert story.read_bytes() != before == story.with_name("lost-events.jsonl").read_bytes()
 
 
+@pytest.mark.long
 def test_an_approval_that_other_judges_voided_does_not_come_back_though_they_are_gone_again(lab: Lab) -> None:
     lab.settle("checks: {test: 'true', lint: null}\n")
     lab.burnish("merge", "1", code=4)
@@ -169,6 +177,7 @@ def test_an_approval_that_other_judges_voided_does_not_come_back_though_they_are
     assert one["status"] == lab.task()["status"] == "code_review"
 
 
+@pytest.mark.long
 def test_an_approval_by_judges_that_are_no_longer_asked_does_not_come_back(lab: Lab) -> None:
     lab.settle("checks: {test: 'true', lint: null}\n")
     lose_database(lab)
@@ -221,6 +230,7 @@ def straight_to_the_end(events: list[dict[str, Any]]) -> None:
             event["data"]["to"] = "completed"
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("edit", [without_approval, other_tree, no_such_commit, voided, straight_to_the_end])
 def test_an_approval_that_nothing_shows_does_not_come_back(lab: Lab, edit: Edit) -> None:
     altered(lab, edit)
@@ -248,6 +258,7 @@ def test_without_any_story_the_commits_tell_what_there_is(lab: Lab) -> None:
     lab.burnish("merge", "1")
 
 
+@pytest.mark.long
 def test_a_damaged_copy_is_named_and_the_one_in_git_is_taken(lab: Lab) -> None:
     place = story_file(lab)
     place.write_text(place.read_text().replace("approved", "Approved"))
@@ -283,6 +294,7 @@ def test_bytes_flipped_anywhere_never_make_an_approval(tmp_path: Path, seed: int
     assert reported
 
 
+@pytest.mark.long
 def test_a_cut_or_empty_story_is_reported(lab: Lab) -> None:
     drop_refs(lab)
     place = story_file(lab)

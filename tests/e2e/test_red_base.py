@@ -63,6 +63,7 @@ def test_an_approval_on_a_red_exit_code_alone_waits_for_a_person_and_every_scree
     assert TELL in merged.err
 
 
+@pytest.mark.long
 def test_an_approval_where_no_test_passes_before_or_after_waits_for_a_person(tmp_path: Path) -> None:
     unittest = "import nowhere\nimport unittest\n\n\nclass T(unittest.TestCase):\n    def test_add(self): ...\n"
     checks = f"{{test: ['{sys.executable}', -m, unittest, discover], lint: null}}"
@@ -71,6 +72,7 @@ def test_an_approval_where_no_test_passes_before_or_after_waits_for_a_person(tmp
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_a_single_module_that_cannot_be_imported_hides_no_tests(tmp_path: Path) -> None:
     module = "import nowhere\n\n\ndef test_add(): ...\n\n\ndef test_sub(): ...\n"
     lab = laboratory(tmp_path, f"{{test: ['{sys.executable}', -m, pytest, -q], lint: null}}", {"test_a.py": module})
@@ -78,6 +80,7 @@ def test_a_single_module_that_cannot_be_imported_hides_no_tests(tmp_path: Path) 
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_an_approval_without_any_test_that_ran_waits_for_a_person(tmp_path: Path) -> None:
     # written for pytest, so unittest finds nothing, and succeeds
     files = {"test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"}
@@ -96,6 +99,7 @@ def test_settings_may_accept_it_and_it_is_still_told(tmp_path: Path) -> None:
     assert merged["merged"][0]["uncountable"]
 
 
+@pytest.mark.long
 def test_a_check_that_does_not_block_keeps_nobody_waiting(tmp_path: Path) -> None:
     checks = "{test: {command: sh run-tests.sh, blocking: false}, lint: null}"
     lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})
@@ -121,6 +125,7 @@ class Calc(unittest.TestCase):
 """
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("command", [f"{sys.executable} -m unittest", f"cd . && {sys.executable} -m unittest -v"])
 def test_unittest_on_a_red_base_names_what_the_change_broke(tmp_path: Path, command: str) -> None:
     lab = laboratory(tmp_path, f"{{test: '{command}', lint: null}}", {"test_calc.py": UNITTEST})
@@ -129,6 +134,7 @@ def test_unittest_on_a_red_base_names_what_the_change_broke(tmp_path: Path, comm
     assert titles == ["Test fails: test_calc.Calc.test_add"]
 
 
+@pytest.mark.long
 def test_an_old_failure_that_stops_the_run_does_not_hide_what_comes_after_it(tmp_path: Path) -> None:
     tests = (
         "from calc import *\n\ndef test_a_old(): assert old() == 'fixed'\n\ndef test_b_add(): assert add(1, 2) == 3\n"
@@ -139,6 +145,7 @@ def test_an_old_failure_that_stops_the_run_does_not_hide_what_comes_after_it(tmp
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_a_command_that_runs_more_than_its_tests_is_not_taken_for_complete(tmp_path: Path) -> None:
     tests = "from calc import *\n\ndef test_old(): assert old() == 'fixed'\n"
     more = "python3 -c 'from calc import add; assert add(1, 2) == 3'"
@@ -148,6 +155,7 @@ def test_a_command_that_runs_more_than_its_tests_is_not_taken_for_complete(tmp_p
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_an_old_error_while_collecting_does_not_hide_the_other_tests(tmp_path: Path) -> None:
     files = {
         "test_old.py": "import nothing_of_that_name\n",
@@ -172,6 +180,7 @@ def test_a_baseline_that_crashed_is_unknown_and_never_zero(tmp_path: Path) -> No
     assert kept["failed"] == -1 and "no database" in kept["error"]
 
 
+@pytest.mark.long
 def test_a_reviewer_is_told_that_a_crashed_baseline_is_unknown() -> None:
     crashed = CheckReport("test", "pytest", CheckStatus.FAILED, 4, error="pytest could not run the tests")
     now = CheckReport("test", "pytest", CheckStatus.PASSED, 0, counts=Counts(3, 3, 0, 0))
@@ -185,6 +194,7 @@ RUSTUP = (
 )
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("command", "files"),
     [

@@ -27,6 +27,7 @@ def cut(tmp_path: Path) -> Lab:
     return lab
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("moment", ["work-started", "work-replied", "work-committed", "review-started", "decided"])
 def test_a_task_that_was_cut_goes_on_and_says_where_the_old_workspace_is(cut: Lab, moment: str) -> None:
     cut.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT=moment)
@@ -42,6 +43,7 @@ def test_a_task_that_was_cut_goes_on_and_says_where_the_old_workspace_is(cut: La
     assert ("# BUG" in (aside / "app.py").read_text()) is (moment != "work-started")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "command",
     [["retry", "1", "--restart", "--later"], ["clean", "--all-completed"], ["cancel", "1"], ["rm", "1"]],

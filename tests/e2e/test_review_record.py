@@ -34,6 +34,7 @@ def test_a_rejection_has_a_reason_and_a_manual_task_is_rejected(tmp_path: Path) 
     assert (spec["status"], spec["iterations"][0]["rejectionReason"]) == ("rejected", "not yet")
 
 
+@pytest.mark.long
 def test_a_void_approval_does_not_stand_in_task_json(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add()
@@ -43,6 +44,7 @@ def test_a_void_approval_does_not_stand_in_task_json(tmp_path: Path) -> None:
     assert code_review(lab)["status"] != "approved"
 
 
+@pytest.mark.long
 def test_steps_of_the_pipeline_are_named_in_the_artifact(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="pipeline: [{name: security, agents: [judge]}]\n")
     lab.add()
@@ -68,6 +70,7 @@ def test_the_five_answers_of_an_override_are_stored(tmp_path: Path) -> None:
     assert "out_of_scope: yes" in lab.burnish("show", "review-cycle://1/review-cycle-1.md").out
 
 
+@pytest.mark.long
 def test_a_parser_does_not_stand_under_the_name_of_the_reviewer(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge='print("It is fine, I approve it.")')
     lab.agent("scribe", 'print(verdict("approved", "as the reviewer said"))')
@@ -79,6 +82,7 @@ def test_a_parser_does_not_stand_under_the_name_of_the_reviewer(tmp_path: Path) 
     assert "judge.py" in voice["command"] and "scribe.py" not in voice["command"]
 
 
+@pytest.mark.long
 def test_a_long_review_tells_how_it_goes(tmp_path: Path) -> None:
     judge = f"""
 for n in range(7):
@@ -107,6 +111,7 @@ def test_pointers_of_spec_kitty_resolve(tmp_path: Path) -> None:
     lab.burnish("show", "feedback://001-login/WP02/none.md", code=2)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("linked", ["spec-kitty", "spec-kitty/feedback", "spec-kitty/feedback/001-login/WP01", ""])
 def test_a_pointer_of_spec_kitty_follows_no_symbolic_link(linked: str, tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
@@ -127,6 +132,7 @@ def test_a_pointer_of_spec_kitty_follows_no_symbolic_link(linked: str, tmp_path:
     assert "own file" not in answer.out + answer.err and "Symbolic links are not followed" in answer.err
 
 
+@pytest.mark.long
 def test_skip_tests_says_why_it_waits(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add("Add division", "--skip-tests")
@@ -134,6 +140,7 @@ def test_skip_tests_says_why_it_waits(tmp_path: Path) -> None:
     assert lab.show(1)["note"] == "its tests were skipped (skip_tests), so a person is to approve it"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("slow", "setting"),
     [("implement", "timeout_minutes"), ("improve", "improve_timeout_minutes"), ("review", "review_timeout_minutes")],
@@ -149,6 +156,7 @@ def test_a_time_out_names_the_setting_of_its_phase(tmp_path: Path, slow: str, se
     assert f"Raise task_types.implement.{setting} " in task["note"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("template", ["{title} #{cycle}", "{{ title }} #{{ cycle }}", "{featureTitle} #{cycle}"])
 def test_a_commit_message_knows_the_variables_of_prompts(tmp_path: Path, template: str) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra=f"commit: {{message: '{template}'}}\n")
@@ -165,6 +173,7 @@ def test_an_unknown_variable_of_a_commit_message_is_refused_before_anything_is_p
     assert lab.calls() == [] and lab.task()["status"] == "backlog"
 
 
+@pytest.mark.long
 def test_switches_that_do_nothing_say_so(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="review: {agents: [judge], enabled: false, trigger: idle}\n")
     lab.add()

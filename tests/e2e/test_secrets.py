@@ -131,6 +131,7 @@ print({KEY!r}, file=sys.stderr)
 """
 
 
+@pytest.mark.long
 def test_a_review_without_a_task_shows_none_either(lab: Lab) -> None:
     lab.agent("judge", UNREAD)
     lab.repo.git("checkout", "-q", "-b", f"work-{IN_BRANCH}")
@@ -209,6 +210,7 @@ pathlib.Path("half.py").write_text("c = 3\\n")
 """
 
 
+@pytest.mark.long
 def test_a_rescue_leaves_secrets_out_and_says_where_they_are(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=CUT, judge=APPROVE)
     lab.add()
@@ -235,6 +237,7 @@ def in_objects(lab: Lab, secret: str) -> bool:
     return any(secret in lab.repo.git("cat-file", "-p", sha) for sha in shas)
 
 
+@pytest.mark.long
 def test_files_left_out_because_of_their_names_are_named_wherever_a_person_looks(tmp_path: Path) -> None:
     writes = 'pathlib.Path(".env").write_text("a=b\\n"); pathlib.Path("mine.log").write_text("x\\n")\n'
     lab = Lab.make(tmp_path, author=writes, judge='print(verdict("approved"))')

@@ -49,6 +49,7 @@ def own_programs(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
+@pytest.mark.representatives(1)
 def test_a_program_that_set_up_installs_into_its_home_runs_the_tests(tmp_path: Path, own_programs: bool) -> None:
     setup = f"echo x >> {tmp_path}/count && " + INSTALL.format("runner.py", "run-tests")
     lab = make_lab(tmp_path, test="run-tests -q test_calc.py", setup=setup, own_programs=own_programs)
@@ -59,6 +60,7 @@ def test_a_program_that_set_up_installs_into_its_home_runs_the_tests(tmp_path: P
     assert not (Path(lab.env["HOME"]) / ".local/bin/run-tests").exists()
 
 
+@pytest.mark.long
 def test_a_program_that_set_up_builds_from_the_sources_is_built_again_for_each_change(
     tmp_path: Path, own_programs: bool
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_killed_run_is_found_in_inbox_list_and_next(tmp_path: Path) -> None:
     assert lab.task()["final_verdict"] == "APPROVED"
 
 
+@pytest.mark.long
 def test_a_manual_task_that_was_rejected_says_so_and_names_improve(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=CRITIC)
     lab.add("Add division", "-A")
@@ -66,6 +67,7 @@ def test_a_manual_task_that_was_rejected_says_so_and_names_improve(tmp_path: Pat
     assert (lab.task()["status"], lab.task()["waits_for"]) == ("verified", None)
 
 
+@pytest.mark.long
 def test_what_a_person_rejected_leaves_the_inbox(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra="approval: required\n")
     lab.add()
@@ -77,6 +79,7 @@ def test_what_a_person_rejected_leaves_the_inbox(tmp_path: Path) -> None:
     assert "burnish retry 1" in lab.burnish("show", "1").out
 
 
+@pytest.mark.long
 def test_a_handoff_says_that_it_voids_the_approval_and_marks_the_task(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add()
@@ -89,6 +92,7 @@ def test_a_handoff_says_that_it_voids_the_approval_and_marks_the_task(tmp_path: 
     assert "is void" not in lab.burnish("handoff", "1").err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("author", "judge"), [(AUTHOR, 'print("fine")'), ('print("no")', REJECT)])
 def test_what_no_review_judged_has_no_verdict_however_often_it_is_tried(
     author: str, judge: str, tmp_path: Path
@@ -102,6 +106,7 @@ def test_what_no_review_judged_has_no_verdict_however_often_it_is_tried(
     assert lab.task()["final_verdict"] is None
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("author", "judge", "place"), [
     (AUTHOR, 'print("fine")', "review-started"),
     ('print("no")', REJECT, "work-started"),
@@ -120,6 +125,7 @@ def test_a_retry_that_is_killed_has_no_verdict_where_no_review_judged(
     assert (task["final_verdict"], task["review_status"]) == (None, None)
 
 
+@pytest.mark.long
 def test_a_killed_retry_of_an_unreadable_review_has_the_verdict_of_the_one_before(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge='print(verdict("changes_requested", "no", [flaw]) if cycle == 1 else "fine")')
     lab.add()
@@ -129,6 +135,7 @@ def test_a_killed_retry_of_an_unreadable_review_has_the_verdict_of_the_one_befor
     assert lab.task()["final_verdict"] == "CHANGES_REQUESTED"
 
 
+@pytest.mark.long
 def test_a_review_that_cannot_be_read_leaves_the_verdict_of_the_one_before(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge='print(verdict("changes_requested", "no", [flaw]) if cycle == 1 else "fine")')
     lab.add()
@@ -137,6 +144,7 @@ def test_a_review_that_cannot_be_read_leaves_the_verdict_of_the_one_before(tmp_p
     assert (lab.task()["reason"], lab.task()["final_verdict"]) == ("unreadable_review", "CHANGES_REQUESTED")
 
 
+@pytest.mark.long
 def test_a_task_that_a_review_from_outside_sent_back_is_not_called_interrupted(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add()
@@ -149,6 +157,7 @@ def test_a_task_that_a_review_from_outside_sent_back_is_not_called_interrupted(t
     assert "burnish run 1" in inbox
 
 
+@pytest.mark.long
 def test_what_a_reviewer_wrote_is_shown_where_it_did_not_approve(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge='print("Please rewrite the loop.")')
     lab.add()

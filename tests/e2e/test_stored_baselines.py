@@ -35,6 +35,7 @@ CASES = {
 }
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("case", CASES)
 def test_a_failure_of_wrong_settings_does_not_excuse_a_new_one(tmp_path: Path, case: str) -> None:
     needs, wrong, right = CASES[case]
@@ -56,6 +57,7 @@ def test_a_failure_of_wrong_settings_does_not_excuse_a_new_one(tmp_path: Path, c
     assert lab.show(2)["cycles"][0]["checks"][0]["new"] == ["tests/test_app.py::test_add"]
 
 
+@pytest.mark.long
 def test_where_checks_run_in_the_workspace_a_corrected_variable_takes_a_new_baseline(tmp_path: Path) -> None:
     needs, wrong, right = CASES["variable"]
     lab = Lab.make(tmp_path, author="(app.parent / 'notes.py').write_text('x = 1\\n')\n", judge=APPROVE)

@@ -66,6 +66,7 @@ OWN: dict[str, Callable[[Lab], Path]] = {
 }
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize("way", ["empty", "garbage"])
 @pytest.mark.parametrize("name", OWN)
 def test_a_torn_file_is_healed_at_the_start_of_a_run(lab: Lab, name: str, way: str) -> None:
@@ -95,6 +96,7 @@ def rescue(lab: Lab) -> str:
     return "refs/burnish/rescue/1-1-implement"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("torn", "missing", "left"),
     [
@@ -124,6 +126,7 @@ def test_what_can_be_read_of_a_damaged_rescue_is_saved(
     assert own(lab, "kept/broken-refs/*").read_text() == old
 
 
+@pytest.mark.long
 def test_a_rescue_of_which_nothing_can_be_read_is_removed(lab: Lab, rescue: str) -> None:
     tear(object_of(lab, f"{rescue}^{{tree}}"), "zeros")
     start_machine_again(lab)
@@ -132,6 +135,7 @@ def test_a_rescue_of_which_nothing_can_be_read_is_removed(lab: Lab, rescue: str)
     assert (lab.refs("refs/burnish/rescue/"), user_git_problems(lab)) == ({}, [])
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", ["index of the workspace", "state of the workspace", "HEAD"])
 def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> None:
     lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-replied:2")
@@ -155,6 +159,7 @@ def test_locks_from_before_the_start_of_the_machine_stop_no_run_and_younger_ones
     assert young.exists()
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", ["ref of artifacts", "file among the artifacts", "file of the change"])
 def test_doctor_names_what_is_torn_and_what_puts_it_right(lab: Lab, name: str) -> None:
     lab.burnish("run")
@@ -174,6 +179,7 @@ def test_a_commit_in_a_damaged_pack_is_not_approved(lab: Lab) -> None:
     assert (task["status"], task["reason"]) == ("blocked", "branch_gone")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_torn_log_of_the_database_costs_no_more_than_what_was_in_it(lab: Lab, way: str) -> None:
     lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-finished:2")
@@ -191,6 +197,7 @@ def test_a_torn_log_of_the_database_costs_no_more_than_what_was_in_it(lab: Lab, 
     assert user_git_problems(lab) == []
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("number", range(FILES_EACH))

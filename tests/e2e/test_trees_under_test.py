@@ -77,6 +77,7 @@ def test_an_editable_install_in_the_checkout_does_not_hide_a_broken_change(tmp_p
     assert (check["status"], check["new"]) == ("failed", ["tests/test_calc.py::test_add"])
 
 
+@pytest.mark.long
 def test_a_good_change_passes_with_the_environment_of_the_checkout(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = make_lab(tmp_path, confined=True)
@@ -99,6 +100,7 @@ def test_an_environment_that_imports_something_else_is_refused_before_an_agent_i
     assert "calc is imported from" in lab.show()["note"]
 
 
+@pytest.mark.representatives(1)
 def test_a_copy_of_a_namespace_package_is_refused_before_an_agent_is_paid(lab: Lab) -> None:
     module, toml = "src/acme/calc/__init__.py", PROJECT["pyproject.toml"]
     test = PROJECT["tests/test_calc.py"].replace("from calc", "from acme.calc")
@@ -116,6 +118,7 @@ def test_a_copy_of_a_namespace_package_is_refused_before_an_agent_is_paid(lab: L
     assert "acme is imported from" in lab.show()["note"]
 
 
+@pytest.mark.representatives(1)
 def test_two_tasks_at_once_that_start_from_one_commit_are_checked_alike(lab: Lab) -> None:
     """Both ask where the packages come from at the same moment; one answer is enough, and no tree is laid twice."""
     module = "def two(a, b):\n    return a + b\n"
@@ -134,6 +137,7 @@ def test_two_tasks_at_once_that_start_from_one_commit_are_checked_alike(lab: Lab
     assert [lab.task(number)["status"] for number in (1, 2)] == ["blocked", "verified"]
 
 
+@pytest.mark.long
 def test_the_proof_is_made_for_a_check_of_any_name_that_runs_tests(tmp_path: Path) -> None:
     extra = CHECKS.replace("test: pytest -q", "test: null, extra: {unit: pytest -q}")
     lab = make_lab(tmp_path, confined=False, extra=extra)
@@ -143,6 +147,7 @@ def test_the_proof_is_made_for_a_check_of_any_name_that_runs_tests(tmp_path: Pat
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
 
 
+@pytest.mark.representatives(1)
 def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab: Lab) -> None:
     uses = "from calc._version import V\n\n\ndef test_version():\n    assert V == 1\n"
     lab.repo.commit({"tests/test_version.py": uses}, "a generated module")
@@ -156,6 +161,7 @@ def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab:
     assert [task["status"] for task in lab.burnish("status", "--json").json["tasks"]] == ["verified", "verified"]
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("forgery", ["runner", "byte code", "settings"])
 def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None:
     lab.settle(set_up(lab))
@@ -174,6 +180,7 @@ def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None
     assert run(lab) == "blocked"
 
 
+@pytest.mark.representatives(1)
 def test_git_works_inside_a_check(lab: Lab) -> None:
     asks = (
         "import subprocess\n\n\ndef git(*words):\n    return subprocess.check_output(['git', *words], text=True)\n\n\n"
@@ -188,6 +195,7 @@ def test_git_works_inside_a_check(lab: Lab) -> None:
     assert run(lab) == "verified"
 
 
+@pytest.mark.representatives(1)
 def test_a_build_step_runs_on_each_tree_and_its_result_is_tested(lab: Lab) -> None:
     reads = "from pathlib import Path\n\n\ndef test_built():\n    assert 'a + b' in Path('built.txt').read_text()\n"
     lab.repo.commit({"tests/test_built.py": reads}, "tests what was built")
@@ -206,6 +214,7 @@ def test_an_author_tests_its_own_change_with_the_environment_of_the_checkout(tmp
     assert "the author fails" in lab.burnish("log", "1").out
 
 
+@pytest.mark.representatives(1)
 def test_a_reviewer_named_by_a_relative_path_is_the_checkouts_own(lab: Lab) -> None:
     judge = f"#!{sys.executable}\n" + (lab.root / "judge.py").read_text()
     lab.repo.commit({"tools/judge.py": judge}, "a judge")
@@ -226,6 +235,7 @@ def test_a_review_of_uncommitted_work_tests_that_work(tmp_path: Path) -> None:
     assert [check["new"] for check in review["checks"] if check["name"] == "test"] == [["tests/test_calc.py::test_add"]]
 
 
+@pytest.mark.long
 def test_what_init_tries_is_the_baseline_of_the_first_run_and_doctor_shows_its_imports(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = make_lab(tmp_path, confined=True)
@@ -241,6 +251,7 @@ def test_what_init_tries_is_the_baseline_of_the_first_run_and_doctor_shows_its_i
     assert (check["baseline"], check["new"]) == (True, ["tests/test_calc.py::test_add"])
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("environment", ["none", "made"])
 def test_without_a_sandbox_checks_run_side_by_side_unless_an_environment_holds_its_path(
     tmp_path: Path, environment: str
@@ -282,6 +293,7 @@ def flat_lab(root: Path, test: str) -> Lab:
     return lab
 
 
+@pytest.mark.long
 def test_the_hint_for_a_flat_package_without_dependencies_helps(tmp_path: Path) -> None:
     lab = flat_lab(tmp_path, "pytest -q")
     lab.add()
@@ -294,6 +306,7 @@ def test_the_hint_for_a_flat_package_without_dependencies_helps(tmp_path: Path) 
     assert lab.show()["cycles"][0]["checks"][0]["new"] == ["tests/test_calc.py::test_add"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", ["command", "settings"])
 def test_a_python_path_that_leads_to_the_checkout_is_refused_and_a_relative_one_is_used(
     tmp_path: Path, way: str

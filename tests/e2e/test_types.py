@@ -21,6 +21,7 @@ def test_a_plan_is_text_that_its_dependents_receive(tmp_path: Path) -> None:
     assert "First A, then B." in next(c["prompt"] for c in lab.calls() if c["task"] == "2")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("judge", "final", "status"),
     [
@@ -47,6 +48,7 @@ def test_a_review_task_reviews_a_branch_once_and_changes_nothing(
     assert lab.repo.fingerprint() == before
 
 
+@pytest.mark.long
 def test_a_review_task_compares_the_branch_that_is_checked_out_with_its_base(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author="sys.exit(9)")
     lab.repo.git("checkout", "-q", "-b", "feature")
@@ -56,6 +58,7 @@ def test_a_review_task_compares_the_branch_that_is_checked_out_with_its_base(tmp
     assert lab.task()["status"] == "completed" and "return b + a" in lab.calls()[0]["prompt"]
 
 
+@pytest.mark.long
 def test_a_review_task_with_nothing_to_review_says_so(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add("Look at nothing", "-t", "review", "--base", "main")
@@ -63,6 +66,7 @@ def test_a_review_task_with_nothing_to_review_says_so(tmp_path: Path) -> None:
     assert "nothing to review" in said.out and lab.calls() == []
 
 
+@pytest.mark.long
 def test_the_branch_of_a_task_can_be_reviewed_once_more_by_a_review_task(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=CRITIC)
     lab.add()
@@ -78,6 +82,7 @@ print("Plan B: with logging." if "please log" in prompt else "Plan A: first one,
 """
 
 
+@pytest.mark.long
 def test_show_of_a_plan_shows_the_plan(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=PLANNER)
     lab.add("Think first", "-t", "plan")
@@ -109,6 +114,7 @@ def test_a_plan_waits_for_approval_and_is_written_again_with_a_note(tmp_path: Pa
     assert lab.burnish("list", "--ready", "--json").json["tasks"][0]["id"] == "2"
 
 
+@pytest.mark.long
 def test_a_plan_can_be_rejected(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=PLANNER, extra="approval: required\n")
     lab.add("Think first", "-t", "plan")
@@ -119,6 +125,7 @@ def test_a_plan_can_be_rejected(tmp_path: Path) -> None:
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_a_plan_is_approved_on_a_terminal_without_questions_about_a_review(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=PLANNER, extra="approval: required\n")
     lab.add("Think first", "-t", "plan")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.hidden_payloads import PNG, Payload
 from testing.lab import APPROVE, Lab
 from testing.terminal import terminal
@@ -39,6 +41,7 @@ def test_the_files_are_listed_wherever_the_task_waits(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_the_gate_on_a_terminal_lists_them(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=BINARY.author(), judge=APPROVE)
     lab.add("Add a logo")
@@ -68,6 +71,7 @@ def test_that_a_reviewer_lists_a_binary_file_as_inspected_changes_nothing(tmp_pa
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_a_deleted_or_renamed_binary_file_needs_nobody(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="os.remove('a.png'); os.rename('b.png', 'c.png'); print('done')", judge=APPROVE)
     for name in ("a.png", "b.png"):
@@ -86,6 +90,7 @@ def test_the_static_reviewer_does_not_pass_binary_files_either(tmp_path: Path) -
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_a_submodule_waits_for_a_person(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     sha = lab.repo.git("rev-parse", "HEAD")
@@ -109,6 +114,7 @@ def blind(lab: Lab, *names: str) -> None:
     lab.burnish("trust")
 
 
+@pytest.mark.long
 def test_redacted_text_waits_for_a_person_where_the_reviewer_cannot_read_files(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=SAMPLE_KEY.author(), judge='print(verdict("approved", inspected=["sample.py"]))')
     blind(lab, "judge")
@@ -124,6 +130,7 @@ def test_redacted_text_waits_for_a_person_where_the_reviewer_cannot_read_files(t
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_redacted_text_that_another_approving_reviewer_reads_needs_nobody(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=SAMPLE_KEY.author(), judge=APPROVE)
     lab.agent("reader", 'print(verdict("approved", inspected=["sample.py"]))')

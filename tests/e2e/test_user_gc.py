@@ -36,6 +36,7 @@ def test_a_gc_at_every_failpoint_harms_neither_the_task_nor_the_repository(
     lab.burnish("merge", "1")
 
 
+@pytest.mark.long
 def test_a_gc_that_never_rests_fails_no_task(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=CHECKS)
     for number in range(2):

@@ -52,6 +52,7 @@ def test_when_the_last_blocker_is_waived_run_approves_what_was_reviewed_without_
     assert "nobody divides by zero here" in said and "(until 2999-12-31)" in said
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "judge",
     {
@@ -83,6 +84,7 @@ app.write_text(app.read_text() + "# more\\n")
     assert (task["status"], task["reason"]) == ("blocked", "incomplete_review")
 
 
+@pytest.mark.long
 def test_an_unmet_criterion_stays_unmet_unless_its_own_finding_is_waived(tmp_path: Path) -> None:
     judge = """
 met = [{"item": "zero is handled", "met": False}]
@@ -110,6 +112,7 @@ def test_other_judges_are_asked_anew_before_a_waiver_counts(tmp_path: Path) -> N
     assert lab.task()["status"] == "blocked" and len(lab.calls()) == calls + 1
 
 
+@pytest.mark.long
 def test_an_improve_that_changed_nothing_is_settled_by_the_review_before_it(tmp_path: Path) -> None:
     author = 'app.write_text(app.read_text() + "# once\\n") if phase == "implement" else None'
     lab = Lab.make(tmp_path, author=author, judge=REJECT)
@@ -122,6 +125,7 @@ def test_an_improve_that_changed_nothing_is_settled_by_the_review_before_it(tmp_
     assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
 
 
+@pytest.mark.long
 def test_a_guard_error_that_a_person_accepts_goes_on_to_the_review_that_did_not_happen(tmp_path: Path) -> None:
     author = """
 import pathlib
@@ -215,6 +219,7 @@ def test_findings_are_listed_for_people_and_programs(tmp_path: Path) -> None:
     lab.burnish("findings", "9", code=2)
 
 
+@pytest.mark.long
 def test_a_reviewer_that_goes_on_about_what_was_waived_does_not_hold_it_up(tmp_path: Path) -> None:
     judge = 'print(verdict("changes_requested", "zero again", [flaw], compliance=[{"item": "works", "met": True}]))'
     lab = Lab.make(tmp_path, author=LAZY, judge=judge)

@@ -44,6 +44,7 @@ def notice(lab: Lab) -> str:
     return err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("command", ["run", "merge", "done"])
 def test_an_approval_is_back_without_a_call_when_the_settings_are_the_same_again(two: Lab, command: str) -> None:
     verified(two)
@@ -63,6 +64,7 @@ def test_an_approval_is_back_without_a_call_when_the_settings_are_the_same_again
     assert command != "run" or "Task 1 is approved again" in said.err
 
 
+@pytest.mark.long
 def test_a_prompt_that_is_reset_brings_the_approvals_back(two: Lab) -> None:
     verified(two)
     own = two.repo.path / ".burnish" / "prompts" / "review.system.md"
@@ -77,6 +79,7 @@ def test_a_prompt_that_is_reset_brings_the_approvals_back(two: Lab) -> None:
     assert (two.task()["status"], len(two.calls())) == ("verified", calls)
 
 
+@pytest.mark.long
 def test_an_approval_under_other_settings_in_between_costs_nothing_on_the_way_back(two: Lab) -> None:
     verified(two)
     two.settle(STRICTER)
@@ -133,6 +136,7 @@ def test_a_reviewer_that_rejected_does_not_stay_alone_with_the_approval_of_anoth
     assert two.task()["status"] == "code_review"
 
 
+@pytest.mark.long
 def test_a_removed_step_of_the_pipeline_voids_nothing_and_an_added_one_is_asked(two: Lab) -> None:
     step = "pipeline: [{name: security, agents: [second]}]\n"
     two.settle(ONE + step)
@@ -189,6 +193,7 @@ def test_what_waited_for_a_person_waits_again(two: Lab) -> None:
     assert two.task()["status"] == "verified"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", ["decide", "override", "review"])
 def test_a_persons_own_approval_survives_settings_prompts_and_reviewers(two: Lab, how: str) -> None:
     if how == "decide":
@@ -218,6 +223,7 @@ def test_a_persons_own_approval_survives_settings_prompts_and_reviewers(two: Lab
     assert two.task()["status"] == "code_review", "task, base and tree still bind it"
 
 
+@pytest.mark.long
 def test_a_rebuilt_database_has_the_approval_that_came_back(two: Lab) -> None:
     verified(two)
     voided_by(two, STRICTER)
@@ -241,6 +247,7 @@ def two_verified(lab: Lab) -> None:
     assert [lab.task(number)["status"] for number in (1, 2)] == ["verified", "verified"]
 
 
+@pytest.mark.long
 def test_prompts_say_how_many_approvals_a_change_costs_before_it_is_made(two: Lab) -> None:
     two_verified(two)
     assert VOIDS in two.burnish("prompts", "edit", "review.system").err
@@ -259,6 +266,7 @@ def test_prompts_say_how_many_approvals_a_change_costs_before_it_is_made(two: La
     assert two.task(2)["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_change_for_all_projects_counts_the_approvals_of_each_project_that_it_touches(
     two: Lab, tmp_path: Path
 ) -> None:
@@ -289,6 +297,7 @@ def test_a_change_for_all_projects_counts_the_approvals_of_each_project_that_it_
     assert two.burnish("prompts", "edit", "review.system", "--json").json["elsewhere"] == []
 
 
+@pytest.mark.long
 def test_a_hand_edit_of_the_settings_is_noticed_by_every_screen_that_reads_them(two: Lab) -> None:
     two_verified(two)
     (two.repo.path / "burnish.yaml").write_text(two.settings(STRICTER))
@@ -302,6 +311,7 @@ def test_a_hand_edit_of_the_settings_is_noticed_by_every_screen_that_reads_them(
     assert "Task 2 is approved again" in two.burnish("run", "1").err
 
 
+@pytest.mark.long
 def test_a_persons_own_approval_is_not_among_the_costs(two: Lab) -> None:
     two.settle(ONE + "approval: required\n")
     verified(two)
@@ -309,6 +319,7 @@ def test_a_persons_own_approval_is_not_among_the_costs(two: Lab) -> None:
     assert "void" not in two.burnish("prompts", "edit", "review.system").err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("reopened", [True, False])
 def test_a_persons_approval_does_not_return_over_a_finding_that_was_reopened_since(
     tmp_path: Path, *, reopened: bool

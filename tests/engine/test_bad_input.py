@@ -21,6 +21,7 @@ def told(said: Said) -> str:
     return said.err
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize(
     ("words", "hears"),
     [
@@ -43,6 +44,7 @@ def test_unknown_ids_and_words_are_usage_errors(lab: Lab, words: list[str], hear
     assert lab.burnish("status", "--json").json == {"tasks": []}
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("settings", "hears"),
     [
@@ -124,6 +126,7 @@ def test_an_agent_that_crashes_leaves_its_work_rescued(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_two_hundred_megabytes_of_output_are_capped(tmp_path: Path) -> None:
     flood = "line = b'x' * 999_999 + b'\\n'\nfor _ in range(200): sys.stdout.buffer.write(line)\nsys.stdout.flush()\n"
     lab = Lab.make(
@@ -180,6 +183,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("left_kb", [0, 64, 300, 900])
 def test_a_full_disk_fails_the_phase_cleanly_and_retry_works_after(
     tmp_path: Path, small_disk: Path, left_kb: int

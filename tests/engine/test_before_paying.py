@@ -27,6 +27,7 @@ def test_a_check_that_cannot_be_started_stops_before_the_agent_and_retry_works(t
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_what_was_missing_at_the_base_is_tried_again(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     lab = Lab.make(tmp_path, judge=APPROVE, extra=checks(f"extra: {{scan: '{tool}'}}"))
@@ -38,6 +39,7 @@ def test_what_was_missing_at_the_base_is_tried_again(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_check_that_times_out_at_the_base_stops_before_the_agent(tmp_path: Path) -> None:
     slow = checks("extra: {slow: {command: 'echo ..; sleep 60', timeout_minutes: 0.01}}")
     lab = Lab.make(tmp_path, judge=APPROVE, extra=slow)
@@ -92,6 +94,7 @@ def test_a_reviewer_that_is_not_there_stops_before_the_author(lab: Lab) -> None:
 BROKEN = "printf 'collecting\\\\nModuleNotFoundError: No module named trustme\\\\nhint: read the manual\\\\n'; exit 3"
 
 
+@pytest.mark.long
 def test_a_failed_setup_shows_its_first_error_and_its_end(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=f'workspace: {{setup: "{BROKEN}"}}\n')
     lab.add()
@@ -104,6 +107,7 @@ def test_a_failed_setup_shows_its_first_error_and_its_end(tmp_path: Path) -> Non
     assert lab.calls() == []
 
 
+@pytest.mark.long
 def test_a_check_that_breaks_names_the_cause_in_its_finding(tmp_path: Path) -> None:
     author = "app.write_text('raise ImportError(\"no trustme\")\\n')"
     check = f"{Path('/usr/bin/env')} python3 app.py"
@@ -122,6 +126,7 @@ def test_the_log_of_the_checks_has_every_run(tmp_path: Path) -> None:
     assert "── cycle 2 check" in shown and "── baseline" in shown
 
 
+@pytest.mark.long
 def test_a_sarif_report_is_named_in_the_log_and_not_printed(tmp_path: Path) -> None:
     rules = '{"version":"2.1.0","$schema":"https://example.org/sarif-2.1.0.json","runs":[{"tool":{"driver":{"name":"x"}},"results":[]}]}'
     (tmp_path / "report").write_text(rules)
@@ -132,6 +137,7 @@ def test_a_sarif_report_is_named_in_the_log_and_not_printed(tmp_path: Path) -> N
     assert "A SARIF report of" in shown and "driver" not in shown
 
 
+@pytest.mark.long
 def test_retry_after_a_failed_setup_works_in_the_sandbox(tmp_path: Path) -> None:
     """The `.venv` that the first attempt left must not be mounted read-only."""
     needs_bubblewrap()
@@ -145,6 +151,7 @@ def test_retry_after_a_failed_setup_works_in_the_sandbox(tmp_path: Path) -> None
     assert lab.task()["error"] is None, lab.burnish("show", "1").out
 
 
+@pytest.mark.long
 def test_every_command_tells_why_a_set_up_failed(tmp_path: Path) -> None:
     fails = "echo start; echo error: no such package x; echo the end; exit 2"
     lab = Lab.make(tmp_path, extra=f"checks: {{test: 'true', lint: null}}\nworkspace: {{setup: '{fails}'}}\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, AUTHOR, CRITIC, Lab
 
 # Moves the task's branch in the user's repository, as a person with a clone would: %s is the repository.
@@ -59,6 +61,7 @@ def merge_by_hand(lab: Lab, tree: str) -> None:
     lab.repo.git("update-ref", ref, lab.repo.git("commit-tree", tree, "-p", ref, "-p", "main", "-m", "main into it"))
 
 
+@pytest.mark.long
 def test_a_target_merged_into_the_branch_by_hand_is_no_part_of_the_change(lab: Lab) -> None:
     verified(lab)
     lab.repo.commit({"news.py": "1\n"})
@@ -152,6 +155,7 @@ def test_a_branch_that_moves_under_a_working_agent_is_not_undone(tmp_path: Path)
     assert "div_1" in lab.text(task["branch"])
 
 
+@pytest.mark.long
 def test_a_base_that_ends_in_a_merged_task_of_the_same_number_is_not_taken_for_ours(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     trailers = "Burnish-Task: 1\nBurnish-Cycle: 1\nBurnish-Phase: implement\nBurnish-Agent: robot"
@@ -160,6 +164,7 @@ def test_a_base_that_ends_in_a_merged_task_of_the_same_number_is_not_taken_for_o
     assert "div_1" in lab.text(lab.task()["branch"])
 
 
+@pytest.mark.long
 def test_retry_brings_back_a_branch_that_somebody_deleted_and_goes_on(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="print(verdict('needs_discussion'))")
     lab.add()
@@ -173,6 +178,7 @@ def test_retry_brings_back_a_branch_that_somebody_deleted_and_goes_on(tmp_path: 
     assert first in lab.repo.git("rev-list", branch)
 
 
+@pytest.mark.long
 def test_restart_begins_at_the_base_where_somebody_deleted_the_branch(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="print(verdict('needs_discussion'))")
     lab.add()
@@ -186,6 +192,7 @@ def test_restart_begins_at_the_base_where_somebody_deleted_the_branch(tmp_path: 
     assert first not in lab.repo.git("rev-list", lab.task()["branch"])
 
 
+@pytest.mark.long
 def test_a_workspace_that_somebody_deleted_is_laid_again(tmp_path: Path) -> None:
     import shutil
 
@@ -225,6 +232,7 @@ def test_other_criteria_void_the_approval_and_the_work_is_judged_by_them(lab: La
     lab.burnish("merge", "1")
 
 
+@pytest.mark.long
 def test_other_words_while_it_waits_for_a_person_have_it_judged_by_them_first(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="hitl_review: every\n")
     lab.add()

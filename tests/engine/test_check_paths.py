@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, Lab
 
 TEST = "from app import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
@@ -51,6 +53,7 @@ def test_a_folder_that_does_not_exist_stops_before_the_agent(tmp_path: Path) -> 
     assert lab.calls() == []
 
 
+@pytest.mark.long
 def test_an_environment_of_the_folder_comes_first_on_the_path(tmp_path: Path) -> None:
     tool = "api/.venv/bin/own-tool"
     setup = f'mkdir -p api/.venv/bin; printf "#!/bin/sh\\nexit 0\\n" > {tool}; chmod +x {tool}'
@@ -61,6 +64,7 @@ def test_an_environment_of_the_folder_comes_first_on_the_path(tmp_path: Path) ->
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_change_outside_of_the_paths_of_all_tests_has_the_note_that_none_was_run(tmp_path: Path) -> None:
     author = "pathlib.Path('web/index.js').write_text('export const a = 1\\n')"
     lab = lab_with(tmp_path, "api-test: {run: 'true', paths: [api/**]}", author=author)

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from burnish.review.artifact import parse_artifact, render_artifact
 from testing.lab import Lab
 
@@ -56,6 +58,7 @@ def test_the_artifact_has_the_reviewers_prose_and_says_what_happens_next(tmp_pat
     assert render_artifact(parse_artifact(first, "a"), limit=1 << 30) == first
 
 
+@pytest.mark.long
 def test_a_blocked_task_says_in_its_artifact_that_a_person_decides(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=UNMET.replace("cycle > 1", "False"))
     lab.add("Add retries", "--accept", "retries three times", "--max-cycles", "1")
@@ -65,6 +68,7 @@ def test_a_blocked_task_says_in_its_artifact_that_a_person_decides(tmp_path: Pat
     assert "The agent fixes F1 in cycle 2 (max 1)." in artifact(lab).partition("## Action Required")[2]
 
 
+@pytest.mark.long
 def test_without_findings_the_prose_becomes_the_finding_and_not_the_summary(tmp_path: Path) -> None:
     judge = 'print("**Essential prose**: use back-off.\\n")\nprint(verdict("changes_requested", "Short."))'
     lab = Lab.make(tmp_path, author=QUIET, judge=judge)
@@ -75,6 +79,7 @@ def test_without_findings_the_prose_becomes_the_finding_and_not_the_summary(tmp_
     assert finding["description"] == "**Essential prose**: use back-off."
 
 
+@pytest.mark.long
 def test_a_disputed_criterion_is_ruled_on_by_the_next_review(tmp_path: Path) -> None:
     author = """
 if phase == "implement":
@@ -104,6 +109,7 @@ def test_what_a_person_overrode_is_not_also_listed_to_fix(tmp_path: Path) -> Non
     assert "F1 Zero is not handled: overridden" in text and "old news" in text and "add a comment" in text
 
 
+@pytest.mark.long
 def test_a_waived_failure_is_not_listed_among_the_failing_checks(tmp_path: Path) -> None:
     tests = """#!/bin/sh
 printf '1..2\\nnot ok 1 - alpha breaks\\nnot ok 2 - beta breaks\\n'
@@ -172,6 +178,7 @@ def test_a_flood_of_equal_failures_is_one_finding_in_small_prompts_and_events(tm
     assert shown["cycles"][0]["checks"][0]["new_count"] == 3000
 
 
+@pytest.mark.long
 def test_the_review_prompt_has_a_limit_for_findings_too(tmp_path: Path) -> None:
     lab = flooded(tmp_path, review="review")
     lab.add("Break it", "--max-cycles", "1")
@@ -180,6 +187,7 @@ def test_the_review_prompt_has_a_limit_for_findings_too(tmp_path: Path) -> None:
     assert len(prompt) < 20_000 and "3,000" in prompt
 
 
+@pytest.mark.long
 def test_previous_errors_have_the_end_of_what_the_agent_printed(tmp_path: Path) -> None:
     author = f"""
 if not pathlib.Path({str(tmp_path)!r}, "again").exists():
@@ -243,6 +251,7 @@ def test_cut_work_is_given_back_as_a_diff_and_the_refs_exist_in_the_agents_repos
     assert "half = 1" in lab.text(lab.task()["branch"], "half.py")
 
 
+@pytest.mark.long
 def test_with_the_setting_the_next_attempt_begins_with_the_cut_work_in_its_files(tmp_path: Path) -> None:
     folder = tmp_path / "tries"
     folder.mkdir()
@@ -279,6 +288,7 @@ else:
 MANY_FILES = 'for n in range(400):\n    pathlib.Path(f"f{n}.py").write_text(f"x = {n}{cycle}\\n")'
 
 
+@pytest.mark.long
 def test_a_flood_of_remarks_is_bounded_in_the_ledger_prompts_artifact_and_events(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=MANY_FILES, judge=REMARKS, extra="review: {agents: [judge], block_on: warning}\n")
     lab.add("Add many files", "--max-cycles", "2")
@@ -305,6 +315,7 @@ print(verdict("changes_requested", "many", found, inspected=inspected, prior=[])
 """
 
 
+@pytest.mark.long
 def test_a_flood_that_is_repeated_in_another_order_raises_the_same_findings_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=MANY_FILES, judge=TWICE, extra="review: {agents: [judge], block_on: warning}\n")
     lab.add("Add many files", "--max-cycles", "2")
@@ -322,6 +333,7 @@ for n in range(100):
 """
 
 
+@pytest.mark.long
 def test_a_flood_of_static_is_limited_says_how_to_list_all_and_is_resolved_by_the_fix(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=BROKEN_FILES, extra="review: {agents: [static]}\n")
     lab.add("Add many files", "--max-cycles", "2")

@@ -36,6 +36,7 @@ def test_an_approval_after_a_message_with_another_verdict_is_unreadable(tmp_path
     assert "Verdict: REJECTED" in task["note"]
 
 
+@pytest.mark.long
 def test_what_a_reviewer_writes_while_it_works_is_not_its_verdict(tmp_path: Path) -> None:
     assert claude_review(tmp_path, always=True, code=0, earlier=NARRATION).task()["status"] == "verified"
 
@@ -60,6 +61,7 @@ def test_the_reviewer_is_asked_once_more_with_both_messages_before_it(tmp_path: 
     assert any("could not read" in prompt and "Verdict: REJECTED" in prompt for prompt in prompts)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "more",
     [
@@ -101,6 +103,7 @@ else:
     assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(("others", "status"), [("print('I could not look at it.')", "blocked"), (APPROVE, "verified")])
 def test_a_waiver_does_not_stand_for_reviewers_that_were_never_heard(tmp_path: Path, others: str, status: str) -> None:
     panel = "review: {agents: [judge, second, third], quorum: majority, max_cycles: 1}\n"
@@ -118,6 +121,7 @@ def test_a_waiver_does_not_stand_for_reviewers_that_were_never_heard(tmp_path: P
         assert task["reason"] == "unreadable_review" and "1 of 2 approvals" in task["note"]
 
 
+@pytest.mark.long
 def test_a_judgement_of_something_else_does_not_stand_for_a_criterion_that_is_named_as_not_judged(
     tmp_path: Path,
 ) -> None:

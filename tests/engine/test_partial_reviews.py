@@ -24,6 +24,7 @@ def review(*judgements: tuple[str, bool | None]) -> Review:
     return Review(Verdict.APPROVED, summary="", compliance=entries)
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("one", "other", "result"),
     [
@@ -46,6 +47,7 @@ def test_a_criterion_that_one_part_leaves_out_is_judged_by_the_other() -> None:
     assert merge_replies(review(), review(("It divides", True))).compliance == (Compliance("It divides", True),)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("met", "code", "status"),
     [("[True, False]", 1, "blocked"), ("[True, None]", 0, "verified"), ("[None, True]", 0, "verified")],

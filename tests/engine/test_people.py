@@ -119,6 +119,7 @@ def test_an_overridden_task_stays_verified_at_the_next_run(tmp_path: Path) -> No
     assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("status", "illegal"),
     [

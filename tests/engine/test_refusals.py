@@ -26,6 +26,7 @@ def test_a_cancelled_task_is_not_run_but_says_how_to_put_it_back(lab: Lab) -> No
     assert "burnish retry 1" in lab.burnish("run", "1", code=4).err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "argv", [("--accept", ""), ("--item", "  "), ("--base", "nope"), ("--priority", "99999999999999999999")]
 )

@@ -23,6 +23,7 @@ def test_the_object_alone_is_a_verdict(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", ["'000000000000'", "''", "None"])
 def test_with_another_number_it_is_none(tmp_path: Path, number: str) -> None:
     lab = Lab.make(tmp_path, judge=JUDGE.replace("NUMBER", number))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, AUTHOR, Lab
 
 QUIET = "app.write_text(app.read_text() + f'# {phase} {cycle}\\n')"
@@ -58,6 +60,7 @@ def test_without_auto_review_it_stops_in_code_review_and_run_leaves_it_there(tmp
     assert [c["phase"] for c in lab.calls()] == ["implement"]
 
 
+@pytest.mark.long
 def test_a_task_without_auto_review_that_changed_nothing_is_not_reviewed_after_a_retry(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="pass", judge=APPROVE)
     lab.add("Task", "-A")
@@ -121,6 +124,7 @@ def test_a_setup_that_fails_is_told_and_the_agents_are_not_paid_again(tmp_path: 
     assert [c["phase"] for c in lab.calls()].count("implement") == 1
 
 
+@pytest.mark.long
 def test_the_commit_message_is_a_template(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra="commit: {message: '[{task}.{cycle}] {title} ({phase})'}\n")
     lab.add()
@@ -130,6 +134,7 @@ def test_the_commit_message_is_a_template(tmp_path: Path) -> None:
     assert lab.phases_committed(branch) == [("1", "implement"), ("2", "improve")]
 
 
+@pytest.mark.long
 def test_isolation_gives_agents_and_checks_variables_of_their_own(tmp_path: Path) -> None:
     extra = (
         "isolation: {strategy: env_var, env: {TEST_DB: 'db_{task}_{agent}_{cycle}'}}\n"
@@ -142,6 +147,7 @@ def test_isolation_gives_agents_and_checks_variables_of_their_own(tmp_path: Path
     assert (tmp_path / "dbs").read_text().split()[1:] == ["db_1_robot_1", "db_1_robot_2"]
 
 
+@pytest.mark.long
 def test_checks_on_a_clean_checkout_do_not_see_ignored_files(tmp_path: Path) -> None:
     hidden = "pathlib.Path('helper.tmp').write_text('cheat')\n"
     for where, status in (("workspace", "passed"), ("clean", "failed")):
@@ -171,6 +177,7 @@ def test_a_broken_check_goes_straight_back_or_to_review_as_the_settings_say(tmp_
         assert lab.show(1)["findings"][0]["state"] == "resolved"
 
 
+@pytest.mark.long
 def test_what_checks_leave_behind_is_gone_before_the_next_phase(tmp_path: Path) -> None:
     extra = "checks: {test: 'echo junk > junk.txt; echo spoiled >> app.py', lint: null}\n"
     lab = Lab.make(tmp_path, extra=extra)

@@ -89,6 +89,7 @@ def change_of_setup(tmp_path: Path, script: str, *, confined: bool = False, **en
     return lab
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("confined", [False, True])
 def test_set_up_of_a_change_does_not_see_the_credentials_of_package_indexes(tmp_path: Path, confined: bool) -> None:
     if confined:
@@ -104,6 +105,7 @@ def test_set_up_of_a_change_does_not_see_the_credentials_of_package_indexes(tmp_
     assert "0\nhttps://one.example https://two.example" in seen, (seen, cycle)
 
 
+@pytest.mark.long
 def test_a_set_up_that_fails_without_them_waits_for_a_person_who_can_give_them(tmp_path: Path) -> None:
     lab = change_of_setup(
         tmp_path, 'touch .seen; test "$UV_INDEX_COMPANY_PASSWORD" || { echo "401: login"; exit 1; }\n'
@@ -118,6 +120,7 @@ def test_a_set_up_that_fails_without_them_waits_for_a_person_who_can_give_them(t
     assert lab.show()["status"] != "failed"
 
 
+@pytest.mark.long
 def test_set_up_that_fails_by_itself_is_the_changes_fault_where_there_are_no_credentials(tmp_path: Path) -> None:
     lab = change_of_setup(tmp_path, "touch .seen; ! grep -q '^# changed' setup.sh\n", **dict.fromkeys(CREDENTIALS, ""))
     (Path(lab.env["HOME"]) / ".npmrc").unlink()

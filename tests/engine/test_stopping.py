@@ -30,6 +30,7 @@ def hurry(lab: Lab) -> None:
     (lab.root / "hurry").touch()
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_once_the_agent_ends_its_work_is_kept_and_the_next_run_goes_on(slow: Lab, number: int) -> None:
     slow.add()
@@ -101,6 +102,7 @@ def test_a_reviewer_who_had_answered_when_the_panel_was_stopped_is_not_asked_aga
     assert [c["agent"] for c in lab.calls()].count("judge") == 1
 
 
+@pytest.mark.long
 def test_stopped_during_lint_fix_the_agents_answer_is_kept(tmp_path: Path) -> None:
     fix = f"touch {tmp_path}/fixing; test -f {tmp_path}/hurry || sleep 60"
     lab = Lab.make(tmp_path, extra=f"checks: {{test: null, lint: null, lint_fix: '{fix}'}}\n")
@@ -153,6 +155,7 @@ def test_a_second_runner_is_told_who_holds_the_task(slow: Lab) -> None:
     assert slow.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_cancel_after_the_runner_was_killed_keeps_what_lay_in_the_workspace(slow: Lab) -> None:
     slow.add()
     runner = slow.start("run")

@@ -19,6 +19,7 @@ def ended(lab: Lab, code: int) -> dict[str, Any]:
     return lab.show(1)
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize(
     ("judge", "status", "reason", "final", "review", "code"),
     [
@@ -85,6 +86,7 @@ def test_an_approval_that_does_not_resolve_an_earlier_error_is_none(tmp_path: Pa
     assert ended(lab, 1)["status"] == "blocked"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("title", "held"),
     [
@@ -165,6 +167,7 @@ def test_a_fix_that_changes_nothing_is_a_stall(tmp_path: Path) -> None:
     assert (task["reason"], task["cycle"]) == ("stalled", 2)
 
 
+@pytest.mark.long
 def test_going_back_and_forth_is_a_stall_before_anybody_is_paid_to_review_it(tmp_path: Path) -> None:
     author = "app.write_text('a\\n' if cycle % 2 else 'b\\n')"
     lab = Lab.make(tmp_path, author=author, judge=REJECT.replace("flaw", "{**flaw, 'title': f'Flaw {cycle}'}"))
@@ -231,6 +234,7 @@ UNSIGNED = "review: {agents: [judge], accept_unsigned: true}\n"
 REJECTS_THEN = "print('Zero is not handled.\\n\\n**Verdict: CHANGES_REQUESTED**' if cycle == 1 else %r)"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("approval", ["ok\n\n**Verdict: APPROVED**", "**[APPROVED]**", "**[APPROVED]** - all good"])
 def test_an_unsigned_approval_after_a_rejection_waits_for_a_person_and_pays_no_further_cycle(
     tmp_path: Path, approval: str
@@ -250,6 +254,7 @@ def test_an_unsigned_approval_after_a_rejection_waits_for_a_person_and_pays_no_f
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_after_a_waiver_of_what_was_not_ruled_on_the_person_approves_without_a_reason(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=REJECTS_THEN % "**[APPROVED]**", extra=UNSIGNED)
     ended(lab, 1)
@@ -258,6 +263,7 @@ def test_after_a_waiver_of_what_was_not_ruled_on_the_person_approves_without_a_r
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "approval",
     ["**[APPROVED]** - once F1 is fixed", "**[APPROVED]** - do not merge", "**Verdict: APPROVED** - mostly"],
@@ -277,6 +283,7 @@ def test_an_unsigned_approval_does_not_settle_a_check_that_is_red(tmp_path: Path
     assert ended(lab, 1)["status"] == "blocked"
 
 
+@pytest.mark.long
 def test_an_unsigned_approval_of_a_task_with_criteria_names_what_was_not_judged(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge="print('[APPROVED]')", extra=UNSIGNED)
     lab.add("Add division", "--accept", "zero is handled")
@@ -285,6 +292,7 @@ def test_an_unsigned_approval_of_a_task_with_criteria_names_what_was_not_judged(
     assert task["status"] == "waiting_approval" and "not judged: zero is handled" in task["note"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("key", ["prior", "compliance"])
 def test_a_rejection_that_leaves_a_list_out_is_a_rejection(tmp_path: Path, key: str) -> None:
     judge = f"""

@@ -38,6 +38,7 @@ def given_to_agents(repo: UserRepo, home: Path) -> str:
     return "".join(file.read_text(errors="replace") for file in files if file.is_file())
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("how", ["absolute", "~", "relative", "included", "info/exclude", "info"])
 def test_a_file_that_the_git_folder_names_is_not_given_to_agents(
     user_repo: UserRepo, hermetic: Path, secret: Path, how: str
@@ -88,6 +89,7 @@ def test_only_folders_of_objects_are_lent(user_repo: UserRepo, hermetic: Path, s
     assert objects not in [store for _, store in lent_objects(world.project)]
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize("name", ["config", "HEAD", "index", "packed-refs", "info/exclude", "objects/info/alternates"])
 def test_a_pipe_or_a_device_in_the_git_folder_is_named(user_repo: UserRepo, name: str, kind: str) -> None:
@@ -102,6 +104,7 @@ def test_a_pipe_or_a_device_in_the_git_folder_is_named(user_repo: UserRepo, name
         discover(user_repo.path)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", ["packed-refs", "shallow", "info/grafts", "objects/info/alternates"])
 def test_a_link_to_a_file_that_git_would_quote_is_refused(user_repo: UserRepo, secret: Path, name: str) -> None:
     """`fatal: bad shallow line: …` would have a line of it, on the screen and in the log."""

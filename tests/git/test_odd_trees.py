@@ -13,6 +13,7 @@ from testing.other_user import as_ordinary_user, open_directory
 from testing.userrepo import UserRepo
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("closed", [".", "sub", "app.py", ".git"])
 def test_work_behind_rights_that_the_author_took_away_is_committed(closed: str) -> None:
     with open_directory() as root:
@@ -34,6 +35,7 @@ def test_work_behind_rights_that_the_author_took_away_is_committed(closed: str) 
         assert {"app.py", "sub/new.py"} <= set(as_ordinary_user(work))
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32", "no-such-encoding"])
 def test_a_file_that_does_not_fit_its_encoding_is_named_and_kept(world: GitWorld, encoding: str) -> None:
     workspace = world.workspace()

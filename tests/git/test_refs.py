@@ -15,6 +15,7 @@ from testing.gitworld import ME, GitWorld, commit
 ARTIFACTS = "refs/burnish/artifacts/1-task"
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize(
     "ref",
     ["refs/heads/main", "HEAD", "refs/heads/burnish", "refs/heads/burnish/../main", "refs/burnish/a b", "refs/burnish/",

@@ -113,6 +113,7 @@ def test_a_branch_as_revision_is_its_last_commit_and_says_so(user_repo: UserRepo
     assert "burnish review main...feat" in pair.note
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("main..feat", ["a.py", "m.py"]), ("main...feat", ["a.py"]), ("..feat", []), ("main..", ["a.py", "m.py"])],
@@ -126,6 +127,7 @@ def test_ranges(user_repo: UserRepo, project: Project, text: str, expected: list
     assert paths(project, ReviewTarget("rev", text)) == expected
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("text", ["..", "...", "nowhere", "nowhere..main", "main..nowhere", "--output=x", "a\nb", ""])
 def test_what_is_no_revision_is_refused(project: Project, text: str) -> None:
     with pytest.raises(BadInput):
@@ -293,6 +295,7 @@ def test_what_a_program_installed_does_not_drown_the_rest(user_repo: UserRepo, p
     assert "web/node_modules/p/i.js" in paths(project, ReviewTarget())  # tracked: somebody wants it there
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("option", ["--assume-unchanged", "--skip-worktree"])
 def test_a_file_that_git_status_is_told_to_skip_is_reviewed(user_repo: UserRepo, project: Project, option: str) -> None:
     user_repo.commit({"absent.py": "x\n"}, "one more")
@@ -305,6 +308,7 @@ def test_a_file_that_git_status_is_told_to_skip_is_reviewed(user_repo: UserRepo,
     assert everything(user_repo) == before
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "attributes",
     ["*.sh working-tree-encoding=UTF-16BE\n", "[attr]other working-tree-encoding=UTF-16BE\n*.sh other\n"],
@@ -317,6 +321,7 @@ def test_a_file_that_a_checkout_re_encodes_is_described(user_repo: UserRepo, pro
     assert hidden["run.sh"] == "text that git writes to a checkout as UTF-16BE"
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("megabytes", [5, 17])
 def test_an_encoding_that_a_large_file_declares_is_noticed(

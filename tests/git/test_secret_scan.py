@@ -29,6 +29,7 @@ def refused(workspace: GitWorkspace) -> str:
     return found.value.what
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize(
     ("name", "data", "told"),
     [

@@ -46,6 +46,7 @@ def shape(request: pytest.FixtureRequest) -> str:
     return SHAPES[request.param[0]]
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive a stop", 1)
 def test_a_stop_leaves_nothing(shape: str, bench) -> None:
     stop, results = StopToken(), []
@@ -61,6 +62,7 @@ def test_a_stop_leaves_nothing(shape: str, bench) -> None:
     assert results[0].ended == "stopped"
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive a time limit", 1)
 def test_a_timeout_leaves_nothing(shape: str, bench) -> None:
     started = time.monotonic()
@@ -72,6 +74,7 @@ def test_a_timeout_leaves_nothing(shape: str, bench) -> None:
     assert done.ended == "timeout"
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive kill -9 of burnish", 1)
 def test_kill_9_of_burnish_leaves_nothing(shape: str, bench, spawn_runner) -> None:
     runner = spawn_runner(shape)

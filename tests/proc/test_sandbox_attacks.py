@@ -142,11 +142,13 @@ def test_no_attack_gets_out_of_the_sandbox(target: Target, turn: int, count_atta
     assert sorted(path.name for path in target.box.checkout.iterdir()) == ["s"]
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("name", CONTROLS)
 def test_outside_of_the_sandbox_the_same_attack_succeeds(target: Target, name: str) -> None:
     assert "GOT" in target.outside(name)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.attacks("get out of the sandbox", 1)
 @pytest.mark.parametrize("name", ["abstract socket", "signal a process outside"])
 def test_a_sandbox_below_an_overlay_is_scoped_as_well(target: Target, name: str) -> None:
@@ -226,6 +228,7 @@ def detach():
 """
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.attacks("outlive the sandbox", TIMES)
 @pytest.mark.parametrize("shape", SURVIVORS)
 def test_no_process_outlives_its_sandbox(target: Target, shape: str) -> None:

@@ -45,6 +45,7 @@ def seen(binds: list[tuple[str, str]], probes: list[str]) -> str:
     return done.stdout
 
 
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("binds", "probes"),
     [

@@ -176,6 +176,7 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_program_runs_and_the_files_beside_it_stay_hidden(
     tmp_path: Path, name: str, count_attacks: CountAttacks

@@ -154,6 +154,7 @@ def test_a_board_that_was_open_while_the_server_died_asks_for_a_login_and_then_c
     store.close()
 
 
+@pytest.mark.long
 def test_a_thousand_cards_are_there_in_a_second_and_follow_a_storm_in_a_few_requests(
     tmp_path: Path, opened: Browser
 ) -> None:

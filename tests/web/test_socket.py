@@ -72,6 +72,7 @@ def last(served: Served) -> int:
     return int(served.of_project("GET", "/events?limit=1").json()["last"])
 
 
+@pytest.mark.long
 def test_nothing_is_missed_over_fifty_disconnects(served: Served) -> None:
     chance, project, start = random.Random(7), served.project, last(served)
     got: list[int] = []

@@ -106,6 +106,7 @@ def test_a_merge_names_the_commit_that_was_shown(past: AtHand) -> None:
     assert bodies and all(re.fullmatch("[1-3]{40}", body["commit"]) for body in bodies)
 
 
+@pytest.mark.representatives(4)
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_an_answer_that_does_what_the_command_does(reason: Reason) -> None:
     task = Task("p", 1, Spec("x"), Status.BLOCKED, reason=reason)
