@@ -19,6 +19,7 @@ def lint(config: Path, *, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_no_import_points_against_the_layers() -> None:
     done = lint(ROOT / "pyproject.toml", cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr

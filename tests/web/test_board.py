@@ -140,6 +140,7 @@ def test_hostile_text_is_shown_as_text_on_the_card_in_the_form_and_in_what_is_sa
     assert page.locator("main img, main script").count() == 0
 
 
+@pytest.mark.long
 def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place, page: Page) -> None:
     number = place.store.add_task(
         place.key, Spec("Plain title", "mentions the wombat once"), max_cycles=3, auto_review=True
@@ -165,6 +166,7 @@ def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place
     assert page.locator("#t5.needed").count() == 1
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("theme", THEMES)
 def test_it_fits_every_screen_in_both_themes(page: Page, theme: str, tmp_path: Path) -> None:
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

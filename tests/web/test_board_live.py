@@ -82,6 +82,7 @@ def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follow
         page.wait_for_url("**/t/1")
 
 
+@pytest.mark.long
 def test_what_runs_is_seen_running_is_stopped_and_goes_on(tmp_path: Path, opened: Browser) -> None:
     lab = Lab.make(tmp_path / "lab", author="time.sleep(60)")
     lab.add("Add division"), lab.add("Add a root")

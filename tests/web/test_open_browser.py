@@ -97,6 +97,7 @@ def test_a_token_file_that_others_can_read_or_that_holds_no_token_is_refused(tmp
     assert "cannot be read" in lab.apart("serve", "--port", "0", "--token-file", "/no/such/file", code=2).err
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("argv", [(), ("--json",)])
 def test_output_to_a_file_is_there_while_the_server_runs(tmp_path: Path, argv: tuple[str, ...]) -> None:
     lab = Lab.make(tmp_path / "lab")
@@ -114,6 +115,7 @@ def server(tmp_path: Path) -> Iterator[AtHand]:
         yield one
 
 
+@pytest.mark.long
 def test_a_code_that_another_program_presented_first_ends_its_session_when_the_browser_comes(server: AtHand) -> None:
     code = server.app.state.login_codes.issue()
     thief = server.client.get(f"/login?code={code}")

@@ -67,6 +67,7 @@ def test_the_inbox_answers_and_follows_without_a_reload(served: Served, opened: 
         assert page.evaluate("window.hurt") is None
 
 
+@pytest.mark.long
 def test_a_prompt_is_written_tried_kept_used_and_reset(served: Served, opened: Browser) -> None:
     lab = served.lab
     file = lab.repo.path / ".burnish/prompts/review.system.md"
@@ -147,6 +148,7 @@ def _switched_off_and_reset(page: Page, file: Path) -> None:
     assert page.evaluate("window.hurt") is None
 
 
+@pytest.mark.long
 def test_pages_fit_every_width(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         for path in ("/p/KEY/stats", "/p/KEY/prompts", "/inbox"):
@@ -156,6 +158,7 @@ def test_pages_fit_every_width(served: Served, opened: Browser) -> None:
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
 
 
+@pytest.mark.long
 def test_the_numbers_of_a_plot_are_there_to_hover_over_and_to_read(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         goto(page, served, "/p/KEY/stats")

@@ -68,6 +68,7 @@ def test_a_run_of_everything_is_listed_its_queue_is_shown_and_it_is_stopped_as_a
     assert {call["task"] for call in server.lab.calls()} == {"1"}
 
 
+@pytest.mark.long
 def test_what_was_taken_out_is_left_while_the_rest_goes_on(server: AtHand) -> None:
     server.of_project("POST", "/run", {"all": True, "jobs": 1})
     begun(server, 1)

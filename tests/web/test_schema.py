@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import hypothesis
 import pytest
-import schemathesis
 
 from testing.at_hand import TOKEN, AtHand, at_hand
 from testing.attack_counts import CountAttacks
@@ -63,6 +62,8 @@ def send(server: AtHand, case: Any, pick: int) -> int:
 def test_no_request_that_is_described_makes_a_server_error(
     server: AtHand, count_attacks: CountAttacks, part: int
 ) -> None:
+    import schemathesis  # a second at the start of each worker, if it were above
+
     schema = schemathesis.openapi.from_dict(server.app.openapi())
     answered: dict[str, set[int]] = {}
     operations = list(schema.get_all_operations())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import pytest
 
 from testing.browser import browser, logged_in
 from testing.lab import Lab
@@ -27,6 +28,7 @@ def test_without_the_token_nothing_is_told(tmp_path: Path) -> None:
             assert httpx.get(served.url + path).status_code == 401, path
 
 
+@pytest.mark.long
 def test_a_second_server_of_the_same_home_is_told_where_the_first_is(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path / "lab")
     with serving(lab) as served:
@@ -40,6 +42,7 @@ def test_other_machines_are_let_in_only_with_a_token_of_ones_own(tmp_path: Path)
     assert "too short" in lab.apart("serve", "--port", "0", code=2, BURNISH_SERVE_TOKEN="1234").err
 
 
+@pytest.mark.long
 def test_localhost_is_printed_as_the_one_address_that_the_server_listens_on(tmp_path: Path) -> None:
     """A browser may try the other address first, where any program can listen and would get the token."""
     lab = Lab.make(tmp_path / "lab")

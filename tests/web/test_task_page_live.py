@@ -152,6 +152,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
     assert "if b else None" in (lab.repo.path / "app.py").read_text()
 
 
+@pytest.mark.long
 def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Served, opened: Browser) -> None:
     with logged_in(opened, served) as page:
         # as the board leads there
@@ -166,6 +167,7 @@ def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Serv
     assert served.of_project("GET", "/tasks/2").json()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_what_an_agent_prints_is_there_while_it_prints_on_a_page_that_was_open_before(
     served: Served, opened: Browser
 ) -> None:
