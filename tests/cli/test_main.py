@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from burnish import __version__
-from burnish.cli.main import ALIASES, VERBS, build, main
+from burnish.cli.main import ALIASES, VERBS, build, main, summary
 from burnish.errors import BadInput, BurnishError, Refused
 from testing.userrepo import UserRepo
 
@@ -19,9 +19,49 @@ Capture = pytest.CaptureFixture[str]
 
 def test_help_names_every_verb_once_and_no_alias(capsys: Capture) -> None:
     assert main(["--help"]) == 0
+    groups = capsys.readouterr().out.partition("\nStart:\n")[2]
+    lines = [line for line in groups.splitlines() if line.startswith("  ")]
+    assert [line.split()[0] for line in lines] == [verb for verb in VERBS if verb not in ALIASES]
+
+
+def test_help_shows_the_groups_in_order_and_the_five_most_used_verbs_first(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    shown = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
-    assert shown == [verb for verb in VERBS if verb not in ALIASES]
+    heads = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert heads == ["Options:", "Start:", "Review:", "Tasks:", "Decide:", "Merge:", "Look:", "Set up:"]
+    assert list(VERBS)[:5] == ["add", "run", "status", "review", "merge"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_summary_of_a_verb_is_an_imperative_phrase_that_fits_80_columns(verb: str) -> None:
+    line = summary(build(verb).commands[verb])
+    assert len(line) <= 64 and line[0].isupper() and not line.endswith("."), line
+    assert line.split()[0] not in ("The", "A", "Also", "With")
+
+
+# the verbs that are easily confused: the help of each names the others
+NEIGHBOURS = {
+    "decide": {"override", "waive"},
+    "override": {"decide", "waive", "done"},
+    "done": {"merge", "override"},
+    "edit": {"override", "decide"},
+    "waive": {"override", "reopen"},
+    "retry": {"improve", "decide", "run"},
+    "improve": {"review", "retry", "decide"},
+    "review": {"improve"},
+}
+
+
+@pytest.mark.parametrize("verb", NEIGHBOURS)
+def test_the_help_of_a_verb_says_when_to_use_its_neighbour(verb: str) -> None:
+    text = build(verb).commands[verb].help
+    assert {name for name in NEIGHBOURS[verb] if f"`burnish {name}" not in text} == set()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_and_argument_has_a_help_text(verb: str) -> None:
+    params = [param for param in build(verb).commands[verb].params if not getattr(param, "hidden", False)]
+    assert [param.name for param in params if not getattr(param, "help", None)] == []
 
 
 def test_nothing_typed_is_a_wish_for_help(capsys: Capture) -> None:

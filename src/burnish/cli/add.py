@@ -15,43 +15,56 @@ from burnish.errors import BadInput
 
 
 def add(
-    title: Annotated[str, typer.Argument(metavar="TITLE", help="What is to be done, in a line.", show_default=False)],
-    stdin: Annotated[str | None, typer.Argument(metavar="-", help="`-` reads the description from stdin.")] = None,
-    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT", help="More words.")] = None,
-    file: Annotated[Path | None, typer.Option("--file", metavar="F", help="Description from a file.")] = None,
-    kind: Annotated[TaskType, typer.Option("-t", "--type", help="What kind of task.")] = TaskType.IMPLEMENT,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="The title, in one line.", show_default=False)],
+    stdin: Annotated[str | None, typer.Argument(metavar="-", help="Read the description from standard input.")] = None,
+    description: Annotated[
+        str | None, typer.Option("-d", "--description", metavar="TEXT", help="Describe the task.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Read the description from FILE.")] = None,
+    kind: Annotated[TaskType, typer.Option("-t", "--type", help="The type of task.")] = TaskType.IMPLEMENT,
     auto_review: Annotated[
         bool | None,
         typer.Option(
             "-a/-A",
             "--auto-review/--no-auto-review",
-            help="Review and improve by itself.",
+            help="Review and improve automatically (or do not).",
             show_default=False,
         ),
     ] = None,
-    max_cycles: Annotated[int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Rounds at most.")] = None,
-    scope: Annotated[str, typer.Option("--scope", metavar="TEXT", help="What belongs to it and what does not.")] = "",
+    max_cycles: Annotated[
+        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Run at most N review cycles.")
+    ] = None,
+    scope: Annotated[
+        str, typer.Option("--scope", metavar="TEXT", help="Describe what is in scope and what is not.")
+    ] = "",
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", metavar="TEXT", help="An acceptance criterion; repeat for more."),
+        typer.Option("--accept", metavar="TEXT", help="Add an acceptance criterion; repeatable."),
     ] = None,
     item: Annotated[
-        list[str] | None, typer.Option("--item", metavar="TEXT", help="A checklist item; repeat for more.")
+        list[str] | None, typer.Option("--item", metavar="TEXT", help="Add a checklist item; repeatable.")
     ] = None,
     depends_on: Annotated[
         list[str] | None,
-        typer.Option("--depends-on", metavar="ID", help="A task that comes first; repeat for more."),
+        typer.Option("--depends-on", metavar="ID", help="Run after task ID is finished; repeatable."),
     ] = None,
-    priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher is run earlier.")] = 0,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="Who does it.")] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="M", help="With which model.")] = None,
-    base: Annotated[str | None, typer.Option("--base", metavar="REF", help="Where it starts from.")] = None,
-    spec: Annotated[Path | None, typer.Option("--spec", metavar="FILE", help="A plan or specification.")] = None,
-    skip_tests: Annotated[bool, typer.Option("--skip-tests", help="No test check; a person must approve.")] = False,
-    of: Annotated[str | None, typer.Option("--of", metavar="ID", help="The task that an improve continues.")] = None,
+    priority: Annotated[int, typer.Option("--priority", metavar="N", help="Run tasks with a higher N first.")] = 0,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="AGENT", help="Have AGENT do the task.")] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="Use MODEL for this task.")] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", metavar="REF", help="Start from REF instead of the current branch.")
+    ] = None,
+    spec: Annotated[
+        Path | None, typer.Option("--spec", metavar="FILE", help="Give the agent the plan or specification in FILE.")
+    ] = None,
+    skip_tests: Annotated[bool, typer.Option("--skip-tests", help="Run no tests; a person must approve.")] = False,
+    of: Annotated[str | None, typer.Option("--of", metavar="ID", help="With --type improve: continue task ID.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a task."""
+    """Add a task to the backlog.
+
+    `burnish run` starts it. To review a change that you made yourself, use `burnish review`: it needs no task.
+    """
     from burnish.git.base import start_problems
     from burnish.runtime.tasks import add_task
 

@@ -23,22 +23,30 @@ if TYPE_CHECKING:
 def clean(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="Take these away.", show_default=False, autocompletion=offer_tasks),
+        typer.Argument(
+            metavar="TASK",
+            help="Remove the workspace of TASK; repeatable.",
+            show_default=False,
+            autocompletion=offer_tasks,
+        ),
     ] = None,
     all_completed: Annotated[
-        bool, typer.Option("--all-completed", help="Completed and cancelled tasks, and what removed ones left.")
+        bool, typer.Option("--all-completed", help="Remove workspaces of completed, cancelled and removed tasks.")
     ] = False,
     with_environments: Annotated[
         bool,
-        typer.Option("--environments", help="Environments of checks that no run uses."),
+        typer.Option("--environments", help="Remove stored check environments that no run uses."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
-    show_rescues: Annotated[bool, typer.Option("--rescues", help="List what was saved from being lost.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")] = False,
+    show_rescues: Annotated[
+        bool, typer.Option("--rescues", help="List the rescue refs with uncommitted work that was saved.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show what workspaces and the environments of checks weigh, and remove them.
+    """Show the disk space of workspaces, or remove them.
 
-    Branches, reviews and the story stay. What is not committed is kept under refs/burnish/rescue/ first.
+    Branches, reviews and events are kept. Uncommitted work is first saved under refs/burnish/rescue/.
+    Use `burnish rm` to remove a task from the lists.
     """
     from burnish.features.clean import clean as cleaning
 

@@ -23,15 +23,18 @@ ACTIONS = ("show", "path", "reference")
 
 
 def config(
-    action: Annotated[str, typer.Argument(metavar="[show|path|reference]", help="What to print.")] = "show",
+    action: Annotated[
+        str, typer.Argument(metavar="[show|path|reference]", help="The action; show if omitted.")
+    ] = "show",
     key: Annotated[
-        str | None, typer.Argument(metavar="KEY", help="With show: one setting or section, e.g. review.max_cycles.")
+        str | None,
+        typer.Argument(metavar="KEY", help="With show: print one setting or section, e.g. review.max_cycles."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show each setting and where it came from.
+    """Show each setting and where its value comes from.
 
-    Also the places where settings are read (path), and a commented file with all of them (reference).
+    path prints the files that settings are read from. reference prints a commented file with all settings.
     """
     from burnish.features.settings import provenance as explain
 

@@ -18,7 +18,10 @@ DEAREST = 10
 
 
 def cost(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
-    """Show what agents cost in money, tokens and time: by agent, by phase, by task."""
+    """Show cost, tokens and time by agent, phase and task.
+
+    Use `burnish stats` for cycles, verdicts, findings and reviewers.
+    """
     from burnish.views.stats import cost_json
 
     view = look(days, everywhere)

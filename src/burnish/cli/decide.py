@@ -18,7 +18,7 @@ from burnish.core.task import Task, task_id
 from burnish.errors import BadInput
 
 Commit = Annotated[
-    str | None, typer.Option("--commit", metavar="SHA", help="The commit you looked at; refused if it is another now.")
+    str | None, typer.Option("--commit", metavar="SHA", help="Refuse if the task is no longer at commit SHA.")
 ]
 DONE = {
     GateChoice.APPROVE: "Approved",
@@ -31,15 +31,23 @@ DONE = {
 @questions.with_grounds
 def decide(
     task: TaskId,
-    choice: Annotated[GateChoice, typer.Argument(metavar="approve|reject|fix|skip", show_default=False)],
-    note: Annotated[str, typer.Option("-m", "--note", metavar="NOTE", help="For the record, and for who fixes.")] = "",
+    choice: Annotated[
+        GateChoice, typer.Argument(metavar="approve|reject|fix|skip", help="The decision.", show_default=False)
+    ],
+    note: Annotated[
+        str, typer.Option("-m", "--note", metavar="NOTE", help="Record NOTE and send it to the agent that fixes.")
+    ] = "",
     commit: Commit = None,
     grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer for a task that waits: approve, reject, fix or skip.
+    """Approve, reject or send back a task that waits for approval.
 
-    The answer counts for the reviewed commit alone. Approving against the review is an override and needs a reason.
+    fix sends the task back to the agent with your note. skip accepts it without a review, if settings allow.
+    The decision applies to the reviewed commit only. To approve against the review, give a reason.
+
+    For a task that is blocked and does not wait for approval, use `burnish override`. To accept a single
+    finding, use `burnish waive`.
     """
     from burnish import runtime
     from burnish.features.decide import decisions as people
@@ -64,9 +72,12 @@ def override(
     grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept a task against its review, with the reason on record.
+    """Approve a task against its review, with a recorded reason.
 
-    On a terminal five questions are asked; in scripts the flags answer them.
+    On a terminal, burnish asks five questions; in scripts, the flags answer them.
+
+    Use it for a blocked task whose review is wrong. For a task that waits for approval, use `burnish decide`; to
+    accept one finding only, `burnish waive`; to close a task that you merged yourself, `burnish done`.
     """
     from burnish import runtime
     from burnish.features.decide import decisions as people

@@ -29,15 +29,16 @@ OPENING = (
 
 
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the sample repository, to look around.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the sample repository.")] = False,
     where: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="Make it in this new directory, and keep it.")
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="Create the sample repository in the new directory DIR and keep it."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show the whole loop on a sample repository: no AI, no network, nothing of yours touched.
+    """Run three sample tasks, without AI, network or your files.
 
-    Exit code 0: it went as it should, so burnish works here. 3: it did not.
+    Exit code 0: the tasks ended as expected, so burnish works on this machine. 3: they did not.
     """
     from burnish.demo.stage import lay
 

@@ -20,12 +20,12 @@ TONES = {"ok": "green", "weak": "yellow", "missing": "red"}
 
 
 def doctor(
-    probe: Annotated[bool, typer.Option("--probe", help="Also ask each agent for one word.")] = False,
+    probe: Annotated[bool, typer.Option("--probe", help="Also send each agent a one-word prompt.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Tell what is missing or weak here, and what to do about it.
+    """Check this machine and repository for problems.
 
-    Exit code 0: tasks can be run. 1: something that they need is missing.
+    Each problem is shown with a remedy. Exit code 0: tasks can run. 1: something that tasks need is missing.
     """
     from burnish.features.doctor.doctor import can_run, examine
 

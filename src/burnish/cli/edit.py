@@ -23,31 +23,54 @@ if TYPE_CHECKING:
 @questions.with_grounds
 def edit(
     task: TaskId,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT")] = None,
-    description: Annotated[str | None, typer.Option("-d", "--description", metavar="TEXT")] = None,
-    scope: Annotated[str | None, typer.Option("--scope", metavar="TEXT")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Set the title.")] = None,
+    description: Annotated[
+        str | None, typer.Option("-d", "--description", metavar="TEXT", help="Set the description.")
+    ] = None,
+    scope: Annotated[str | None, typer.Option("--scope", metavar="TEXT", help="Set the scope.")] = None,
     accept: Annotated[
-        list[str] | None, typer.Option("--accept", metavar="TEXT", help="All criteria anew; repeat for more.")
+        list[str] | None, typer.Option("--accept", metavar="TEXT", help="Replace the acceptance criteria; repeatable.")
     ] = None,
     item: Annotated[
-        list[str] | None, typer.Option("--item", metavar="TEXT", help="The checklist anew; repeat for more.")
+        list[str] | None, typer.Option("--item", metavar="TEXT", help="Replace the checklist; repeatable.")
     ] = None,
-    tick: Annotated[list[int] | None, typer.Option("--tick", metavar="N", help="Checklist item N is done.")] = None,
-    untick: Annotated[list[int] | None, typer.Option("--untick", metavar="N", help="It is not.")] = None,
-    priority: Annotated[int | None, typer.Option("--priority", metavar="N")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="`default` = as the settings say.")] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="M", help="`default` = as the settings say.")] = None,
-    max_cycles: Annotated[int | None, typer.Option("--max-cycles", min=1, metavar="N")] = None,
+    tick: Annotated[
+        list[int] | None, typer.Option("--tick", metavar="N", help="Mark checklist item N as done.")
+    ] = None,
+    untick: Annotated[
+        list[int] | None, typer.Option("--untick", metavar="N", help="Mark checklist item N as not done.")
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option("--priority", metavar="N", help="Set the priority; a higher N runs first.")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="AGENT", help="Set the agent; `default`: from the settings.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="Set the model; `default`: from the settings.")
+    ] = None,
+    max_cycles: Annotated[
+        int | None, typer.Option("--max-cycles", min=1, metavar="N", help="Run at most N review cycles.")
+    ] = None,
     depends_on: Annotated[
         list[str] | None,
-        typer.Option("--depends-on", metavar="ID", help="All dependencies anew; `none` clears."),
+        typer.Option("--depends-on", metavar="ID", help="Replace the dependencies; repeatable; `none` removes all."),
     ] = None,
-    status: Annotated[str | None, typer.Option("--status", metavar="backlog", help="Put it back.")] = None,
-    verdict: Annotated[str | None, typer.Option("--verdict", metavar="V", help="Override the review.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="backlog", help="Move the task back to the backlog.")
+    ] = None,
+    verdict: Annotated[
+        str | None, typer.Option("--verdict", metavar="APPROVED", help="Approve against the review; needs --reason.")
+    ] = None,
     grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a task, put it back, or override its verdict."""
+    """Change the text, limits, agent or status of a task.
+
+    A change of what the task asks for voids its approval. --verdict APPROVED changes the task and approves it
+    against its review in one step. To approve without changing the task, use `burnish override`, or
+    `burnish decide` if it waits for approval.
+    """
     from burnish.features.tasks.edit import edit_task
 
     _person_decides()  # criteria and cycles are what a task is judged by
@@ -90,7 +113,10 @@ def edit(
 
 
 def rm(task: TaskId, as_json: AsJson = False) -> None:
-    """Remove a task from the lists; its story and its work are kept."""
+    """Remove a task from all lists; keep its events and branch.
+
+    Use `burnish cancel` to stop a task and keep it listed, `burnish clean` to free disk space.
+    """
     from burnish.features.tasks.edit import remove_task
 
     _person_decides()
@@ -98,7 +124,10 @@ def rm(task: TaskId, as_json: AsJson = False) -> None:
 
 
 def cancel(task: TaskId, as_json: AsJson = False) -> None:
-    """Give a task up; `burnish edit ID --status backlog` puts it back."""
+    """Stop work on a task and mark it as cancelled.
+
+    `burnish edit TASK --status backlog` restores it. Use `burnish rm` to remove it from the lists.
+    """
     from burnish.features.tasks.edit import cancel_task
 
     _person_decides()
@@ -111,9 +140,10 @@ def done(
     grounds: OverrideReasons | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Close a task by hand.
+    """Close a task that you merged yourself or that needs no merge.
 
-    On a task that is not approved this is an override and needs a reason.
+    `burnish merge` closes the tasks that it merges. On a task that is not approved, this is an override and needs
+    a reason; to approve it without closing it, use `burnish override`.
     """
     _person_decides()
     from burnish.features.decide import decisions as people

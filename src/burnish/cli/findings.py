@@ -25,10 +25,10 @@ HEADS = ("id", "state", "severity", "category", "place", "title", "voices", "cyc
 
 def findings(
     task: TaskId,
-    alive: Annotated[bool, typer.Option("--open", help="Only those that still stand.")] = False,
+    alive: Annotated[bool, typer.Option("--open", help="Show only open findings.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what reviews and checks found in a task, and what became of it."""
+    """List the findings of a task with their state."""
     from burnish.views import finding_json
     from burnish.views.task import failure_output
 
@@ -112,13 +112,17 @@ def said_of(one: Mapping[str, Any]) -> Iterator[str]:
 def waive(
     task: TaskId,
     finding: FindingId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it may stay; it is kept.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Record why the finding is acceptable.")] = "",
     until: Annotated[
-        str | None, typer.Option("--until", metavar="DATE", help="It holds until then: 2027-01-31.")
+        str | None, typer.Option("--until", metavar="DATE", help="End the waiver on DATE, e.g. 2027-01-31.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Live with a finding. When it was the last that blocked, `run` decides anew."""
+    """Accept one finding as it is, with a recorded reason.
+
+    If no other finding blocks the task, `burnish run TASK` decides it again. `burnish reopen` ends a waiver.
+    Use `burnish override` to approve the whole task against its review.
+    """
     from burnish import runtime
     from burnish.features.tasks.edit import waive_finding
 
@@ -134,10 +138,13 @@ def waive(
 def reopen(
     task: TaskId,
     finding: FindingId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is not settled.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Record why the finding is open again.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say that a finding is not settled; an approval that rested on it is void."""
+    """Reopen a finding that was resolved or waived.
+
+    An approval that relied on it becomes void. Then `burnish run TASK` has it fixed.
+    """
     from burnish import runtime
     from burnish.features.tasks.edit import reopen_finding
 

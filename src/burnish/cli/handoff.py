@@ -28,13 +28,13 @@ SHOWN = 20
 def handoff(
     task: TaskId,
     force: Annotated[
-        bool, typer.Option("--force", help="Hand over what is committed, whatever else lies there.")
+        bool, typer.Option("--force", help="Hand over the committed work even if the workspace has uncommitted files.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Hand a task to a reviewer outside: a person, or another tool.
+    """Print a review prompt for a person or another tool.
 
-    Prints the prompt. `burnish review TASK --from FILE` takes the answer.
+    `burnish review TASK --from FILE` records the reply. Use `burnish review TASK` for the configured reviewers.
     """
     from burnish import runtime
 

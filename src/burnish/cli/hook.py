@@ -26,21 +26,21 @@ QUESTION_SECONDS = 30.0
 
 
 def hook(
-    action: Annotated[str, typer.Argument(metavar="install|uninstall|last", help="What to do.", show_default=False)],
+    action: Annotated[str, typer.Argument(metavar="install|uninstall|last", help="The action.", show_default=False)],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="claude, codex, gemini, qwen, copilot or git.", show_default=False),
+        typer.Argument(metavar="NAME", help="One of claude, codex, gemini, qwen, copilot, git.", show_default=False),
     ] = None,
-    everywhere: Annotated[bool, typer.Option("--global", help="In your own settings, for all projects.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+    everywhere: Annotated[bool, typer.Option("--global", help="Change your user settings, for all projects.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would change; change nothing.")] = False,
     commit: Annotated[str | None, typer.Option("--commit", metavar="SHA", hidden=True)] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Review when an agent stops, or in the background after each commit.
+    """Review automatically when an agent stops or you commit.
 
-    install puts burnish behind the agent's stop: it goes on until the review passes, a few times at most.
-    uninstall gives the files back as they were. last shows the review of the last commit, and reviews at an
-    agent's stop that failed.
+    install adds a hook. A hook of an agent reviews when the agent stops, and lets it continue until the review
+    passes, a few times at most. The git hook reviews each commit in the background. uninstall restores the files.
+    last shows the review of the last commit and failed reviews of agent stops.
     """
     if action == "run":
         return _run(name, commit)

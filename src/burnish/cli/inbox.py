@@ -29,10 +29,13 @@ _FILES = 10
 
 
 def inbox(
-    everywhere: Annotated[bool, typer.Option("--all", help="Of every project.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", help="Include every project.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List everything that needs a person, oldest first, with the one command that answers each."""
+    """List what waits for you, with the command that answers it.
+
+    The oldest entry comes first. Use `burnish status` for all tasks.
+    """
     from burnish.proc.identity import is_dead
     from burnish.views.inbox import inbox as look
 

@@ -29,18 +29,21 @@ def init(
     slash: Annotated[
         bool, typer.Option("--slash", help="Also write /review-task and /parse-review for Claude Code.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write files anew that are there already.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be written; write nothing.")] = False,
     try_now: Annotated[
         bool | None,
-        typer.Option("--try/--no-try", help="Run set-up and checks once; asked on a terminal.", show_default=False),
+        typer.Option(
+            "--try/--no-try", help="Run set-up and checks once (default: ask on a terminal).", show_default=False
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Write a short burnish.yaml: how it is tested, and why.
+    """Write burnish.yaml for this repository.
 
-    Looks at the files of this repository and at the agents on this machine. Never overwrites without --force.
-    Nothing of the repository is run unless you say so; --try needs a trusted checkout.
+    burnish detects the test command, linters and installed agents, and writes them with the reason for each.
+    It overwrites nothing without --force. It runs no code of the repository unless --try is given or you agree;
+    that needs a trusted checkout (`burnish trust`).
     """
     from burnish.features.init.init import initiate
 

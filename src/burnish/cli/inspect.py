@@ -16,10 +16,12 @@ from burnish.core.task import task_id
 
 def diff(
     task: TaskId,
-    since_review: Annotated[bool, typer.Option("--since-review", help="Only what came after the last review.")] = False,
+    since_review: Annotated[
+        bool, typer.Option("--since-review", help="Show only changes made after the last review.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the change of a task, base to its newest commit."""
+    """Show the changes of a task, from its base to its last commit."""
     from burnish.features.tasks.inspect import diff_text
 
     patch = diff_text(open_app(reading=True), task_id(task), since_review=since_review)
@@ -52,7 +54,7 @@ def toned(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def path(task: TaskId, as_json: AsJson = False) -> None:
-    """Show where a task's workspace is."""
+    """Print the path of a task's workspace."""
     from burnish.features.tasks.inspect import workspace_path
 
     where = workspace_path(open_app(reading=True), task_id(task))

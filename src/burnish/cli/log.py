@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from burnish.core.secrets import LineFilter
     from burnish.runtime import App, LogFile
 
-Follow = Annotated[bool, typer.Option("-f", "--follow", help="Go on as more comes.")]
+Follow = Annotated[bool, typer.Option("-f", "--follow", help="Print new lines as they are written.")]
 PHASES = ("setup", "baseline", "implement", "improve", "check", "review")
 _PAUSE = 0.3
 # An agent may print a gigabyte without a newline: never hold more than this of a line.
@@ -35,13 +35,16 @@ def log(
     task: TaskId,
     follow: Follow = False,
     phase: Annotated[
-        str | None, typer.Option("--phase", metavar="P", help="setup, baseline, implement, improve, check or review.")
+        str | None,
+        typer.Option(
+            "--phase", metavar="PHASE", help="Show one of setup, baseline, implement, improve, check, review."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what agents and checks printed.
+    """Show the output of agents and checks.
 
-    With -v: also what they were asked.
+    -v also shows the prompts. Use `burnish events` for the list of recorded events.
     """
     from burnish.features.tasks.logs import task_logs
 
@@ -128,15 +131,17 @@ def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:
 def events(
     task: Annotated[
         str | None,
-        typer.Argument(metavar="TASK", help="Only of this task.", show_default=False, autocompletion=offer_tasks),
+        typer.Argument(
+            metavar="TASK", help="Show only events of TASK.", show_default=False, autocompletion=offer_tasks
+        ),
     ] = None,
     follow: Follow = False,
-    after: Annotated[int, typer.Option("--since", metavar="ID", help="Only what came after this event.")] = 0,
+    after: Annotated[int, typer.Option("--since", metavar="ID", help="Show only events after event ID.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened, in order.
+    """Show recorded events, oldest first.
 
-    With -f and --json: one JSON object a line.
+    -f with --json prints one JSON object per line. Use `burnish log` for the output of agents and checks.
     """
     from burnish.views import event_json
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from burnish.cli.interrupts import install_handlers
 from burnish.cli.output import complain, tell
@@ -18,58 +19,92 @@ from burnish.cli.session import SESSION, SHARED, options
 from burnish.cli.typer_startup import lighten
 from burnish.errors import BurnishError, Untrusted
 
-# verb → where it is; only the one that was typed is loaded
-VERBS = {
-    "init": "burnish.cli.init:init",
-    "doctor": "burnish.cli.doctor:doctor",
-    "demo": "burnish.cli.demo:demo",
-    "projects": "burnish.cli.projects:projects",
-    "config": "burnish.cli.config:config",
-    "trust": "burnish.cli.trust:trust",
-    "untrust": "burnish.cli.trust:untrust",
-    "add": "burnish.cli.add:add",
-    "list": "burnish.cli.status:list_tasks",
-    "status": "burnish.cli.status:status",
-    "show": "burnish.cli.show:show",
-    "edit": "burnish.cli.edit:edit",
-    "rm": "burnish.cli.edit:rm",
-    "run": "burnish.cli.run:run",
-    "work": "burnish.cli.run:run",
-    "review": "burnish.cli.review:review",
-    "handoff": "burnish.cli.handoff:handoff",
-    "hook": "burnish.cli.hook:hook",
-    "improve": "burnish.cli.run:improve",
-    "retry": "burnish.cli.run:retry",
-    "decide": "burnish.cli.decide:decide",
-    "override": "burnish.cli.decide:override",
-    "inbox": "burnish.cli.inbox:inbox",
-    "cancel": "burnish.cli.edit:cancel",
-    "done": "burnish.cli.edit:done",
-    "findings": "burnish.cli.findings:findings",
-    "waive": "burnish.cli.findings:waive",
-    "reopen": "burnish.cli.findings:reopen",
-    "prompts": "burnish.cli.prompts:prompts",
-    "diff": "burnish.cli.inspect:diff",
-    "path": "burnish.cli.inspect:path",
-    "open": "burnish.cli.open:open_task",
-    "merge": "burnish.cli.merge:merge",
-    "pr": "burnish.cli.pr:pr",
-    "log": "burnish.cli.log:log",
-    "events": "burnish.cli.log:events",
-    "stats": "burnish.cli.stats:stats",
-    "cost": "burnish.cli.cost:cost",
-    "serve": "burnish.cli.serve:serve",
-    "clean": "burnish.cli.clean:clean",
-    "rebuild": "burnish.cli.rebuild:rebuild",
-    "version": "burnish.cli.version:version",
+# group → verb → where it is; only the verb that was typed is loaded. The first group holds the five most used.
+GROUPS = {
+    "Start": {
+        "add": "burnish.cli.add:add",
+        "run": "burnish.cli.run:run",
+        "status": "burnish.cli.status:status",
+        "review": "burnish.cli.review:review",
+        "merge": "burnish.cli.merge:merge",
+    },
+    "Review": {
+        "findings": "burnish.cli.findings:findings",
+        "waive": "burnish.cli.findings:waive",
+        "reopen": "burnish.cli.findings:reopen",
+        "handoff": "burnish.cli.handoff:handoff",
+        "hook": "burnish.cli.hook:hook",
+    },
+    "Tasks": {
+        "list": "burnish.cli.status:list_tasks",
+        "show": "burnish.cli.show:show",
+        "edit": "burnish.cli.edit:edit",
+        "retry": "burnish.cli.run:retry",
+        "improve": "burnish.cli.run:improve",
+        "cancel": "burnish.cli.edit:cancel",
+        "rm": "burnish.cli.edit:rm",
+    },
+    "Decide": {
+        "inbox": "burnish.cli.inbox:inbox",
+        "decide": "burnish.cli.decide:decide",
+        "override": "burnish.cli.decide:override",
+    },
+    "Merge": {
+        "pr": "burnish.cli.pr:pr",
+        "done": "burnish.cli.edit:done",
+        "clean": "burnish.cli.clean:clean",
+    },
+    "Look": {
+        "diff": "burnish.cli.inspect:diff",
+        "log": "burnish.cli.log:log",
+        "events": "burnish.cli.log:events",
+        "path": "burnish.cli.inspect:path",
+        "open": "burnish.cli.open:open_task",
+        "stats": "burnish.cli.stats:stats",
+        "cost": "burnish.cli.cost:cost",
+        "serve": "burnish.cli.serve:serve",
+    },
+    "Set up": {
+        "init": "burnish.cli.init:init",
+        "demo": "burnish.cli.demo:demo",
+        "doctor": "burnish.cli.doctor:doctor",
+        "config": "burnish.cli.config:config",
+        "prompts": "burnish.cli.prompts:prompts",
+        "trust": "burnish.cli.trust:trust",
+        "untrust": "burnish.cli.trust:untrust",
+        "projects": "burnish.cli.projects:projects",
+        "rebuild": "burnish.cli.rebuild:rebuild",
+        "version": "burnish.cli.version:version",
+    },
 }
-ALIASES = frozenset({"work"})
+ALIASES = {"work": "run"}
+VERBS = {verb: where for verbs in GROUPS.values() for verb, where in verbs.items()}
+_LONGEST_VERB = max(map(len, VERBS))
+VERBS |= {alias: VERBS[verb] for alias, verb in ALIASES.items()}
 
 # What a write says when there is nowhere to put it.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 # typer brings its own copy of click in newer versions: take the class from what it hands out.
 _UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+
+
+class VerbGroup(TyperGroup):
+    """Lists the verbs in their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for group, verbs in GROUPS.items():
+            rows = [
+                (verb.ljust(_LONGEST_VERB), summary(self.commands[verb])) for verb in verbs if verb in self.commands
+            ]
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
+
+
+def summary(command: Any) -> str:
+    """The first line of a command's help, without its full stop."""
+    return str(command.help).partition("\n")[0].rstrip(".")
 
 
 def run() -> NoReturn:
@@ -163,6 +198,7 @@ def _call(argv: Sequence[str]) -> int:
 def build(only: str | None = None) -> Any:
     """The command group: with every verb, or with the one that is wanted."""
     app = typer.Typer(
+        cls=VerbGroup,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -29,20 +29,24 @@ HOW = {
 def merge(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="The tasks to merge.", show_default=False, autocompletion=offer_tasks),
+        typer.Argument(metavar="TASK", help="Merge TASK; repeatable.", show_default=False, autocompletion=offer_tasks),
     ] = None,
-    all_verified: Annotated[bool, typer.Option("--all-verified", help="Everything that is approved.")] = False,
-    squash: Annotated[bool, typer.Option("--squash", help="As one commit.")] = False,
-    rebase: Annotated[bool, typer.Option("--rebase", help="Its commits on top of the target.")] = False,
+    all_verified: Annotated[bool, typer.Option("--all-verified", help="Merge every approved task.")] = False,
+    squash: Annotated[bool, typer.Option("--squash", help="Merge as a single commit.")] = False,
+    rebase: Annotated[bool, typer.Option("--rebase", help="Rebase the commits onto the target branch.")] = False,
     into: Annotated[
-        str | None, typer.Option("--into", metavar="BRANCH", help="Another target than the branch it began from.")
+        str | None,
+        typer.Option("--into", metavar="BRANCH", help="Merge into BRANCH instead of the branch it started from."),
     ] = None,
-    delete_branch: Annotated[bool, typer.Option("--delete-branch", help="Delete the task's branch then.")] = False,
+    delete_branch: Annotated[
+        bool, typer.Option("--delete-branch", help="Delete the task's branch after the merge.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Merge approved tasks into the branch they began from.
+    """Merge approved tasks into the branch they started from.
 
-    Only what is approved and has not moved since is merged. If the target has moved, `merge.on_moved` decides.
+    Only the approved commit is merged. If the target branch has moved, the setting `merge.on_moved` decides.
+    Use `burnish pr` to open a pull request instead, and `burnish done` for a task that you merged yourself.
     """
     from burnish import runtime
 

@@ -14,7 +14,7 @@ from burnish.core.task import task_id
 
 def open_task(
     task: TaskId,
-    only_print: Annotated[bool, typer.Option("--print", help="Print what would be started.")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the command; do not run it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Open a task's workspace in your editor ($VISUAL, else $EDITOR)."""

@@ -15,14 +15,18 @@ from burnish.core.task import task_id
 def pr(
     task: TaskId,
     draft: Annotated[
-        bool, typer.Option("--draft", help="As a draft; it may show what is not approved yet, and says so.")
+        bool, typer.Option("--draft", help="Open a draft; also for a task that is not approved, with a notice.")
     ] = False,
     into: Annotated[
-        str | None, typer.Option("--into", metavar="BRANCH", help="Another target than the branch it began from.")
+        str | None,
+        typer.Option("--into", metavar="BRANCH", help="Target BRANCH instead of the branch it started from."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Push a task's branch and open a pull request, by your own git and gh."""
+    """Push a task's branch and open or update its pull request.
+
+    It uses your git remote and the GitHub CLI (gh). Use `burnish merge` to merge locally.
+    """
     from burnish import runtime
 
     runtime.refuse_inside_phase()

@@ -22,22 +22,26 @@ NONE = "No projects yet. In a repository of yours: burnish init"
 
 
 def projects(
-    action: Annotated[str | None, typer.Argument(metavar="[forget|relink]", help="Nothing, forget or relink.")] = None,
+    action: Annotated[
+        str | None, typer.Argument(metavar="[forget|relink]", help="The action; list if omitted.")
+    ] = None,
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="With forget or relink: its name, key or folder.", autocompletion=complete.projects
+            metavar="NAME",
+            help="With forget or relink: the name, key or folder of the project.",
+            autocompletion=complete.projects,
         ),
     ] = None,
     new: Annotated[
-        bool, typer.Option("--new", help="With relink: this repository is a project of its own, not a moved one.")
+        bool, typer.Option("--new", help="With relink: register this repository as a new project, not a moved one.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the repositories that burnish knows, forget one, or relink one that was moved.
+    """List registered repositories; forget or relink one.
 
-    Forgetting takes it out of the lists; its events and branches stay, and `burnish add` there brings it back.
-    Relinking, in the moved repository, is needed only where burnish does not do it by itself.
+    forget removes a project from the lists; its events and branches are kept, and `burnish add` restores it.
+    relink, run in a moved repository, connects it to its project if burnish did not do so automatically.
     """
     from burnish.features.projects.projects import forget, known
 

@@ -23,18 +23,24 @@ ACTIONS = ("list", "show", "edit", "reset", "on", "off", "render")
 
 
 def prompts(
-    action: Annotated[str, typer.Argument(metavar="[list|show|edit|reset|on|off|render]", help="What to do.")] = "list",
+    action: Annotated[
+        str, typer.Argument(metavar="[list|show|edit|reset|on|off|render]", help="The action; list if omitted.")
+    ] = "list",
     what: Annotated[
-        str | None, typer.Argument(metavar="NAME|TASK", help="A prompt; with render: a task.", show_default=False)
+        str | None, typer.Argument(metavar="NAME|TASK", help="The prompt; with render: the task.", show_default=False)
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="With render: which prompt.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="With render: the prompt.", show_default=False)
     ] = None,
-    everywhere: Annotated[bool, typer.Option("--global", help="Your own, for all projects.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="With reset: every prompt.")] = False,
+    everywhere: Annotated[bool, typer.Option("--global", help="Change your user prompts, for all projects.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With reset: reset every prompt.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what agents are told, put your own words in its place, or see what a task would get."""
+    """Show, replace or preview the prompts sent to agents.
+
+    edit opens a prompt in your editor; reset returns to the built-in text; on and off switch your text without
+    deleting it. render TASK prints the prompts that TASK would send.
+    """
     from burnish.runtime import refuse_inside_phase
 
     if action not in ACTIONS:

@@ -17,13 +17,13 @@ from burnish.errors import BadInput
 R = TypeVar("R")
 
 _HELP = {
-    "--pre-existing": "The problem was there before the task.",
-    "--wrong-context": "The reviewer judged with the wrong context.",
-    "--out-of-scope": "It is outside the task's scope.",
-    "--environmental": "It comes from the environment.",
-    "--follow-up": "Make a task of what is left open.",
+    "--pre-existing": "State that the problem existed before the task.",
+    "--wrong-context": "State that the reviewer had the wrong context.",
+    "--out-of-scope": "State that the problem is outside the task's scope.",
+    "--environmental": "State that the environment causes the problem.",
+    "--follow-up": "Add a task for the open findings.",
 }
-_WORDS = typer.Option("--explain", "--reason", metavar="TEXT", help="Why, in your own words; it is kept.")
+_WORDS = typer.Option("--explain", "--reason", metavar="TEXT", help="Record the reason for the override.")
 
 
 def with_grounds(command: Callable[..., R]) -> Callable[..., R]:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 def rebuild(
     from_ref: Annotated[
-        bool, typer.Option("--from-ref", help="Only from git (artifacts' refs, branches), not from the home.")
+        bool,
+        typer.Option("--from-ref", help="Read only from git (artifact refs, branches), not from the burnish home."),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Bring back tasks that the database lost, from their artifacts and commits.
+    """Restore tasks missing from the database, from files and git.
 
-    What the database has is left as it is. An approval comes back only if it can be shown.
+    Existing tasks are not changed. An approval is restored only if the record proves it.
     """
     from burnish import runtime
 

@@ -30,38 +30,46 @@ _TASK = re.compile(r"[Tt]?[0-9]+")
 def review(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="TASK | REV | A..B", help="A task, a commit, or a range.", show_default=False),
+        typer.Argument(metavar="TASK | REV | A..B", help="The task, commit or range to review.", show_default=False),
     ] = None,
     rev: Annotated[
-        str | None, typer.Option("--rev", metavar="X", help="A revision, even if a task has that id.")
+        str | None, typer.Option("--rev", metavar="REV", help="Review revision REV, even if a task has that number.")
     ] = None,
-    dirty: Annotated[bool, typer.Option("--dirty", help="What is not committed, new files too.")] = False,
-    staged: Annotated[bool, typer.Option("--staged", help="What is staged.")] = False,
-    base: Annotated[str | None, typer.Option("--base", metavar="REF", help="Compare with where it left REF.")] = None,
+    dirty: Annotated[bool, typer.Option("--dirty", help="Review uncommitted changes, including new files.")] = False,
+    staged: Annotated[bool, typer.Option("--staged", help="Review staged changes.")] = False,
+    base: Annotated[
+        str | None, typer.Option("--base", metavar="REF", help="Compare with the merge base of REF.")
+    ] = None,
     agent: Annotated[
-        list[str] | None, typer.Option("--agent", metavar="A", help="Who reviews; repeat for a panel.")
+        list[str] | None, typer.Option("--agent", metavar="AGENT", help="Review with AGENT; repeat for a panel.")
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="M", help="The reviewers' model.")] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="Use MODEL for the reviewers.")] = None,
     tests: Annotated[
-        bool | None, typer.Option("--tests/--no-tests", help="Run code of the change: tests, linters with plugins.")
+        bool | None,
+        typer.Option("--tests/--no-tests", help="Run (or do not run) code of the change: tests, linters with plugins."),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="FILE", help="Take a review of the task from a file, or - for stdin."),
+        typer.Option("--from", metavar="FILE", help="Record a review of TASK from FILE (-: standard input)."),
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option("--verdict", metavar="V", help="With --from: what a review without a verdict says.")
+        str | None,
+        typer.Option("--verdict", metavar="VERDICT", help="With --from: use VERDICT if the review has none."),
     ] = None,
     commit: Annotated[
-        str | None, typer.Option("--commit", metavar="SHA", help="With --from: the commit that was reviewed.")
+        str | None, typer.Option("--commit", metavar="SHA", help="With --from: name the reviewed commit.")
     ] = None,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
-    """Review a change: no task and no settings needed.
+    """Review a change, or review a task again.
 
-    Without arguments: what is not committed; else the branch; else the last commit.
-    With --from: a person's or another tool's review of a task (Markdown, contract JSON, SARIF, rdjson).
+    A change needs no task and no settings. Without arguments, review the uncommitted changes; if there are none,
+    the current branch; else the last commit.
+
+    With TASK, have the last commit of the task reviewed; no code is changed. To have it changed, use
+    `burnish improve`. With --from, record a review by a person or another tool (Markdown, contract JSON, SARIF or
+    rdjson).
     """
     if source is not None or verdict or commit:
         return _take(what, source, verdict, commit, exit_zero=exit_zero, as_json=as_json)

@@ -20,27 +20,32 @@ if TYPE_CHECKING:
     from burnish.cli.progress import PlainProgress
     from burnish.runtime import App, RunReport, RunRequest
 
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 where it ran but was not approved.")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 also if the result is not approved.")]
 
 
 def run(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="The tasks to run.", show_default=False, autocompletion=offer_tasks),
+        typer.Argument(metavar="TASK", help="Run TASK; repeatable.", show_default=False, autocompletion=offer_tasks),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every task that is ready or becomes ready.")] = False,
-    jobs: Annotated[int, typer.Option("-j", "--parallel", min=1, metavar="N", help="So many at once.")] = 1,
-    hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask a person after every review.")] = False,
-    no_review: Annotated[bool, typer.Option("--no-review", help="Skip the review, where settings allow.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run every task that is ready or becomes ready.")] = False,
+    jobs: Annotated[
+        int, typer.Option("-j", "--parallel", min=1, metavar="N", help="Run up to N tasks in parallel.")
+    ] = 1,
+    hitl: Annotated[bool, typer.Option("--hitl-review", help="Ask for your decision after every review.")] = False,
+    no_review: Annotated[bool, typer.Option("--no-review", help="Skip the review, if settings allow.")] = False,
     tui: Annotated[bool, typer.Option("--tui", hidden=True)] = False,
-    budget: Annotated[float | None, typer.Option("--budget", min=0, metavar="USD", help="Spend no more.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, run nothing.")] = False,
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=0, metavar="USD", help="Stop before more than USD is spent.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run; run nothing.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run tasks until approved, or until a person is needed.
+    """Run tasks until they are approved or need a person.
 
-    Without ids: the next one that is ready.
+    Without TASK, run the next task that is ready. An interrupted task continues where it stopped. For a task that
+    failed or is blocked, use `burnish retry`.
     """
     if tui:
         raise BadInput("--tui is not built yet.", hint="Run without it: progress is shown on the terminal.")
@@ -66,12 +71,16 @@ def run(
 
 def retry(
     task: TaskId,
-    restart: Annotated[bool, typer.Option("--restart", help="Begin anew from the base.")] = False,
-    later: Annotated[bool, typer.Option("--later", help="Only make it ready; `run` goes on with it.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Start again from the base.")] = False,
+    later: Annotated[bool, typer.Option("--later", help="Only mark it as ready; `burnish run` continues it.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
-    """Go on with a task that failed or is blocked."""
+    """Continue a task that failed, is blocked or was cancelled.
+
+    Use `burnish improve` to give the agent guidance for another change, `burnish decide` for a task that waits for
+    approval, and `burnish run` for an interrupted task.
+    """
     from burnish import runtime
     from burnish.features.tasks.edit import retry_task
     from burnish.runtime import RunRequest
@@ -108,15 +117,18 @@ def _tell_kept(app: App, task: Task) -> None:
 
 def improve(
     task: TaskId,
-    guidance: Annotated[str, typer.Option("-m", "--guidance", metavar="TEXT", help="What to do, in your words.")] = "",
-    review: Annotated[bool, typer.Option("--review", help="Review it afterwards.")] = False,
+    guidance: Annotated[
+        str, typer.Option("-m", "--guidance", metavar="TEXT", help="Tell the agent what to change.")
+    ] = "",
+    review: Annotated[bool, typer.Option("--review", help="Review the result.")] = False,
     exit_zero: ExitZero = False,
     as_json: AsJson = False,
 ) -> int:
-    """Have a task improved once more, as a step of its own.
+    """Have the agent change a task once more.
 
-    With the findings of its last review and your words; also after the last cycle. Then it waits for
-    `burnish review`, unless --review is given.
+    The agent gets the findings of the last review and your guidance, even after the last cycle. The result then
+    waits for `burnish review`, unless --review is given. For a task that failed, use `burnish retry`; for one
+    that waits for approval, `burnish decide TASK fix`.
     """
     from burnish import runtime
     from burnish.features.decide import decisions as people

@@ -20,19 +20,23 @@ if TYPE_CHECKING:
 
 
 def serve(
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Listen on HOST.")] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, metavar="PORT", help="4270 if it is free, else any.")
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, metavar="PORT", help="Listen on PORT (default: 4270 if free, else any)."
+        ),
     ] = None,
     token_file: Annotated[
-        str | None, typer.Option("--token-file", metavar="FILE", help="Take the token from FILE (-: standard input).")
+        str | None, typer.Option("--token-file", metavar="FILE", help="Read the token from FILE (-: standard input).")
     ] = None,
-    open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the board in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Serve the board and the API for every project, and run tasks in the background.
+    """Serve the web board and the API for every project.
 
-    The address is printed once, with its token. Ctrl-C stops it; what it ran goes on with the next start.
+    Tasks started on the board run in this process. The URL with its token is printed once. Ctrl-C stops the server;
+    interrupted tasks continue at the next start.
     """
     from burnish.runtime import refuse_inside_phase
     from burnish.web.server import serve as serve_until_stopped

@@ -58,44 +58,48 @@ def options(
         typer.Option(
             "-C",
             metavar="DIR",
-            help="Work as if started in DIR.",
+            help="Run as if started in DIR.",
             callback=_note("start"),
             expose_value=False,
         ),
     ] = None,
     quiet: Annotated[
         bool,
-        typer.Option("-q", "--quiet", help="No progress.", callback=_note("quiet"), expose_value=False),
+        typer.Option("-q", "--quiet", help="Print no progress.", callback=_note("quiet"), expose_value=False),
     ] = False,
     verbose: Annotated[
         bool,
         typer.Option(
             "-v",
             "--verbose",
-            help="Show agents' output as it comes.",
+            help="Print agent output as it arrives.",
             callback=_note("verbose"),
             expose_value=False,
         ),
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", help="Show the traceback of an error.", callback=_note("debug"), expose_value=False),
+        typer.Option("--debug", help="Print the traceback of an error.", callback=_note("debug"), expose_value=False),
     ] = False,
     plain: Annotated[
         bool,
         typer.Option(
             "--plain",
-            help="Words only: no colour, spinner, marks or pager (or BURNISH_PLAIN=1).",
+            help="Print plain text: no colour, spinner, symbols or pager (or set BURNISH_PLAIN=1).",
             callback=_note("plain"),
             expose_value=False,
         ),
     ] = False,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True, expose_value=False),
+        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True, expose_value=False),
     ] = False,
 ) -> None:
-    """Coding tasks, done by agents, tested, reviewed and fixed until approved or until a person is needed."""
+    """Have AI agents do coding tasks, then test, review and fix the result.
+
+    A task runs in its own copy of the repository until it is approved or needs a person.
+    `burnish COMMAND --help` explains a command.
+    """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

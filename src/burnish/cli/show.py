@@ -27,14 +27,17 @@ def show(
         str,
         typer.Argument(
             metavar="TASK",
-            help="A task, or review-cycle://29/review-cycle-2.md.",
+            help="The task, or an artifact: review-cycle://29/review-cycle-2.md.",
             show_default=False,
             autocompletion=offer_tasks,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Tell the story of a task, or print one of its artifacts."""
+    """Show one task with its cycles, checks and findings.
+
+    Or print one of its artifacts. Use `burnish diff` for the change, `burnish log` for the output.
+    """
     if "://" in task:
         _artifact(task, as_json)
         return

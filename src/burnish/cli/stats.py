@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 NOTHING = 'Nothing has been run yet, so there is nothing to count: burnish add "…", then burnish run.'
 NOT_LATELY = "Nothing has been run since {}."
 
-Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, help="Today and the days before it.")]
-Everywhere = Annotated[bool, typer.Option("--all", help="Of every project.")]
+Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, metavar="N", help="Count only the last N days.")]
+Everywhere = Annotated[bool, typer.Option("--all", help="Include every project.")]
 
 # As many as a person reads.
 MOST_FLAKY = 10
 
 
 def stats(days: Days = None, everywhere: Everywhere = False, as_json: AsJson = False) -> None:
-    """Count how tasks ended, what reviews found, who was right, and what it cost."""
+    """Show outcomes, cycles, findings and reviewers in figures.
+
+    Use `burnish cost` for money, tokens and time by agent, phase and task.
+    """
     from burnish.views.stats import stats_json
 
     view = look(days, everywhere)

@@ -23,10 +23,16 @@ NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
 
 
 def status(
-    everything: Annotated[bool, typer.Option("--all", help="One line for each task, however many there are.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every task, also if there are more than 200.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show each task on one line, and what to do next. Of more than 200, those that matter now (--all: each)."""
+    """Show all tasks, one per line, and what to do next.
+
+    If there are more than 200, show the 200 that matter now. Use `burnish list` to filter tasks, `burnish show`
+    for one task and `burnish inbox` for what waits for you.
+    """
     if as_json:
         _say_tasks(*_tasks())
         return
@@ -73,14 +79,17 @@ def _tell_changed_settings(reader: Reader) -> None:
 
 def list_tasks(
     wanted: Annotated[
-        list[str] | None, typer.Option("--status", metavar="STATUS", help="Only these; may be repeated.")
+        list[str] | None, typer.Option("--status", metavar="STATUS", help="Show only tasks with STATUS; repeatable.")
     ] = None,
-    ready: Annotated[bool, typer.Option("--ready", help="Only what `run` would start now.")] = False,
-    blocked: Annotated[bool, typer.Option("--blocked", help="Only what needs a person.")] = False,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="A", help="Only tasks of this agent.")] = None,
+    ready: Annotated[bool, typer.Option("--ready", help="Show only tasks that `burnish run` would start now.")] = False,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Show only tasks that need a person.")] = False,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="AGENT", help="Show only tasks of AGENT.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks, all or some."""
+    """List tasks, filtered by status, readiness or agent.
+
+    Use `burnish status` for a summary with the next step.
+    """
     from burnish.views import pick
     from burnish.views.status import can_go_on
 

@@ -22,12 +22,15 @@ MOST_LINES = 24
 
 
 def trust(
-    show: Annotated[bool, typer.Option("--show", help="Only list what the repository would run and read.")] = False,
+    show: Annotated[
+        bool, typer.Option("--show", help="List what the repository would run and read; accept nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Trust this checkout: its checks may run, and its settings apply.
+    """Trust this checkout: run its checks and apply its settings.
 
-    Accepts the repository's settings, prompts, context and templates as they are now. A later change asks again.
+    This accepts the settings, prompts, context files and templates as they are now. A later change needs your
+    consent again.
     """
     from burnish.features.trust.report import report_of
     from burnish.git.project import discover
@@ -59,7 +62,7 @@ def trust(
 
 
 def untrust(as_json: AsJson = False) -> None:
-    """Take back the trust in this checkout."""
+    """Revoke the trust in this checkout."""
     from burnish.git.project import discover
     from burnish.runtime import trust as trusting
 
