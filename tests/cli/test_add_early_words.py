@@ -14,7 +14,7 @@ def test_a_repository_without_a_commit(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(empty)], check=True, timeout=60)
     said = lab.apart("-C", str(empty), "add", "Do it")
     assert "has no commits yet" in said.err and "git commit -m" in said.err
-    assert said.out.endswith("Run it then: burnish run 1\n")
+    assert said.out.endswith("Then run it: burnish run 1\n")
 
 
 def test_a_branch_called_burnish(tmp_path: Path) -> None:

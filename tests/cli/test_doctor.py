@@ -22,7 +22,7 @@ def test_the_exit_code_says_whether_tasks_can_run(user_repo: UserRepo, capsys: C
     user_repo.commit({"burnish.yaml": "agent: robot\nagents: {robot: {kind: command, argv: [sh]}}\n"})
     user_repo.trust()
     assert main(["-C", str(user_repo.path), "doctor"]) == 0
-    assert "Tasks can be run" in capsys.readouterr().out
+    assert "Tasks can run" in capsys.readouterr().out
     user_repo.git("branch", "burnish")
     assert main(["-C", str(user_repo.path), "doctor"]) == 1
     assert "Missing: branch." in capsys.readouterr().out
@@ -40,7 +40,7 @@ def test_outside_a_repository_it_does_not_claim_that_tasks_can_be_run(tmp_path: 
     assert main(["-C", str(tmp_path), "doctor"]) == 0
     printed = capsys.readouterr().out
     assert "is not inside a git repository" in " ".join(printed.split())
-    assert "Tasks can be run" not in printed
+    assert "Tasks can run" not in printed
     assert printed.splitlines()[-1] == "Only the machine was checked: run `burnish doctor` again in a repository."
 
 
@@ -51,10 +51,8 @@ def test_the_chart_keeps_to_its_room(room: int) -> None:
     lines = chart(signs, room=room, colour=False)
     assert max(map(width, lines)) <= room
     assert lines[0] == "machine" and lines[1].split() == ["git", "ok", "git", "2.39"]
-    assert lines[-1] == "Tasks can be run; 1 thing could be better."
+    assert lines[-1] == "Tasks can run; 1 warning."
 
 
 def test_all_well_is_said_in_few_words() -> None:
-    assert (
-        chart([DiagnosticGroup("machine").ok("git", "git 2.39")], room=80, colour=False)[-1] == "Everything is there."
-    )
+    assert chart([DiagnosticGroup("machine").ok("git", "git 2.39")], room=80, colour=False)[-1] == "No problems found."

@@ -30,7 +30,7 @@ def test_the_result_of_set_up_and_tests_is_shown(user_repo: UserRepo, capsys: Ca
     assert types(user_repo, "init", "--try") == 0
     out, err = capsys.readouterr()
     assert "✓ set-up  done (" in out and "✓ test    2 tests ran, none failed (" in out
-    assert "It works. Next: burnish add" in out
+    assert "The checks work. Next: burnish add" in out
     assert "Running the set-up: echo made > made.log" in err and "Running the checks: test" in err
     assert user_repo.fingerprint() == before
 
@@ -138,7 +138,7 @@ def test_on_a_terminal_it_asks_and_a_no_runs_nothing(tmp_path: Path, keys: str, 
         screen.answer(keys, after="[Y/n] ")
         assert screen.ended() == 0
         assert "Run set-up and tests once now?" in screen.plain
-        assert ("It works." in screen.plain) is runs
+        assert ("The checks work." in screen.plain) is runs
     assert (tmp_path / "ran").exists() is runs
 
 

@@ -119,7 +119,7 @@ def test_the_version_is_told_in_words_and_in_json(capsys: Capture) -> None:
         (["add", "x", "-t", "improve"], "improve"),
         (["add", "x", "--of", "3"], "--of"),
         (["edit", "1", "--verdict", "APPROVED"], "reason"),
-        (["show", "review-cycle://29/../../etc/passwd"], "points nowhere"),
+        (["show", "review-cycle://29/../../etc/passwd"], "Invalid artifact"),
         (["-C", "/no/such/dir", "status"], "/no/such/dir"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_checkout_that_is_gone_is_said_to_be(user_repo: UserRepo, capsys: Capt
     assert known(capsys)[0]["there"] is False
     assert main(["projects"]) == 0
     said = capsys.readouterr()
-    assert "(gone)" in said.out and "`burnish status` where it is now" in said.err
+    assert "(missing)" in said.out and "`burnish status` in its new folder" in said.err
 
 
 def test_two_of_one_name_are_told_apart(tmp_path: Path, capsys: Capture) -> None:

@@ -91,7 +91,7 @@ def test_a_reviewer_that_fails_is_no_approval_and_its_words_are_kept(change: Per
 def test_what_cannot_be_read_is_no_verdict(change: Person) -> None:
     change.agent("judge", "print('Looks good to me! **APPROVED**')")
     out = change.types("review", code=1)
-    assert "Verdict: none" in out and "could not be read" in out and "What was said is in" in out
+    assert "Verdict: none" in out and "could not be read" in out and "The reply is in" in out
     assert change.asks("review", code=1)["verdict"] is None
 
 
@@ -100,7 +100,7 @@ def test_an_approval_that_left_paths_out_is_not_a_pass(change: Person) -> None:
     change.agent("judge", APPROVES)
     out = change.types("review", code=1)
     assert "Not seen by any reviewer (1 changed path):\n  big.py" in out
-    assert "Verdict: NEEDS_DISCUSSION" in out and "not everything was seen" in out
+    assert "Verdict: NEEDS_DISCUSSION" in out and "it did not see everything" in out
     said = change.asks("review", code=1)
     assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["big.py"]
 
@@ -155,7 +155,7 @@ def test_an_agent_can_look_at_history_but_the_user_does_not_notice(change: Perso
 
 
 def test_nothing_changed_is_said_plainly(person: Person) -> None:
-    assert person.types("review", "--dirty").startswith("Nothing to review: no change in the working tree")
+    assert person.types("review", "--dirty").startswith("Nothing to review: no changes in the working tree")
     said = person.asks("review", "--staged")
     assert list(said) == KEYS and said["verdict"] is None and said["findings"] == []
 
@@ -171,13 +171,13 @@ def test_a_directory_that_is_no_repository_is_2(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize("argv", [("HEAD", "--dirty"), ("--dirty", "--staged"), ("--rev", "HEAD", "HEAD")])
 def test_two_things_at_once_are_refused(person: Person, argv: tuple[str, ...]) -> None:
     person.types("review", *argv, code=2)
-    assert "Name one of them" in person.err
+    assert "Use one of them" in person.err
 
 
 def test_a_task_wins_over_a_revision_and_rev_over_a_task(person: Person) -> None:
     person.types("add", "Something")
     person.types("review", "1", code=4)
-    assert "Task 1 is meant" in person.err and "has not been worked on" in person.err
+    assert "Reviewing task 1" in person.err and "has not been worked on" in person.err
     person.types("review", "--rev", "1", code=2)
     assert "no revision '1'" in person.err
     person.types("review", "7", code=2)

@@ -82,7 +82,7 @@ def test_the_description_comes_from_words_a_file_or_stdin(
 
 
 def test_an_empty_project_says_what_to_do(person: Person) -> None:
-    assert person.types("status") == 'No tasks yet. Add one: burnish add "What is to be done"\n'
+    assert person.types("status") == 'No tasks yet. Add one: burnish add "TITLE"\n'
     assert person.asks("status") == person.asks("list") == {"tasks": []}
     assert [event["type"] for event in person.asks("events")["events"]] == ["trust.granted"]
     person.types("show", "1", code=2)
@@ -107,7 +107,7 @@ def test_edit_changes_what_was_named_and_nothing_else(person: Person) -> None:
     assert shown["criteria"] == ["b", "c"] and not any(item["done"] for item in shown["checklist"])
     person.types("edit", "1", "--tick", "3", code=2)
     person.types("edit", "1", code=2)
-    assert "Nothing to change" in person.err
+    assert "No change given" in person.err
 
 
 def test_dependencies_wait_and_circles_are_refused_by_name(person: Person) -> None:

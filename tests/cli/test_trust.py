@@ -102,7 +102,7 @@ def test_config_show_says_what_is_not_used_and_why(lab: Lab) -> None:
     out = lab.burnish("config", "show", "agent").out
     assert "agent  auto" in out and "agent: robot" in out and "not trusted" in out
     lab.burnish("trust")
-    assert "Not used" not in lab.burnish("config", "show").out
+    assert "Ignored settings" not in lab.burnish("config", "show").out
     lab.settle("sandbox: {mode: off}\nnotify: {bell: false}\n")
     ignored = {one["key"]: one for one in lab.burnish("config", "show", "--json").json["ignored"]}
     assert set(ignored) == {"sandbox", "notify"} and "confines" in ignored["sandbox"]["reason"]

@@ -51,7 +51,7 @@ def test_a_long_command_is_not_cut(lab: Lab) -> None:
 def test_config_show_says_where_it_cuts_a_value_and_shows_one_setting_whole(lab: Lab) -> None:
     lab.repo.write({"burnish.yaml": f"checks: {{test: 'true {'x' * 500}; echo HIDDEN-RAN'}}\n"})
     lab.burnish("trust")
-    assert "cut: 522 characters, see config show checks.test\n" in lab.burnish("config", "show").out
+    assert "cut from 522 characters: config show checks.test\n" in lab.burnish("config", "show").out
     assert f"true {'x' * 500}; echo HIDDEN-RAN" in lab.burnish("config", "show", "checks.test").out
 
 
@@ -206,7 +206,7 @@ def test_a_special_file_in_any_folder_ends_in_bounded_time(lab: Lab, name: str, 
 def test_settings_that_do_not_load_are_not_offered_for_acceptance(lab: Lab) -> None:
     lab.repo.write({"burnish.yaml": "reviw: {}\n"})
     out = lab.burnish("trust", "--show", code=2).out
-    assert "do not load" in out and "reviw" in out and "Accept it with" not in out
+    assert "do not load" in out and "reviw" in out and "To trust it" not in out
     assert "reviw" in lab.burnish("trust", "--show", "--json", code=2).json["problem"]
 
 

@@ -54,7 +54,7 @@ def test_kept_it_can_be_looked_at_with_the_commands_that_it_prints(tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[2/3] Review: APPROVED" in done.stderr and "1 failed (1 new), 1 fixed" in done.stderr
 
-    commands = done.stdout.partition("To look around:\n")[2].splitlines()
+    commands = done.stdout.partition("Explore it:\n")[2].splitlines()
     assert len(commands) == 9, done.stdout
     env = {key: value for key, value in os.environ.items() if key != "BURNISH_HOME"}
     script = "\n".join(["set -e", *commands, "burnish status --json"])
@@ -78,7 +78,7 @@ def test_a_demo_that_ends_otherwise_is_a_failed_self_test(
     out, err = capsys.readouterr()
     said = json.loads(out)
     assert said["ok"] is False and said["wrong"] == ["task 1 is verified in cycle 1 and should be verified in cycle 2"]
-    assert "did not go as it should: task 1 is verified in cycle 1" in err
+    assert "did not end as expected: task 1 is verified in cycle 1" in err
     assert said["directory"] == str(tmp_path / "demo") and (tmp_path / "demo" / "postage" / ".git").is_dir()
 
 

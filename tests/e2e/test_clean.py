@@ -193,7 +193,7 @@ def test_environments_of_checks_are_listed_and_removed_unless_a_run_uses_them(tm
     with environment_in_use(layer):
         kept = lab.burnish("clean", "--environments", "--json").json
         assert kept["removed_environments"] == [] and kept["environments"][0]["in_use"] and layer.is_dir()
-        assert "in use by a run and stays" in lab.burnish("clean", "--environments").err
+        assert "in use by a run and was kept" in lab.burnish("clean", "--environments").err
     assert f"Would remove environment {one['name']}" in lab.burnish("clean", "--environments", "--dry-run").out
     assert lab.burnish("clean", "--environments", "--json").json["removed_environments"] == [one["name"]]
     assert not layer.exists() and lab.burnish("clean", "--json").json["environments"] == []

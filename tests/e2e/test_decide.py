@@ -15,7 +15,7 @@ def waiting(tmp_path: Path, judge: str = REJECT, *argv: str, extra: str = "", au
     lab = Lab.make(tmp_path, author=author, judge=judge, extra=extra)
     lab.add("Add division", *argv)
     said = lab.burnish("run", "--hitl-review", code=1)
-    assert "no prompt" in said.err
+    assert "burnish cannot ask here" in said.err
     assert lab.task()["status"] == "waiting_approval"
     return lab
 

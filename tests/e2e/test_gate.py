@@ -102,7 +102,7 @@ def test_approving_against_the_review_asks_the_five_questions(tmp_path: Path) ->
         screen.answer("n\n", after="before this task? [y/N] ")
         screen.answer("y\n", after="wrong context? [y/N] ")
         screen.answer("y\n", after="a task of its own? [y/N] ")
-        screen.answer("it looked at the old file\n", after="In your own words")
+        screen.answer("it looked at the old file\n", after="Explain")
         assert screen.ended() == 0, screen.plain
     (over,) = lab.events("override.recorded")
     assert (over["data"]["category"], over["data"]["follow_up"]) == ("wrong_context", "2")
@@ -205,7 +205,7 @@ def test_with_several_at_once_or_for_a_program_there_is_a_warning_and_the_gate_h
     lab = gated(tmp_path)
     with terminal(lab, *RUN, *argv) as screen:
         assert screen.ended() == 1
-    assert "there is no prompt" in screen.plain and MENU not in screen.plain
+    assert "burnish cannot ask here" in screen.plain and MENU not in screen.plain
     assert lab.task()["status"] == "waiting_approval"
 
 

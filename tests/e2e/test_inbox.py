@@ -58,7 +58,7 @@ def test_every_kind_is_there_oldest_first_and_what_is_ready_comes_last(tmp_path:
     times = [entry["since"] for entry in found[:-1]]
     assert times == sorted(times)
     page = lab.burnish("inbox").out
-    assert "7 tasks for you, 1 ready to be merged" in page
+    assert "7 tasks waiting for you, 1 ready to merge" in page
     for entry in found:
         assert entry["command"] in page
 
@@ -116,13 +116,13 @@ def test_a_commit_that_the_hooks_review_did_not_pass_is_there_until_one_passes(t
     (news,) = lab.burnish("inbox", "--json").json["commits"]
     assert (news["commit"], news["command"]) == (said.commit, "burnish hook last")
     keep(replace(said, commit="d" * 40, asked=3.0, passed=True))
-    assert lab.burnish("inbox").out == "Nothing needs you.\n"
+    assert lab.burnish("inbox").out == "Nothing waits for you.\n"
 
 
 @pytest.mark.long
 def test_nothing_is_said_so_and_other_projects_are_named_with_their_folder(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=ADDS_A_LINE)
-    assert lab.burnish("inbox").out == "Nothing needs you.\n"
+    assert lab.burnish("inbox").out == "Nothing waits for you.\n"
     lab.add()
     lab.burnish("run", "--hitl-review", code=1)
     page = lab.burnish("inbox", "--all").out

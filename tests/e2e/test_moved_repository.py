@@ -151,7 +151,7 @@ def test_a_person_may_say_that_it_is_a_project_of_its_own(tmp_path: Path) -> Non
     old = lab.repo.path
     lab = moved(lab, tmp_path / "elsewhere")
     UserRepo.make(old).commit({"x": "y"}, "x")
-    assert "is a project of its own" in lab.burnish("projects", "relink", "--new").out
+    assert "is now a new project" in lab.burnish("projects", "relink", "--new").out
     assert titles(lab) == []
     assert titles(at(lab, old)) == ["One", "Two"], "the path decides there"
 

@@ -58,7 +58,7 @@ def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approve
     Path(given["file"]).write_text(REJECTION)
 
     said = lab.burnish("review", "1", "--from", given["file"], code=1)
-    assert "Have it fixed: burnish run 1" in said.err and "interrupted" not in lab.burnish("status").out
+    assert "Fix it: burnish run 1" in said.err and "interrupted" not in lab.burnish("status").out
 
     task = lab.show(1)
     assert (task["status"], task["review_status"]) == ("in_progress", "failed")
@@ -235,14 +235,14 @@ def test_own_dirt_blocks_a_hand_off_and_benign_dirt_does_not(tmp_path: Path) -> 
     lab = handed(tmp_path)
     dirt(lab, ".burnish/tasks/7-other/task.md")
     given = lab.burnish("handoff", "1")
-    assert "does not matter: .burnish/tasks/7-other/task.md" in given.err
+    assert "ignored: .burnish/tasks/7-other/task.md" in given.err
     dirt(lab, "app.py", "half-baked words\n")
     dirt(lab, ".burnish/tasks/1-add-division/notes.md")
     before = state(lab)
 
     said = lab.burnish("handoff", "1", code=4)
 
-    assert "not committed: app.py" in said.err and "notes.md" in said.err and "does not matter" in said.err
+    assert "not committed: app.py" in said.err and "notes.md" in said.err and "ignored" in said.err
     assert state(lab) == before
     refused = lab.burnish("handoff", "1", "--json", code=4).json
     assert refused["blocking"] == [".burnish/tasks/1-add-division/notes.md", "app.py"]
@@ -369,7 +369,7 @@ def test_a_person_takes_over_where_the_reviewing_agent_failed(tmp_path: Path) ->
     assert lab.task()["status"] == "failed"
     lab.burnish("handoff", "1")
     assert lab.task()["status"] == "code_review"
-    assert "Nothing is ready" in lab.burnish("run", "--all").err
+    assert "No task is ready" in lab.burnish("run", "--all").err
     lab.burnish("review", "1", "--from", write(lab, "Verdict: approved\n"))
     assert lab.task()["status"] == "verified"
 

@@ -109,8 +109,8 @@ def test_on_a_terminal_the_questions_are_asked(tmp_path: Path, argv: list[str]) 
         for words in ("before this task?", "wrong context?", "scope of this task?", "environment, not from the code?"):
             screen.answer("n\n", after=f"{words} [y/N] ")
         screen.answer("\n", after="a task of its own? [y/N] ")
-        screen.answer("\n", after="In your own words: ")
-        screen.answer("because I say so\n", after="In your own words: ")
+        screen.answer("\n", after="Explain: ")
+        screen.answer("because I say so\n", after="Explain: ")
         assert screen.ended() == 0, screen.plain
     (over,) = lab.events("override.recorded")
     assert (over["data"]["category"], over["data"]["explanation"]) == ("custom", "because I say so")

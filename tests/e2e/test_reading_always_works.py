@@ -64,7 +64,7 @@ def test_a_read_only_home_can_be_read(tmp_path: Path, disk: Path) -> None:
     make_read_only(disk)
     shown = read_all(lab)
     assert all(shown.values()) and "verified" in shown["status",] and "+def div_1" in shown["diff", "1"]
-    assert "only reading is possible" in lab.burnish("status").err
+    assert "note: read-only." in lab.burnish("status").err
     refused = lab.burnish("run", "2", code=None)
     assert refused.code == 3 and "do:" in refused.err, refused
 

@@ -154,7 +154,7 @@ def test_tasks_that_were_never_run_come_back_from_the_home_and_only_from_there(l
     assert lab.burnish("rebuild", "--json").json["damaged"] == []
     assert lab.burnish("list", "--json").json == before
     lose_database(lab)
-    assert "Tasks that were never run are told of in the burnish home alone" in lab.burnish("rebuild", "--from-ref").err
+    assert "Tasks that never ran are recorded only in the burnish home" in lab.burnish("rebuild", "--from-ref").err
     assert [task["id"] for task in lab.burnish("status", "--json").json["tasks"]] == ["1"]
 
 

@@ -74,7 +74,7 @@ def test_what_a_person_rejected_leaves_the_inbox(tmp_path: Path) -> None:
     lab.burnish("run", code=1)
     assert inbox_kinds(lab)["1"][0] == "waiting_approval"
     lab.burnish("decide", "1", "reject")
-    assert inbox_kinds(lab) == {} and "Nothing needs you" in lab.burnish("inbox").out
+    assert inbox_kinds(lab) == {} and "Nothing waits for you" in lab.burnish("inbox").out
     assert "Next: burnish show 1" not in lab.burnish("status").out
     assert "burnish retry 1" in lab.burnish("show", "1").out
 
@@ -84,7 +84,7 @@ def test_a_handoff_says_that_it_voids_the_approval_and_marks_the_task(tmp_path: 
     lab = Lab.make(tmp_path)
     lab.add()
     lab.burnish("run")
-    assert "that approval is void" in lab.burnish("handoff", "1").err
+    assert "The approval of task 1 is void" in lab.burnish("handoff", "1").err
     assert lab.task()["waits_for"] == "outside"
     assert "handed to a reviewer outside" in lab.burnish("status").out
     assert inbox_kinds(lab) == {"1": ("review", "burnish review 1 --from FILE")}

@@ -37,7 +37,7 @@ def test_the_files_are_listed_wherever_the_task_waits(tmp_path: Path) -> None:
     assert "Not seen by any reviewer" in artifact and "tool" in artifact
     assert "PNG image" in lab.calls()[1]["prompt"]
     decided = lab.burnish("decide", "1", "approve")
-    assert "With 2 files that no reviewer could be shown:" in decided.out and "tool: ELF program" in decided.out
+    assert "No reviewer saw the content of 2 files:" in decided.out and "tool: ELF program" in decided.out
     assert lab.task()["status"] == "verified"
 
 

@@ -43,7 +43,7 @@ def test_a_commit_on_the_branch_voids_the_approval_and_is_reviewed_without_calli
     said = lab.burnish("run")
 
     assert "no longer approved: the branch has moved" in said.err and "Improving" not in said.err
-    assert "as it is  nobody worked: the branch has moved" in lab.burnish("show", "1").out
+    assert "as it is  no agent ran: the branch has moved" in lab.burnish("show", "1").out
     (voided,) = lab.events("approval.voided")
     assert "moved" in voided["data"]["why"]
     task = lab.task()
@@ -102,7 +102,7 @@ def test_the_checks_run_on_what_was_committed_by_hand(tmp_path: Path) -> None:
 def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: Lab) -> None:
     verified(lab)
     lab.settle("hook: {max_rounds: 2}\n")
-    assert "Nothing is ready" in lab.burnish("run").err
+    assert "No task is ready" in lab.burnish("run").err
     lab.settle("checks: {test: 'true', lint: null}\n")
     lab.burnish("run")
     (voided,) = lab.events("approval.voided")
@@ -111,7 +111,7 @@ def test_other_checks_or_reviewers_void_the_approval_other_settings_do_not(lab: 
     assert [c["phase"] for c in lab.calls()].count("implement") == 1
     # the same tree judged again: no cycle is used up, and what was said before stays
     assert (lab.task()["cycle"], len(lab.show(1)["cycles"])) == (2, 2)
-    assert lab.burnish("show", "1").out.count("set aside, done again") == 2
+    assert lab.burnish("show", "1").out.count("superseded, done again") == 2
     assert lab.burnish("show", "review-cycle://1/review-cycle-2.md").out.count("agent: judge\n") == 2
 
 

@@ -38,7 +38,7 @@ def test_approval_required_waits_for_a_person(tmp_path: Path) -> None:
     task = lab.task()
     assert (task["status"], task["review_status"]) == ("waiting_approval", "passed")
     assert len(lab.events("gate.opened")) == 1
-    assert "Nothing is ready" in lab.burnish("run").err
+    assert "No task is ready" in lab.burnish("run").err
 
 
 def test_tests_that_were_skipped_need_a_person_and_lint_still_runs(tmp_path: Path) -> None:

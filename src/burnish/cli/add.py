@@ -97,15 +97,15 @@ def add(
         problems = [] if task.spec.base_ref else start_problems(app.repo)
         for problem in problems:
             tell(f"{problem} {problem.hint}")
-        say(f"Run it{' then' if problems else ''}: burnish run {task.id}")
+        say(f"{'Then run it' if problems else 'Run it'}: burnish run {task.id}")
 
 
 def _description(stdin: str | None, description: str | None, file: Path | None) -> str:
     if sum(source is not None for source in (stdin, description, file)) > 1:
-        raise BadInput("The description is given twice.", hint="Use one of -d TEXT, --file F and -.")
+        raise BadInput("The description is given twice.", hint="Use one of -d TEXT, --file FILE and -.")
     if stdin is not None:
         if stdin != "-":
-            raise BadInput(f"There is no use for {stdin!r}.", hint='Put the title in quotes: burnish add "Two words"')
+            raise BadInput(f"Unexpected argument {stdin!r}.", hint='Quote the title: burnish add "Two words"')
         return sys.stdin.buffer.read().decode(errors="replace")
     return read_text(file) if file else description or ""
 

@@ -51,7 +51,7 @@ def clean(
     from burnish.features.clean import clean as cleaning
 
     if ids and all_completed:
-        raise BadInput("Tasks are named and --all-completed is given.", hint="Use one of the two.")
+        raise BadInput("TASK and --all-completed cannot be combined.", hint="Use one of them.")
     removing = bool(ids or all_completed or with_environments)
     if removing and not dry_run:
         from burnish import runtime
@@ -90,12 +90,12 @@ def _rescues(app: App, as_json: bool) -> None:
         return
     for one in found:
         say(f"{one.ref}  {one.commit[:12]}  {one_line(one.subject)}")
-    tell("Look at one: git show REF" if found else "Nothing had to be rescued.")
+    tell("Show one: git show REF" if found else "No rescue refs.")
 
 
 def _say_weights(weights: list[FolderSize]) -> None:
     if not weights:
-        say("No task has anything on the disk.")
+        say("No task uses disk space.")
         return
     room = min(44, columns(sys.stdout) - 57)
     say(f"{pad('TASK', room)} {'STATUS':16} {'WORKSPACE':>9} {'SNAPSHOT':>9} {'CALLS':>9} {'SESSIONS':>9}")
@@ -106,19 +106,19 @@ def _say_weights(weights: list[FolderSize]) -> None:
     say("")
     say(f"Workspaces and snapshots: {size(total)}.")
     if any(weight.removable and weight.is_over for weight in weights):
-        tell("Take away what is over: burnish clean --all-completed")
+        tell("Remove workspaces of finished tasks: burnish clean --all-completed")
 
 
 def _say_environments(stored: list[StoredEnvironment]) -> None:
     if not stored:
         return
     say("")
-    say(f"{pad('ENVIRONMENT OF CHECKS', 33)} {'LAST USED':16} {'SIZE':>9}")
+    say(f"{pad('CHECK ENVIRONMENT', 33)} {'LAST USED':16} {'SIZE':>9}")
     for one in stored:
         used = "in use" if one.in_use else f"{one.used_at.astimezone():%Y-%m-%d %H:%M}"
         say(f"{pad(one.path.name, 33)} {used:16} {size(one.bytes):>9}")
     if any(not one.in_use for one in stored):
-        tell("Remove those that no run uses: burnish clean --environments")
+        tell("Remove unused environments: burnish clean --environments")
 
 
 def _say_deleted(stored: list[StoredEnvironment], deleted: list[StoredEnvironment], *, dry_run: bool) -> None:
@@ -126,11 +126,11 @@ def _say_deleted(stored: list[StoredEnvironment], deleted: list[StoredEnvironmen
         if one in deleted:
             say(f"Removed environment {one.path.name} ({size(one.bytes)})")
         elif one.in_use or not dry_run:
-            tell(f"{mark('!')} Environment {one.path.name} is in use by a run and stays.")
+            tell(f"{mark('!')} Environment {one.path.name} is in use by a run and was kept.")
         else:
             say(f"Would remove environment {one.path.name} ({size(one.bytes)})")
     if not stored:
-        tell("No environment of checks is stored.")
+        tell("No check environments are stored.")
 
 
 def _say_done(going: list[FolderSize], done: list[CleanReport], *, dry_run: bool) -> None:
@@ -141,13 +141,13 @@ def _say_done(going: list[FolderSize], done: list[CleanReport], *, dry_run: bool
         if one.error:
             tell(f"{mark('!')} {_name(one.weight)}: {harmless(one.error.what)} {harmless(one.error.hint)}")
             continue
-        saved = f"; unsaved work is in {one.rescue}" if one.rescue else ""
+        saved = f"; uncommitted work is saved in {one.rescue}" if one.rescue else ""
         say(f"Removed {_name(one.weight)} ({size(one.weight.removable)}){saved}")
         if one.note:
             tell(f"  {harmless(one.note)}")
     freed = sum(one.weight.removable for one in done if not one.error)
     if not going:
-        tell("There is nothing to take away.")
+        tell("Nothing to remove.")
     elif not dry_run:
         say(f"{size(freed)} freed, {count(len([o for o in done if not o.error]), 'workspace')}.")
 

@@ -39,10 +39,15 @@ def config(
     from burnish.features.settings import provenance as explain
 
     if action not in ACTIONS:
-        hint = f"`burnish config show {action}` shows one setting." if key is None else "It is show, path or reference."
-        raise BadInput(f"{action!r} is nothing that config can print.", hint=hint)
+        hint = f"Choose from: {', '.join(ACTIONS)}."
+        if key is None:
+            hint += f" To show one setting: burnish config show {action}"
+        raise BadInput(f"Unknown action {action!r}.", hint=hint)
     if key is not None and action != "show":
-        raise BadInput(f"config {action} takes no key.", hint=f"`burnish config show {key}` shows one setting.")
+        raise BadInput(
+            f"Unexpected argument {key!r}: config {action} takes no key.",
+            hint=f"To show one setting: burnish config show {key}",
+        )
     if action == "reference":
         text = explain.reference()
         if as_json:
@@ -68,7 +73,7 @@ def _show(values: list[Value], ignored: list[IgnoredKey], as_json: bool) -> None
             say(line)
         if ignored:
             say("")
-            say("Not used from this repository:")
+            say("Ignored settings of this repository:")
         for one in ignored:
             say(visible(f"  {one.key}: {written(one.value)}  ({one.place}; {one.reason})"))
     tell_approval_cost()
@@ -91,7 +96,7 @@ def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
         line = f"{pad(visible(one.key), keys)}  {said}"
         yield line.rstrip() if narrow else f"{line}  {origin}"
         if shown != text:
-            yield f"    cut: {width(text)} characters, see config show {visible(one.key)}"
+            yield f"    cut from {width(text)} characters: config show {visible(one.key)}"
         if narrow and changed:
             yield f"    from {origin}"
 

@@ -24,7 +24,7 @@ DONE = {
     GateChoice.APPROVE: "Approved",
     GateChoice.REJECT: "Rejected",
     GateChoice.FIX: "Sent back",
-    GateChoice.SKIP: "Accepted without a review:",
+    GateChoice.SKIP: "Accepted without review:",
 }
 
 
@@ -92,7 +92,7 @@ def override(
 def _named(commit: str | None) -> str:
     """A script whose variable is empty must not lose the tie to what was looked at."""
     if commit is not None and not commit.strip():
-        raise BadInput("--commit is empty.", hint="Name the commit you looked at, or leave the option out.")
+        raise BadInput("--commit is empty.", hint="Give the commit that you inspected, or omit --commit.")
     return commit or ""
 
 
@@ -105,10 +105,10 @@ def _report(task: Task, what: str, as_json: bool, unseen: tuple[UnseenFile, ...]
         return
     say(titled(f"{what} task {task.id}: ", task.spec.title, f" ({task.status})"))
     if unseen:
-        say(f"  With {count(len(unseen), 'file')} that no reviewer could be shown:")
+        say(f"  No reviewer saw the content of {count(len(unseen), 'file')}:")
         for file in unseen:
             say(f"    {one_line(file.path)}: {one_line(file.description)}")
     if task.status in (Status.IN_PROGRESS, Status.CODE_REVIEW):
-        tell(f"  `burnish run {task.id}` goes on with it.")
+        tell(f"  Continue: burnish run {task.id}")
     elif task.status is Status.VERIFIED:
-        tell(f"  `burnish merge {task.id}` brings it to {task.target or 'its branch'}.")
+        tell(f"  Merge into {task.target or 'its branch'}: burnish merge {task.id}")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 OPENING = (
-    "A small repository with three tasks. Its author follows a script, where yours would be an agent;",
-    "the tests, the reviewer (static rules, no AI) and the verdicts are the real ones.",
+    "A small repository with three tasks. A script plays the agent that writes the code;",
+    "the tests, the reviewer (static rules, no AI) and the verdicts are real.",
 )
 
 
@@ -52,7 +52,7 @@ def demo(
         if as_json:
             say_json({"ok": not wrong, "directory": str(folder) if keep else None, "wrong": wrong, "tasks": stories})
         if wrong:
-            raise BurnishError(f"The demo did not go as it should: {'; '.join(wrong)}.", hint=_look(stage))
+            raise BurnishError(f"The demo did not end as expected: {'; '.join(wrong)}.", hint=_look(stage))
         show.lines(*(_around(stage, stories) if keep else _next()))
         return 0
     finally:
@@ -102,7 +102,7 @@ def _perform(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[s
         reader = open_reader(stage.repo)
         tasks = reader.store.tasks(reader.key)
         stories = [show_json(reader.store, reader.key, task.id) for task in tasks]
-    show.heading("What happened, from the record")
+    show.heading("What happened, from the event log")
     room = min(columns(sys.stdout), 110)
     for story in stories:
         show.lines(f"  T{story['id']} {one_line(story['title'])}")
@@ -117,11 +117,13 @@ def _folder(where: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="burnish-demo-")).resolve()
     folder = where.expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(f"{folder} is there already, and not empty.", hint="Name a directory that does not exist yet.")
+        raise BadInput(f"{folder} exists and is not empty.", hint="Give a directory that does not exist.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"Cannot make {folder}: {error.strerror}.", hint="Name a place where you may write.") from error
+        raise BadInput(
+            f"Cannot create {folder}: {error.strerror}.", hint="Give a directory that you can write to."
+        ) from error
     return folder.resolve()
 
 
@@ -145,15 +147,18 @@ def _around(stage: Stage, stories: list[dict[str, Any]]) -> list[str]:
     branch = one_line(str(stories[0]["branch"]))
     return [
         "",
-        f"It went as it should: burnish works here. Kept in {stage.folder}. To look around:",
+        f"The demo ended as expected: burnish works on this machine. It is kept in {stage.folder}. Explore it:",
         *(f"  {line}" for line in _enter(stage)),
         *_table(
-            ("burnish show 2", "the finding, and how it went away"),
-            ("burnish show review-cycle://2/review-cycle-1.md", "the review that asked for it"),
-            ("burnish diff 2 --since-review", "what the author did about it"),
-            ("burnish log 3", "what the author and the tests printed"),
-            (f"git merge {branch} && burnish done 1", "take the first one over"),
-            ('burnish edit 3 --verdict APPROVED --reason "no refunds any more"', "overrule the guard, on record"),
+            ("burnish show 2", "the finding and how it was resolved"),
+            ("burnish show review-cycle://2/review-cycle-1.md", "the review that reported it"),
+            ("burnish diff 2 --since-review", "what the agent changed after the review"),
+            ("burnish log 3", "output of the agent and the tests"),
+            (f"git merge {branch} && burnish done 1", "merge and close the first task"),
+            (
+                'burnish edit 3 --verdict APPROVED --reason "no refunds any more"',
+                "override the guard with a recorded reason",
+            ),
         ),
     ]
 
@@ -162,11 +167,11 @@ def _next() -> list[str]:
     name = _called()
     return [
         "",
-        "It went as it should: burnish works here. The sample has been removed. What to type next:",
+        "The demo ended as expected: burnish works on this machine. The sample was removed. Next:",
         *_table(
-            (f"{name} demo --keep", "the same, kept to look around in"),
-            (f"{name} review", "in a repository of yours: a review of your last change"),
-            (f"{name} init", "in a repository of yours: the settings for a first task"),
+            (f"{name} demo --keep", "run it again and keep the files"),
+            (f"{name} review", "in your repository: review your last change"),
+            (f"{name} init", "in your repository: write settings for a first task"),
         ),
     ]
 
@@ -178,4 +183,4 @@ def _table(*rows: tuple[str, str]) -> list[str]:
 
 def _look(stage: Stage) -> str:
     enter = "; ".join(_enter(stage))
-    return f"Everything is kept: {enter}; burnish status. And `burnish doctor` tells what is missing."
+    return f"The files are kept: {enter}; burnish status. Check this machine: burnish doctor"

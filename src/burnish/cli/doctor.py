@@ -69,9 +69,9 @@ def _closing(signs: list[Diagnostic]) -> str:
     missing = [sign.name for sign in signs if sign.state == "missing"]
     weak = sum(sign.state == "weak" for sign in signs)
     if missing:
-        return f"Missing: {', '.join(missing)}. Tasks cannot be run until this is put right."
+        return f"Missing: {', '.join(missing)}. Tasks cannot run until this is fixed."
     if any(sign.name == "checkout" and sign.state == "weak" for sign in signs):
         return "Only the machine was checked: run `burnish doctor` again in a repository."
     if weak:
-        return f"Tasks can be run; {count(weak, 'thing')} could be better."
-    return "Everything is there."
+        return f"Tasks can run; {count(weak, 'warning')}."
+    return "No problems found."

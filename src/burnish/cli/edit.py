@@ -77,7 +77,9 @@ def edit(
     number = task_id(task)
     if verdict is not None:
         if verdict.upper() != "APPROVED":
-            raise BadInput(f"{verdict!r} cannot be set by hand.", hint="Only APPROVED, with a --reason.")
+            raise BadInput(
+                f"The verdict cannot be set to {verdict!r}.", hint="Use --verdict APPROVED with --reason TEXT."
+            )
         if grounds is None and not questions.on_terminal():
             raise BadInput("An override needs a reason.", hint='Add --reason "why the review is wrong".')
     app = open_app()
@@ -94,12 +96,12 @@ def edit(
     changes = {key: value for key, value in changes.items() if value is not None}
     changes |= {key: _or_default(value) for key, value in (("agent", agent), ("model", model)) if value is not None}
     if not changes and status is None and verdict is None:
-        raise BadInput("Nothing to change was named.", hint="`burnish edit --help` shows what can be changed.")
+        raise BadInput("No change given.", hint="`burnish edit --help` lists what can be changed.")
     if verdict is None:
         before, edited = app.store.task(app.key, number), edit_task(app, number, changes, status=status)
         _report(edited, "Changed", as_json)
         if edited.status is Status.CODE_REVIEW is not before.status:
-            tell(f"  No longer approved: {edited.note}. `burnish run {number}` has it judged again.")
+            tell(f"  No longer approved: {edited.note}. To review it again: burnish run {number}")
         elif edited.status is Status.BLOCKED and needs_description(edited.reason, edited.note):
             tell(f"  Next: burnish retry {number}")
         return

@@ -34,7 +34,7 @@ def findings(
 
     number, reader = task_id(task), open_reader()
     if reader.project is None:
-        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
+        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "TITLE"')
     asked = reader.store.task(reader.key, number)
     found = reader.store.findings(reader.key, number)
     shown = [finding_json(one) for one in found if one.alive or not alive]
@@ -48,7 +48,7 @@ def findings(
         say(f"Task {number} has no open findings." if found else f"Task {number} has no findings.")
     if asked.error and not as_json:
         output = failure_output(asked, reader.store.events(reader.key, task=number))
-        tell(f"It {asked.status} ({asked.error}): {clean(asked.note)}")
+        tell(f"Task {number} {asked.status} ({asked.error}): {clean(asked.note)}")
         for line in output.splitlines():
             tell(f"  │ {clean(line)}")
 
@@ -129,7 +129,7 @@ def waive(
     runtime.refuse_inside_phase()
     day = _day(until) if until is not None else None
     if not reason.strip():
-        raise BadInput("A waiver needs a reason.", hint='Say why it may stay: --reason "…"')
+        raise BadInput("A waiver needs a reason.", hint='Say why the finding is acceptable: --reason "…"')
     app, number = open_app(), task_id(task)
     done = waive_finding(app, number, finding, reason=reason, until=day)
     _report(done, app.store.task(app.key, number), "Waived", as_json)

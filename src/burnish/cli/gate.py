@@ -78,13 +78,13 @@ def screen(shown: GateView, *, room: int, colour: bool) -> Iterator[str]:
     yield rule
     yield ""
     if shown.is_plan:
-        facts = f"The plan waits for your approval. Read it in another terminal: burnish show {task.id}"
+        facts = f"The plan waits for your approval. To read it in another terminal: burnish show {task.id}"
     else:
         yield from _findings(shown, room, colour)
         yield ""
         yield from _verdict(shown, room, colour)
         yield from unseen_lines(shown, room, colour)
-        facts = f"Commit {shown.commit[:12]}. See the change in another terminal: burnish diff {task.id}"
+        facts = f"Commit {shown.commit[:12]}. To see the change in another terminal: burnish diff {task.id}"
     yield paint(cut(facts, room), "dim", on=colour)
     yield ""
     yield paint(f"{MENU}{SKIP if shown.may_skip else ''}", "bold", on=colour)
@@ -92,7 +92,7 @@ def screen(shown: GateView, *, room: int, colour: bool) -> Iterator[str]:
 
 def _findings(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     found = worst_first(shown.findings)
-    nothing = "No issues are open." if shown.fixed else "No issues found."
+    nothing = "No open issues." if shown.fixed else "No issues found."
     yield f"{count(len(found), 'issue')} found:" if found else nothing
     for finding in found[:_MOST]:
         severity = finding.remark.severity.value
@@ -141,7 +141,7 @@ def _few(text: str, room: int, most: int) -> list[str]:
 
 
 def _verdict(shown: GateView, room: int, colour: bool) -> Iterator[str]:
-    word = _fixed_word(shown) or shown.verdict.upper() or "NONE (the review could not be read, or there was none)"
+    word = _fixed_word(shown) or shown.verdict.upper() or "NONE (no review, or its reply could not be read)"
     summary = f" — {one_line(shown.summary)}" if shown.summary else ""
     first, *more = wrap(f"{word}{summary}", room - 9)[:6]
     head, tail = first[: len(word)], first[len(word) :]
@@ -155,7 +155,7 @@ def _verdict(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     standing = [f.id for f in shown.findings if blocks(f, shown.block_on)]
     if shown.against:
         why = f" ({', '.join(standing)} open)" if standing else ""
-        yield paint(cut(f"To approve it is an override{why}: you will be asked why.", room), "yellow", on=colour)
+        yield paint(cut(f"Approving is an override{why} and needs a reason.", room), "yellow", on=colour)
 
 
 def _fixed_word(shown: GateView) -> str:
@@ -172,7 +172,7 @@ def unseen_lines(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     if not files:
         return
     yield paint(
-        f"Not seen by any reviewer ({count(len(files), 'file')}); look at them before you approve:", "yellow", on=colour
+        f"Not seen by any reviewer ({count(len(files), 'file')}); inspect them before you approve:", "yellow", on=colour
     )
     for file in files[:_MOST]:
         yield cut(f"  {one_line(file.path)}: {one_line(file.description)}", room)
@@ -201,7 +201,7 @@ def _answer(shown: GateView, waits: Callable[[], bool]) -> GateDecision:
             note = line("Note for the fix (Enter for none): ").strip()
             if note or shown.findings or shown.against:
                 return GateDecision(choice, note, shown.commit)
-            tell("No finding is open: say in the note what is to be fixed.")
+            tell("No finding is open: describe in the note what to fix.")
         else:
             return GateDecision(choice, "", shown.commit)
 
@@ -235,7 +235,7 @@ def _typed(fd: int, waits: Callable[[], bool]) -> str:
             # Ctrl-D where keys are read one by one
             if data in (b"", b"\x04"):
                 tell("")
-                tell("No answer: the task waits.")
+                tell("No answer: the task keeps waiting.")
                 raise NoAnswer
             return data.decode("utf-8", "replace")
     raise NoAnswer

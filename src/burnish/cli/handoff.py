@@ -62,7 +62,7 @@ def handoff(
 def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bool) -> None:
     on = coloured(sys.stderr)
     lead, tone = ("left out", "yellow") if forced else ("not committed", "red")
-    for label, paths, colour in ((lead, blocking, tone), ("does not matter", benign, "dim")):
+    for label, paths, colour in ((lead, blocking, tone), ("ignored", benign, "dim")):
         for path in paths[:SHOWN]:
             tell(paint(f"{label}: {one_line(path)}", colour, on=on))
         if len(paths) > SHOWN:
@@ -71,7 +71,7 @@ def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bo
 
 def _where(handed: HandoffReport) -> list[str]:
     number = handed.task.id
-    void = [f"Task {number} was approved: by the handoff that approval is void."] if handed.voided else []
+    void = [f"The approval of task {number} is void because of the handoff."] if handed.voided else []
     return [
         *void,
         f"Task {number} waits for a review of {handed.commit[:12]} (cycle {handed.cycle}).",
@@ -103,19 +103,19 @@ def take_review(
     else:
         say_report(RunReport(tasks=(task,)), RunRequest(ids=(number,)))
         if task.status in RUNNING and not task.waits_for and not SESSION.quiet:
-            tell(f"  {'Have it fixed' if task.status is Status.IN_PROGRESS else 'Go on'}: burnish run {number}")
+            tell(f"  {'Fix it' if task.status is Status.IN_PROGRESS else 'Continue'}: burnish run {number}")
     return exit_code([task], waiting=False, interrupted=False, exit_zero=exit_zero)
 
 
 def _given(source: str) -> tuple[str, str]:
     """What it is called, and what it says."""
-    name = "The review on stdin" if source == "-" else one_line(source)
+    name = "standard input" if source == "-" else one_line(source)
     try:
         with nullcontext(sys.stdin.buffer) if source == "-" else Path(source).open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as why:
         raise BadInput(
-            f"{name} cannot be read: {why.strerror}.", hint="Nothing was changed. Name the file with the review."
+            f"Cannot read {name}: {why.strerror}.", hint="Nothing was changed. Give the file with the review."
         ) from None
     if len(data) > LARGEST:
         raise BadInput(f"{name} is larger than {LARGEST >> 20} MB.", hint="Nothing was changed.")
@@ -123,7 +123,7 @@ def _given(source: str) -> tuple[str, str]:
         return name, data.decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput(
-            f"{name} cannot be read: it is not UTF-8 text.", hint="Nothing was changed. Save it as UTF-8."
+            f"Cannot read {name}: it is not UTF-8 text.", hint="Nothing was changed. Save it as UTF-8."
         ) from None
 
 
@@ -134,4 +134,4 @@ def _verdict(word: str | None) -> Verdict | None:
     if plain in {verdict.value for verdict in Verdict}:
         return Verdict(plain)
     known = ", ".join(verdict.value for verdict in Verdict)
-    raise BadInput(f"{word!r} is no verdict.", hint=f"One of: {known}.")
+    raise BadInput(f"Unknown verdict {word!r}.", hint=f"Choose from: {known}.")

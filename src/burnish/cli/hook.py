@@ -47,12 +47,12 @@ def hook(
     if action == "last":
         return _last(as_json)
     if action not in ACTIONS:
-        raise BadInput(f"{action!r} is nothing that hook can do.", hint="It is one of: install, uninstall, last.")
+        raise BadInput(f"Unknown action {action!r}.", hint="Choose from: install, uninstall, last.")
     from burnish.features.hooks import install as hooks
 
     if name not in hooks.NAMES:
-        what = f"There is no hook for {name!r}." if name else f"Which hook shall be {action}ed?"
-        raise BadInput(what, hint=f"Name one of: {', '.join(hooks.NAMES)}.")
+        what = f"Unknown hook {name!r}." if name else "Missing argument 'NAME'."
+        raise BadInput(what, hint=f"Choose from: {', '.join(hooks.NAMES)}.")
     change = hooks.install if action == "install" else hooks.uninstall
     _show(change(start_dir(), name, everywhere=everywhere, dry_run=dry_run), action, name, dry_run, as_json)
     return 0
@@ -64,12 +64,12 @@ def _show(done: HookChange, action: str, name: str, dry_run: bool, as_json: bool
         say_json({"hook": name, "action": action, "dry_run": dry_run, "files": files, "notes": list(done.notes)})
         return
     if not done.changes:
-        say(f"The {name} hook is {'installed already' if action == 'install' else 'not installed'}: nothing to do.")
+        say(f"The {name} hook is {'already' if action == 'install' else 'not'} installed: nothing to do.")
     for edit in done.edits:
         if edit.changes and dry_run:
             say(clean(edit.diff()))
         elif edit.changes:
-            word = "removed" if edit.new is None else "made" if edit.old is None else "changed"
+            word = "Removed" if edit.new is None else "Created" if edit.old is None else "Changed"
             say(f"{word} {clean(str(edit.path))}")
     for note in done.notes if done.changes else ():
         tell(clean(note))
@@ -86,7 +86,7 @@ def _run(name: str | None, commit: str | None) -> int:
         # Even our own bugs: an agent that cannot stop is worse than a review that is missing.
         if SESSION.debug:
             raise
-        tell(f"burnish: a bug kept it from reviewing: {type(error).__name__}: {one_line(str(error))[:200]}")
+        tell(f"burnish: no review because of a bug in burnish: {type(error).__name__}: {one_line(str(error))[:200]}")
     if answer:
         say(answer)
     return 0
@@ -99,7 +99,7 @@ def _answer(name: str, commit: str | None) -> str:
     from burnish.runtime.signals import stopping_on_signals
 
     if name not in (*STOP_HOOKS, GIT):
-        raise BadInput(f"There is no hook for {name!r}.")
+        raise BadInput(f"Unknown hook {name!r}.")
     if is_nested():
         return ""
     stops = StopTokens()
@@ -108,7 +108,10 @@ def _answer(name: str, commit: str | None) -> str:
             _review_commit(commit or "", stops)
             return ""
         if sys.stdin.isatty():
-            raise BadInput("This is for the agent's program to call.", hint=f"burnish hook install {name}")
+            raise BadInput(
+                "`burnish hook run` is called by the agent, not by hand.",
+                hint=f"Install the hook: burnish hook install {name}",
+            )
         return on_stop(STOP_HOOKS[name], _question(), stops=stops, say=_tell)
 
 
@@ -124,7 +127,7 @@ def _question() -> bytes:
     data, end = b"", time.monotonic() + QUESTION_SECONDS
     while len(data) < LARGEST_QUESTION:
         if not select.select([handle], [], [], max(0.0, end - time.monotonic()))[0]:
-            raise BadInput(f"The agent's program did not end its message within {QUESTION_SECONDS:g} seconds.")
+            raise BadInput(f"Standard input was not closed within {QUESTION_SECONDS:g} seconds.")
         piece = os.read(handle, 1 << 16)
         if not piece:
             break
@@ -141,7 +144,9 @@ def _review_commit(commit: str, stops: Any) -> None:
     from burnish.features.hooks.stop import known
 
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
-        raise BadInput("Which commit was made?", hint="burnish hook install git")
+        raise BadInput(
+            "Missing option '--commit'.", hint="The git hook calls this command. Install it: burnish hook install git"
+        )
     found = known(start_dir())
     if is_rebasing(found):
         return
@@ -167,9 +172,9 @@ def _last(as_json: bool) -> int:
     elif review is not None:
         _show_review(review)
     elif not failed_stops:
-        say("No commit was reviewed here yet. Review each one: burnish hook install git")
+        say("No commit has been reviewed yet. To review each commit: burnish hook install git")
     for one in [] if as_json else failed_stops:
-        say(paint(f"When {one.agent} was last about to stop ({one.since}):", "red", on=coloured(sys.stdout)))
+        say(paint(f"The review of the last stop of {one.agent} failed ({one.since}):", "red", on=coloured(sys.stdout)))
         say(clean(one.why))
     return 1 if review and review.state == "done" and not review.passed else 3 if failed_stops else 0
 

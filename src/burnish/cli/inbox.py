@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from burnish.store import Store
     from burnish.views.inbox import InboxEntry
 
-NOTHING = "Nothing needs you."
+NOTHING = "Nothing waits for you."
 _LINES = 2
 # files that no reviewer saw, of one entry
 _FILES = 10
@@ -94,7 +94,7 @@ def page(
         return
     ready = [entry for entry in found if entry.kind == "ready"]
     wants = len(found) - len(ready)
-    yield f"{count(wants, 'task')} for you" + (f", {len(ready)} ready to be merged" if ready else "")
+    yield f"{count(wants, 'task')} waiting for you" + (f", {len(ready)} ready to merge" if ready else "")
     for entry in found:
         yield ""
         yield from _entry(entry, folders.get(entry.task.project, ""), room, colour, now)

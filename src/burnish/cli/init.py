@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 WORDS = {
     "written": "Wrote {}.",
     "planned": "Would write {}.",
-    "kept": "{} is there already and was left as it is; --force writes it anew.",
-    "same": "{} is already so.",
+    "kept": "{} exists and was not changed; --force overwrites it.",
+    "same": "{} is up to date.",
 }
 
 
@@ -48,7 +48,7 @@ def init(
     from burnish.features.init.init import initiate
 
     if dry_run and try_now:
-        raise BadInput("--dry-run writes nothing that could be tried.", hint="Leave out --dry-run or --try.")
+        raise BadInput("--dry-run and --try cannot be combined.", hint="Use one of them.")
     if not dry_run:
         follow_move()
     outcome = initiate(start_dir(), slash=slash, force=force, dry_run=dry_run)
@@ -107,9 +107,9 @@ def trial_lines(trial: TrialReport, *, room: int, colour: bool) -> list[str]:
         lines += [cut(f"      │ {clean(line)}", room) for line in step.output.splitlines()]
         lines += [f"      {line}" for line in wrap(step.hint, room - 6)] if step.hint else []
     if not trial.has_tests and trial.usable:
-        lines += wrap("No tests ran: changes are reviewed without them until checks.test is set.", room)
+        lines += wrap("No tests ran. Until checks.test is set, changes are reviewed without tests.", room)
     elif trial.usable:
-        lines += ["", 'It works. Next: burnish add "What is to be done", then burnish run']
+        lines += ["", 'The checks work. Next: burnish add "TITLE", then burnish run']
     return lines
 
 
@@ -140,8 +140,8 @@ def _found(outcome: InitReport) -> str:
     parts = [
         f"{one.language} in {one.folder}" if one.folder else f"{one.language} at the root" for one in outcome.tools
     ]
-    what = ", ".join(dict.fromkeys(parts)) or "no language that it knows the tests of"
-    return one_line(f"Looked at {outcome.root}: {what}.")
+    what = ", ".join(dict.fromkeys(parts)) or "no known language or test tool"
+    return one_line(f"Found in {outcome.root}: {what}.")
 
 
 def _written(outcome: InitReport, room: int, colour: bool) -> list[str]:
@@ -151,17 +151,19 @@ def _written(outcome: InitReport, room: int, colour: bool) -> list[str]:
     for one in outcome.differences:
         lines += wrap(visible(f"{one.key} is {_words(one.now)} ({one.origin}); found: {_words(one.found)}"), room)
     if outcome.files[0].state == "kept" and not outcome.differences:
-        lines.append("Nothing would change: what it says is what was found.")
+        lines.append("Its settings match what was found.")
     if outcome.trusted:
-        lines += wrap("This checkout is trusted: its checks may run. `burnish untrust` takes that back.", room)
+        lines += wrap("This checkout is trusted: its checks may run. `burnish untrust` revokes that.", room)
     elif outcome.files[0].state != "planned":
-        lines += wrap("This checkout is not trusted, so nothing of it runs yet: burnish trust --show", room)
+        lines += wrap(
+            "This checkout is not trusted, so burnish runs none of its code. Inspect it: burnish trust --show", room
+        )
     steps = (
-        ("burnish doctor", "what is missing or weak"),
-        ('burnish add "What is to be done"', "the first task"),
-        ("burnish run", "done, tested, reviewed"),
+        ("burnish doctor", "check this machine and repository"),
+        ('burnish add "TITLE"', "add the first task"),
+        ("burnish run", "implement, test and review it"),
     )
-    return [*lines, "", "Next:", *(f"  {pad(step, 34)}{paint(why, 'dim', on=colour)}" for step, why in steps)]
+    return [*lines, "", "Next:", *(f"  {pad(step, 24)}{paint(why, 'dim', on=colour)}" for step, why in steps)]
 
 
 def _file(file: File, outcome: InitReport) -> str:

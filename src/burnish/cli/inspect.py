@@ -28,7 +28,7 @@ def diff(
     if as_json:
         say_json({"id": str(task_id(task)), "diff": patch.decode(errors="surrogateescape")})
     elif not patch:
-        tell("No change yet.")
+        tell("The task has no changes yet.")
     elif sys.stdout.isatty():
         from burnish.cli.pager import paged
 

@@ -79,14 +79,14 @@ def _why_nothing(app: App, number: int, phase: str | None) -> str:
     task, others = app.store.task(app.key, number), sorted({file.phase for file in task_logs(app, number)})
     if phase and others and task.error:
         look = ", ".join(f"burnish log {number} --phase {one}" for one in others)
-        return f"{phase} printed nothing: the task {task.status} ({task.error}) before it. Look: {look}"
-    return f"Nothing was printed yet. Run it: burnish run {number}"
+        return f"No output of {phase}: the task {task.status} ({task.error}) before it. See: {look}"
+    return f"No output yet. Run the task: burnish run {number}"
 
 
 def _check_phase(phase: str | None, seen: set[str]) -> None:
     known = [*PHASES, *sorted(seen.difference(PHASES))]
     if phase is not None and phase not in known:
-        raise BadInput(f"There is no phase {phase!r}.", hint=f"The phases are: {', '.join(known)}.")
+        raise BadInput(f"Unknown phase {phase!r}.", hint=f"Choose from: {', '.join(known)}.")
 
 
 def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
@@ -112,7 +112,7 @@ def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFi
         whose = f"cycle {file.cycle} " if file.cycle else ""
         say(f"── {whose}{file.phase}, attempt {file.attempt}, {file.kind} ──")
         if is_sarif(file.path):
-            say(f"A SARIF report of {file.path.stat().st_size:,} bytes: {file.path}")
+            say(f"SARIF report, {file.path.stat().st_size:,} bytes: {file.path}")
             read[file.path] = file.path.stat().st_size
     for line in _lines_from(file.path, read):
         shown = filters[file.path](line)
@@ -148,7 +148,7 @@ def events(
     number = task_id(task) if task else None
     reader = open_reader()
     if reader.project is None:
-        say_json({"events": []}) if as_json else tell("Nothing has happened here yet.")
+        say_json({"events": []}) if as_json else tell("No events yet.")
         return
     found = reader.store.events(reader.key, task=number, since=after)
     if as_json and not follow:

@@ -159,7 +159,7 @@ def _streams() -> bool:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     if closed:
-        complain("Standard output is closed, so nothing can be shown.", "Send it somewhere, e.g. > /dev/null.")
+        complain("Standard output is closed.", "Redirect it, e.g. > /dev/null.")
     return not closed
 
 
@@ -190,7 +190,7 @@ def _call(argv: Sequence[str]) -> int:
         where = error.ctx.command_path if error.ctx else f"burnish {verb}" if verb in VERBS else "burnish"
         # one line, and no word of the library that found it
         words = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
-        complain(words, f"`{where} --help` shows what it takes.")
+        complain(words, f"See `{where} --help`.")
         return 2
     return code if isinstance(code, int) else 0
 
@@ -235,7 +235,7 @@ def _bug(error: Exception) -> int:
     words = str(error).partition("\n")[0][:200]
     complain(
         f"This is a bug in burnish: {type(error).__name__}{': ' if words else ''}{words}",
-        "Run the same command with --debug and report what it prints; nothing that was recorded is lost.",
+        "Run the command again with --debug and report the output. Recorded data is not affected.",
     )
     return 3
 
@@ -245,8 +245,8 @@ def _no_room(error: OSError) -> int:
     if SESSION.debug:
         _traceback()
     complain(
-        f"It could not be written: {(error.strerror or 'no room').lower()}.",
-        "Make room where the output and burnish's files go, and run it again; what was recorded is kept.",
+        f"Cannot write: {(error.strerror or 'no space left').lower()}.",
+        "Free disk space for the output and the burnish home, then run the command again. Recorded data is kept.",
     )
     _drop_output()
     return 3

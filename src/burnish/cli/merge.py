@@ -22,7 +22,7 @@ HOW = {
     "merge": "merged",
     "squash": "squashed into one commit",
     "rebase": "rebased",
-    "already": "it was there already",
+    "already": "already merged",
 }
 
 
@@ -52,9 +52,11 @@ def merge(
 
     runtime.refuse_inside_phase()
     if bool(ids) == all_verified:
-        raise BadInput("Name tasks or give --all-verified.", hint="burnish merge 29, or burnish merge --all-verified")
+        raise BadInput(
+            "Give TASK or --all-verified.", hint="For example: burnish merge 29, or burnish merge --all-verified"
+        )
     if squash and rebase:
-        raise BadInput("--squash and --rebase are given.", hint="Use one of the two.")
+        raise BadInput("--squash and --rebase cannot be combined.", hint="Use one of them.")
     from burnish.cli.progress import watcher
     from burnish.features.merge.merge import MergeRequest, exit_code
     from burnish.features.merge.merge import merge as carry_out
@@ -87,7 +89,7 @@ def _say(report: MergeReport) -> None:
             say(paint(fitted(words, sys.stdout), "yellow", on=on))
             advise("   do: ", "dim", error.hint)
     if not (report.landed or report.left):
-        tell("Nothing is verified, so there is nothing to merge. `burnish status` shows where things stand.")
+        tell("Nothing to merge: no task is verified. `burnish status` shows all tasks.")
 
 
 def _words(landed: MergedTask) -> str:

@@ -66,7 +66,7 @@ def program() -> list[str] | None:
         _examine_trust()
         if word := _untrusted_word(words):
             what = f"The pager {words[0]} was not started: {word} is in a checkout that is not trusted."
-            advise("note: ", "yellow", f"{what} Accept the checkout with `burnish trust`, or name another pager.")
+            advise("note: ", "yellow", f"{what} Trust the checkout with `burnish trust`, or set another pager.")
             return None
     found = find_own_program(words[0])
     return [found, *words[1:]] if found else None

@@ -36,5 +36,5 @@ def pr(
     if as_json:
         say_json(pull.as_json())
     else:
-        what = "was there already and says now what is so now" if pull.updated else "is open"
-        say(f"{mark('✓')} The pull request of task {pull.task.id} {what}: {clean(pull.url) or pull.branch}")
+        what = "Updated the existing" if pull.updated else "Opened a"
+        say(f"{mark('✓')} {what} pull request for task {pull.task.id}: {clean(pull.url) or pull.branch}")

@@ -20,7 +20,7 @@ STARTS = {
     "improve": "Improving…",
     "check": "Running checks…",
     "review": "Running review…",
-    "review-fix": "Running review, which may fix what it finds…",
+    "review-fix": "Running review with fixes…",
     "gate": "Waiting for a person…",
 }
 ENDS = {"implement": "Implementation complete", "improve": "Improvement complete"}
@@ -51,7 +51,7 @@ def _words(event: RecordedEvent) -> str | None:
     phase = str(data.get("phase", ""))
     match event.type:
         case "phase.started" | "phase.finished" if data.get("by_hand"):
-            judging = f"Judging what is on the branch: {_short(data.get('why'))}"
+            judging = f"Using the branch as it is: {_short(data.get('why'))}"
             return judging if event.type == "phase.started" else None
         case "phase.started":
             name, _, step = phase.partition(":")
@@ -67,7 +67,7 @@ def _words(event: RecordedEvent) -> str | None:
         case "phase.progress":
             return _short(data.get("message"))
         case "phase.rescued":
-            left = "What was unsaved" if phase == "restart" else f"What the cut {phase or 'phase'} left"
+            left = "Uncommitted work" if phase == "restart" else f"Work of the interrupted {phase or 'phase'}"
             places = [str(data[key]) for key in ("ref", "folder", "withheld") if data.get(key)]
             return f"{left} was saved to {' and '.join(places) or 'a rescue ref'}"
         case "check.finished":
@@ -77,13 +77,13 @@ def _words(event: RecordedEvent) -> str | None:
         case "review.failed":
             return f"Review failed: {_short(data.get('why') or data.get('error'))}"
         case "approval.voided":
-            return f"The approval is void: {_short(data.get('why'))}"
+            return f"Approval void: {_short(data.get('why'))}"
         case "budget.warned" | "budget.reached":
             return f"Budget: {_short(data.get('why') or event.type)}"
         case "guard.breach":
             return f"Guard: {_short(data.get('what') or data.get('why'))}"
         case "lock.taken_over":
-            return "Taken over from a runner that died"
+            return "Took over from a runner that is no longer alive"
     return None
 
 
@@ -151,15 +151,15 @@ def result(task: Task, *, tested: bool = True) -> str:
 def advice(task: Task) -> str | None:
     """What to type next about a task that has come to rest."""
     if task.status is Status.VERIFIED:
-        return f"See it: burnish diff {task.id}. Take it: burnish merge {task.id}"
+        return f"Inspect: burnish diff {task.id}. Merge: burnish merge {task.id}"
     if task.status is Status.FAILED:
-        return f"Look: burnish log {task.id}. Then: burnish retry {task.id}"
+        return f"Inspect: burnish log {task.id}. Continue: burnish retry {task.id}"
     if task.status is Status.WAITING_APPROVAL:
-        return f"Look: burnish show {task.id}. Then: burnish decide {task.id} approve (or reject, fix)"
+        return f"Inspect: burnish show {task.id}. Decide: burnish decide {task.id} approve (or reject, fix)"
     if task.status is Status.CODE_REVIEW and task.waits_for:
         return f"Next: {WAITING.get(task.waits_for, WAITING['review']).format(task.id)}"
     if task.status is Status.BLOCKED:
-        return f"Look: burnish show {task.id}"
+        return f"Inspect: burnish show {task.id}"
     return None
 
 

@@ -18,7 +18,7 @@ from burnish.errors import BadInput
 if TYPE_CHECKING:
     from burnish.features.projects.projects import KnownProject
 
-NONE = "No projects yet. In a repository of yours: burnish init"
+NONE = "No projects yet. In your repository, run: burnish init"
 
 
 def projects(
@@ -47,15 +47,15 @@ def projects(
 
     if action == "forget":
         if not name:
-            raise BadInput("Which project is to be forgotten?", hint="`burnish projects` lists them.")
+            raise BadInput("Missing argument 'NAME'.", hint="`burnish projects` lists the projects.")
         _report(forget(name), as_json)
         return
     if action == "relink":
         _relink(name, as_json, new=new)
         return
     if action is not None:
-        hint = "It is `burnish projects`, `burnish projects forget NAME` or `burnish projects relink [NAME]`."
-        raise BadInput(f"{action!r} cannot be done to projects.", hint=hint)
+        hint = "Use `burnish projects`, `burnish projects forget NAME` or `burnish projects relink [NAME]`."
+        raise BadInput(f"Unknown action {action!r}.", hint=hint)
     found = known()
     if as_json:
         say_json({"projects": [one.as_json() for one in found]})
@@ -65,7 +65,7 @@ def projects(
         for line in table(found, room=columns(sys.stdout), colour=coloured(sys.stdout), now=datetime.now(UTC)):
             say(line)
         if any(not one.there for one in found):
-            tell("One that is gone was moved? Run `burnish status` where it is now.")
+            tell("If a missing repository was moved, run `burnish status` in its new folder.")
 
 
 def table(found: list[KnownProject], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
@@ -74,7 +74,7 @@ def table(found: list[KnownProject], *, room: int, colour: bool, now: datetime) 
     names, tasks, times = (min(max(width(row[i]) for row in rows), room // 4) for i in range(3))
     for row, one in zip(rows, found, strict=True):
         cells = [pad(cut(text, size), size) for text, size in zip(row, (names, tasks, times), strict=True)]
-        root = one_line(str(one.root)) if one.there else f"{one_line(str(one.root))} (gone)"
+        root = one_line(str(one.root)) if one.there else f"{one_line(str(one.root))} (missing)"
         place = _tail(root, max(12, room - names - tasks - times - 6))
         yield "  ".join([paint(cells[0], "bold", on=colour), *cells[1:], paint(place, "dim", on=colour)])
 
@@ -110,15 +110,15 @@ def _relink(name: str | None, as_json: bool, *, new: bool) -> None:
     from burnish.features.projects.relink import make_own, relink
 
     if new and name:
-        raise BadInput("--new names no project.", hint="Leave out --new, or the name.")
+        raise BadInput("NAME and --new cannot be combined.", hint="Use one of them.")
     done = make_own(start_dir()) if new else relink(start_dir(), name)
     if as_json:
         say_json(done.as_json())
     elif done.old_root is None:
-        say(f"{one_line(str(done.root))} is a project of its own: {done.key}.")
+        say(f"{one_line(str(done.root))} is now a new project: {done.key}.")
     else:
         say(f"Relinked {done.key}: {one_line(str(done.old_root))} is now {one_line(str(done.root))}.")
-        say("Trust does not follow: look at `burnish trust --show`, then `burnish trust`.")
+        say("The new folder is not trusted yet: `burnish trust --show`, then `burnish trust`.")
 
 
 def _report(one: KnownProject, as_json: bool) -> None:

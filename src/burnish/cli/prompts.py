@@ -44,9 +44,11 @@ def prompts(
     from burnish.runtime import refuse_inside_phase
 
     if action not in ACTIONS:
-        raise BadInput(f"{action!r} is nothing that prompts can do.", hint=f"It is one of: {', '.join(ACTIONS)}.")
+        raise BadInput(f"Unknown action {action!r}.", hint=f"Choose from: {', '.join(ACTIONS)}.")
     if name is not None and action != "render":
-        raise BadInput(f"prompts {action} takes one name.", hint="`burnish prompts --help` shows what it takes.")
+        raise BadInput(
+            f"Unexpected argument {name!r}: prompts {action} takes one name.", hint="See `burnish prompts --help`."
+        )
     if action == "list":
         _list(as_json)
     elif action == "render":
@@ -68,7 +70,7 @@ def _named(name: str | None, action: str) -> str:
     from burnish.runtime.prompts import NAMES, known
 
     if name is None:
-        raise BadInput(f"Which prompt shall prompts {action} take?", hint=f"Name one of: {', '.join(NAMES)}.")
+        raise BadInput("Missing argument 'NAME'.", hint=f"Choose from: {', '.join(NAMES)}.")
     return known(name)
 
 
@@ -85,8 +87,8 @@ def _list(as_json: bool) -> None:
     on = coloured(sys.stdout)
     long = max(len(one_line(one.name)) for one in found)
     for one in found:
-        where = str(one.path) if one.path else "comes with burnish"
-        note = " (your own is switched off by prompts." + one.name + ".enabled)" if one.switched_off else ""
+        where = str(one.path) if one.path else "built in"
+        note = " (your text is switched off by prompts." + one.name + ".enabled)" if one.switched_off else ""
         origin = paint(f"{one.origin:<8}", "cyan" if one.path else "dim", on=on)
         say(f"{one_line(one.name):<{long}}  {origin}  {clean(where)}{note}")
 
@@ -100,7 +102,7 @@ def _show(name: str, as_json: bool) -> None:
         say_json({**_plain(one), "text": one.text, "variables": sorted(variables(name))})
         return
     say(clean(one.text).rstrip("\n"))
-    where = f"{one.origin}: {one.path}" if one.path else "as it came with burnish"
+    where = f"{one.origin}: {one.path}" if one.path else "built in"
     tell(fitted(f"({clean(where)}; variables: {', '.join(sorted(variables(name)))})", sys.stderr, 1))
 
 
@@ -115,11 +117,11 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
     file = _file(app, name, everywhere)
     new = not file.exists()
     cost = cost_of_edit(app, name, PromptScope.GLOBAL if everywhere else PromptScope.PROJECT)
-    _say_cost(cost, f"Another text of {name}")
+    _say_cost(cost, f"A new text of {name}")
     with recording_trust(app, file, "prompts edit"):
         changed = _edited(file, name, new=new)
     if not changed:
-        say(f"Nothing was changed: {name} stays as it came with burnish.")
+        say(f"Nothing was changed: {name} keeps its built-in text.")
         return
     say_json({"name": name, "path": str(file), "created": new, **cost.as_json()}) if as_json else say(str(file))
     refuse_unknown(_in_force(app, name))
@@ -157,11 +159,11 @@ def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
         return
     for one, file in removed:
         now = _in_force(app, one)
-        say(f"{one}: removed {clean(str(file))}; in force now: {clean(str(now.path or 'as it came with burnish'))}")
+        say(f"{one}: removed {clean(str(file))}; now used: {clean(str(now.path or 'built in'))}")
     if not removed:
-        which = "of your own" if everywhere else "of this project"
-        other = "" if everywhere else " (`--global` takes away your own)"
-        say(f"There is no prompt {which} to take away{other}.")
+        which = "user prompt" if everywhere else "prompt of this project"
+        other = "" if everywhere else " (`--global` removes your user prompts)"
+        say(f"Nothing to reset: no {which} is set{other}.")
 
 
 def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
@@ -178,7 +180,7 @@ def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
         say_json({**_plain(now), "settings": str(file), **cost.as_json()})
         return
     say(f"{name}: prompts.{name}.enabled is {str(on).lower()} in {clean(str(file))}")
-    say(f"In force now: {clean(str(now.path or 'as it came with burnish'))}")
+    say(f"Now used: {clean(str(now.path or 'built in'))}")
 
 
 def _say_cost(cost: ApprovalCost, change: str) -> None:
@@ -189,7 +191,7 @@ def _say_cost(cost: ApprovalCost, change: str) -> None:
 
 def _render(task: str | None, name: str | None, as_json: bool) -> None:
     if task is None:
-        raise BadInput("For which task?", hint="Write: burnish prompts render TASK [NAME]")
+        raise BadInput("Missing argument 'TASK'.", hint="Usage: burnish prompts render TASK [NAME]")
     from burnish.features.prompts.preview import render_prompts
 
     found = render_prompts(open_app(), task_id(task), name)

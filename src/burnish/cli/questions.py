@@ -62,7 +62,7 @@ def on_terminal() -> bool:
 def ask(line: Callable[[str], str] | None = None) -> OverrideReasons:
     """The first yes gives the category; end of input is not an answer."""
     line = line or _line
-    tell("This goes against the review. Why may it be accepted all the same?")
+    tell("This approves against the review. Give the reason:")
     yes: dict[str, bool] = {}
     for question in QUESTIONS:
         if question.ground is None or not any(yes.values()):
@@ -70,7 +70,7 @@ def ask(line: Callable[[str], str] | None = None) -> OverrideReasons:
     free = not any(yes.get(q.flag) for q in QUESTIONS if q.ground)
     words = ""
     while not words:
-        words = line("In your own words: " if free else "In your own words (Enter to leave it at that): ").strip()
+        words = line("Explain: " if free else "Explain (Enter for none): ").strip()
         if not free:
             break
     return override_reasons(yes, words)
@@ -91,7 +91,9 @@ def _line(prompt: str) -> str:
     sys.stderr.flush()
     text = sys.stdin.readline()
     if not text:
-        raise BadInput("The questions were not answered.", hint="Nothing was changed; ask again, or use the flags.")
+        raise BadInput(
+            "The questions were not answered.", hint="Nothing was changed. Run the command again, or use its flags."
+        )
     return text
 
 

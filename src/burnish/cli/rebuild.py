@@ -41,6 +41,6 @@ def _say(done: RebuildReport) -> None:
         say(f"{mark('✓')} {one.task} {one.status}  from {source}" + (f": {one.note}" if one.note else ""))
     for where, why in done.damaged:
         tell(f"{mark('!')} damaged: {clean(where)}: {clean(why)}")
-    say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} were there already.")
+    say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} already present.")
     if done.note:
         tell(done.note)

@@ -209,7 +209,7 @@ def verdict_lines(done: AdhocResult, page: ReportText) -> Iterator[str]:
         yield paint("Verdict: none", "yellow", on=page.colour)
         yield from _hanging(f"The review could not be read: {one_line(done.panel.why)}.", page)
         if done.kept:
-            yield f"What was said is in {one_line(str(done.kept))}"
+            yield f"The reply is in {one_line(str(done.kept))}"
         return
     tone = "green" if done.passed else "red" if done.blocking else "yellow"
     yield paint(f"Verdict: {_verdict_words(done)}", tone, on=page.colour)
@@ -220,10 +220,10 @@ def verdict_lines(done: AdhocResult, page: ReportText) -> Iterator[str]:
         yield from _hanging(f"{one_line(but[0].upper() + but[1:])}.", page)
     if done.approved_in_part:
         yield from _hanging(
-            "The reviewer approves what it saw, but not everything was seen: a person must look at the rest.", page
+            "The reviewer approved what it saw, but it did not see everything: a person must inspect the rest.", page
         )
     elif done.verdict is Verdict.APPROVED and not done.passed:
-        why = "it was not signed, so a person must confirm it"
+        why = "the approval is not signed, so a person must confirm it"
         if done.standing_checks:
             why = "; ".join(one_line(check.line) for check in done.standing_checks)
         yield from _hanging(f"This does not count as a pass: {why}.", page)

@@ -77,7 +77,7 @@ def review(
         word for word, on in (("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)) if on
     ]
     if len(asked) > 1:
-        raise BadInput(f"{' and '.join(asked)} cannot both be reviewed.", hint="Name one of them.")
+        raise BadInput(f"{' and '.join(asked)} cannot be combined.", hint="Use one of them.")
     flags = _flags(agent, model)
     number = _task_number(what) if what else None
     if number is not None:
@@ -89,9 +89,9 @@ def _take(
     what: str | None, source: str | None, verdict: str | None, commit: str | None, *, exit_zero: bool, as_json: bool
 ) -> int:
     if source is None:
-        raise BadInput("--verdict and --commit belong to --from FILE.", hint="burnish review TASK --from FILE")
+        raise BadInput("--verdict and --commit need --from FILE.", hint="Usage: burnish review TASK --from FILE")
     if what is None:
-        raise BadInput("Which task is the review of?", hint="burnish review TASK --from FILE")
+        raise BadInput("Missing argument 'TASK'.", hint="Usage: burnish review TASK --from FILE")
     from burnish.cli.handoff import take_review
     from burnish.runtime import refuse_inside_phase
 
@@ -158,7 +158,7 @@ def _telling() -> Iterator[Callable[[str], None]]:
         from rich.text import Text
 
         console = Console(stderr=True, highlight=False)
-        with console.status(Text("Looking…")) as status:
+        with console.status(Text("Starting…")) as status:
             yield lambda text: status.update(Text(cut(one_line(text), console.width - 4)))
     else:
         yield lambda text: tell(one_line(text))
@@ -179,7 +179,7 @@ def _show(done: AdhocResult) -> None:
 
 
 def _nothing(done: AdhocResult) -> str:
-    return f"Nothing to review: no change in {done.pair.what} against {done.pair.against}."
+    return f"Nothing to review: no changes in {done.pair.what} against {done.pair.against}."
 
 
 def _as_json(done: AdhocResult) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _task_number(text: str) -> int | None:
     number = int(text.lstrip("Tt"))
     known = known_task(start_dir(), number)
     if known and not SESSION.quiet:
-        tell(f"Task {number} is meant. For a revision of that name: burnish review --rev {text}")
+        tell(f"Reviewing task {number}. To review the revision {text} instead: burnish review --rev {text}")
     return number if known else None
 
 

@@ -48,9 +48,9 @@ def run(
     failed or is blocked, use `burnish retry`.
     """
     if tui:
-        raise BadInput("--tui is not built yet.", hint="Run without it: progress is shown on the terminal.")
+        raise BadInput("--tui is not implemented yet.", hint="Omit it: progress is shown on the terminal.")
     if ids and everything:
-        raise BadInput("Tasks are named and --all is given.", hint="Use one of the two.")
+        raise BadInput("TASK and --all cannot be combined.", hint="Use one of them.")
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
     from burnish import runtime
     from burnish.runtime import RunRequest
@@ -96,7 +96,9 @@ def retry(
     if moved.status is Status.BACKLOG:
         _tell_kept(app, moved)
     if later:
-        say_json(_tasks_json([moved])) if as_json else say(f"Task {moved.id} is {moved.status}: burnish run {moved.id}")
+        say_json(_tasks_json([moved])) if as_json else say(
+            f"Task {moved.id} is {moved.status}. Run it: burnish run {moved.id}"
+        )
         return 0
     return _carry_out(app, RunRequest(ids=(moved.id,)), exit_zero=exit_zero, as_json=as_json)
 
@@ -107,12 +109,12 @@ def _tell_kept(app: App, task: Task) -> None:
     if not kept or kept[-1].get("phase") != "restart":
         return
     if kept[-1].get("ref"):
-        tell(f"Unsaved work is in {kept[-1]['ref']}")
+        tell(f"Uncommitted work is saved in {kept[-1]['ref']}")
     if kept[-1].get("folder"):
-        tell(f"It is not known what in the old workspace is saved, so all of it was kept: {kept[-1]['folder']}")
+        tell(f"The old workspace is kept because it may hold unsaved work: {kept[-1]['folder']}")
     if kept[-1].get("withheld"):
         names = clean(", ".join(kept[-1]["names"][:5]))
-        tell(f"Never committed because of the name, copies are in {kept[-1]['withheld']}: {names}")
+        tell(f"Files that are never committed because of their names are copied to {kept[-1]['withheld']}: {names}")
 
 
 def improve(
@@ -169,10 +171,12 @@ def _gate(app: App, request: RunRequest, progress: PlainProgress, *, as_json: bo
     from burnish.cli.gate import TerminalGate, can_ask
 
     why = "several tasks run at once" if request.jobs > 1 else "--json is given" if as_json else ""
-    why = why or ("" if can_ask() else "this is no terminal")
+    why = why or ("" if can_ask() else "not a terminal")
     if not why:
         return TerminalGate(progress.aside)
-    words = f"Warning: hitl_review is on, but there is no prompt here ({why}). A task at the gate waits: burnish inbox"
+    words = (
+        f"Warning: hitl_review is on, but burnish cannot ask here ({why}). Tasks wait for your decision: burnish inbox"
+    )
     tell(fitted(words, sys.stderr))
     return None
 
@@ -208,12 +212,12 @@ def say_report(report: RunReport, request: RunRequest, *, told: bool = False) ->
         if words and len(report.tasks) == 1 and not SESSION.quiet:
             tell(fitted(f"  {words}", sys.stderr))
     for task, why in report.waiting:
-        say(fitted(f"{mark('·')} Task {task.id} waits: {one_line(why)}", sys.stdout))
+        say(fitted(f"{mark('·')} Task {task.id} is waiting: {one_line(why)}", sys.stdout))
     if not (report.tasks or report.waiting or report.planned or report.interrupted):
-        words = "Nothing is ready to run. `burnish status` shows where things stand, `burnish add` adds a task."
+        words = "No task is ready to run. `burnish status` shows all tasks, `burnish add` adds one."
         tell(fitted(words, sys.stderr))
     if report.interrupted:
-        tell("Interrupted. `burnish run` goes on where this stopped.")
+        tell("Interrupted. `burnish run` continues.")
 
 
 def _counted(tasks: Iterable[Task]) -> str:

@@ -50,12 +50,12 @@ def serve(
             say(address.with_token)
         sys.stdout.flush()  # a file or a pipe gets it now, not when the server ends
         if not as_json:
-            tell("Ctrl-C stops it. Anyone with this URL has full access.")
+            tell("Anyone with this URL has full access. Ctrl-C stops the server.")
         if open_browser:
             _open(address.with_code(codes.issue()))
 
     serve_until_stopped(host, port, token=_token(host, token_file), ready=ready)
-    tell("Stopped. What was running goes on with the next `burnish serve` or `burnish run`.")
+    tell("Stopped. Interrupted tasks continue with the next `burnish serve` or `burnish run`.")
 
 
 def _token(host: str, file: str | None) -> str:

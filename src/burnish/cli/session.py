@@ -124,7 +124,7 @@ TaskId = Annotated[
 def start_dir() -> Path:
     start = Path(SESSION.start) if SESSION.start else Path.cwd()
     if not start.is_dir():
-        raise BadInput(f"There is no directory {start}.", hint="Name an existing one after -C.")
+        raise BadInput(f"Directory not found: {start}.", hint="Give an existing directory after -C.")
     return start
 
 
@@ -171,7 +171,7 @@ def _tell_obstacle(store: Store) -> None:
     if store.obstacle:
         from burnish.cli.output import tell
 
-        tell(f"note: only reading is possible. {store.obstacle.what}")
+        tell(f"note: read-only. {store.obstacle.what}")
 
 
 def tell_approval_cost() -> None:

@@ -46,9 +46,9 @@ def show(
     number = task_id(task)
     reader = open_reader()
     if reader.project is None:
-        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "What is to be done"')
+        raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "TITLE"')
     if _was_removed(reader, number):
-        raise BadInput(f"Task {number} was removed.", hint=f"Its story is kept: burnish events {number}")
+        raise BadInput(f"Task {number} was removed.", hint=f"Its events are kept: burnish events {number}")
     story = show_json(reader.store, reader.key, number, reader.alive)
     if story["type"] == "plan":
         # what the agent planned; "plan" is what the task was given
@@ -90,7 +90,7 @@ def _artifact(pointer: str, as_json: bool) -> None:
         data = artifact(open_app(reading=True), task_id(match[1]), match[2])
         _warn_of_damage(match[2], data)
     else:
-        raise BadInput(f"{pointer!r} points nowhere.", hint="Write it like review-cycle://29/review-cycle-2.md")
+        raise BadInput(f"Invalid artifact {pointer!r}.", hint="Write it like review-cycle://29/review-cycle-2.md")
     if as_json:
         say_json({"ref": pointer, "text": data.decode(errors="replace")})
     elif sys.stdout.isatty():

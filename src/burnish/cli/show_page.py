@@ -18,7 +18,7 @@ from burnish.views.inbox import answer_to
 from burnish.views.status import MARKS
 
 Story = Mapping[str, Any]
-_SHUT = {"bubblewrap": "bubblewrap", "none": "none: it ran with your own rights"}
+_SHUT = {"bubblewrap": "bubblewrap", "none": "none: it ran with your permissions"}
 
 
 def page(story: Story, *, room: int, colour: bool) -> list[str]:
@@ -139,16 +139,16 @@ def _moved(story: Story, cycle: int) -> Iterator[str]:
     if raised:
         yield f"raised    {', '.join(raised)}"
     if settled:
-        yield f"settled   {', '.join(settled)}"
+        yield f"resolved  {', '.join(settled)}"
 
 
 def _phase(phase: Mapping[str, Any]) -> str:
     name = phase.get("phase") or phase.get("name") or "phase"
     if phase.get("by_hand"):
-        return f"{'as it is':<9} nobody worked: {one_line(str(phase.get('why') or 'what is on the branch is judged'))}"
+        return f"{'as it is':<9} no agent ran: {one_line(str(phase.get('why') or 'the branch is reviewed as it is'))}"
     words = [f"{name:<9} {phase.get('state', '')}"]
     if phase.get("superseded"):
-        words.append("set aside, done again")
+        words.append("superseded, done again")
     if (phase.get("attempt") or 1) > 1:
         words.append(f"attempt {phase['attempt']}")
     if phase.get("seconds") is not None and phase.get("state") == "finished":
@@ -211,9 +211,13 @@ def _next(story: Story) -> list[str]:
             look = [] if story["type"] == "plan" else [f"burnish diff {number}"]
             steps = [*look, f"burnish decide {number} approve   (or reject, fix)"]
         case Status.VERIFIED:
-            steps = [f"burnish diff {number}", f"burnish merge {number}", f"burnish done {number}   (merged otherwise)"]
+            steps = [
+                f"burnish diff {number}",
+                f"burnish merge {number}",
+                f"burnish done {number}   (if you merged it yourself)",
+            ]
         case Status.CANCELLED:
-            steps = [f"burnish edit {number} --status backlog   (puts it back)"]
+            steps = [f"burnish edit {number} --status backlog   (restores it)"]
         case _:
             steps = []
     return [f"{'Next: ' if n == 0 else '      '}{step}" for n, step in enumerate(dict.fromkeys(steps))]
@@ -232,9 +236,9 @@ def _waiting(story: Story) -> list[str]:
     outside = f"burnish handoff {number}   (a person or another tool reviews)"
     match story["waits_for"]:
         case "improve":
-            return [f"burnish improve {number}", f"{review}   (judge it again)", f"burnish override {number}"]
+            return [f"burnish improve {number}", f"{review}   (review it again)", f"burnish override {number}"]
         case "outside":
-            return [f"{review} --from FILE", f"{review}   (by burnish's own reviewers)"]
+            return [f"{review} --from FILE", f"{review}   (with the configured reviewers)"]
     return [review, outside]
 
 

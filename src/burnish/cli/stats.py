@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from burnish.views.cost import CostView
     from burnish.views.stats import StatsView
 
-NOTHING = 'Nothing has been run yet, so there is nothing to count: burnish add "…", then burnish run.'
-NOT_LATELY = "Nothing has been run since {}."
+NOTHING = 'No runs yet. Start one: burnish add "TITLE", then burnish run'
+NOT_LATELY = "No runs since {}."
 
 Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, metavar="N", help="Count only the last N days.")]
 Everywhere = Annotated[bool, typer.Option("--all", help="Include every project.")]

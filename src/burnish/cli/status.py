@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from burnish.views import StatusView
     from burnish.views.status_excerpt import StatusExcerpt
 
-NO_TASKS = 'No tasks yet. Add one: burnish add "What is to be done"'
+NO_TASKS = 'No tasks yet. Add one: burnish add "TITLE"'
 
 
 def status(
@@ -107,7 +107,7 @@ def list_tasks(
     elif tasks:
         _say_board(_view(reader, tasks, everything))
     else:
-        say("No task is like that. `burnish list` shows all." if everything else NO_TASKS)
+        say("No task matches. `burnish list` shows all tasks." if everything else NO_TASKS)
 
 
 def _tasks() -> tuple[Reader, list[Task]]:

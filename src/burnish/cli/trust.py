@@ -47,8 +47,8 @@ def trust(
         elif before.is_trusted:
             say(f"Already trusted: {visible(str(found.root))}")
         else:
-            say(f"Trusted: {visible(str(found.root))}. Its checks may run, and its settings apply.")
-            say("`burnish trust --show` lists what they name; `burnish untrust` takes it back.")
+            say(f"Trusted: {visible(str(found.root))}. Its checks may run and its settings apply.")
+            say("`burnish trust --show` lists what it may run and read; `burnish untrust` revokes the trust.")
         if not as_json:
             tell_approval_cost()
         return 0
@@ -71,9 +71,9 @@ def untrust(as_json: AsJson = False) -> None:
     if as_json:
         say_json({"root": str(found.root), "trusted": False, "was_trusted": was_trusted})
     elif was_trusted:
-        say(f"No longer trusted: {visible(str(found.root))}. Nothing of it runs until `burnish trust`.")
+        say(f"No longer trusted: {visible(str(found.root))}. None of its code runs until `burnish trust`.")
     else:
-        say(f"Not trusted before either: {visible(str(found.root))}")
+        say(f"Was not trusted: {visible(str(found.root))}")
 
 
 def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
@@ -81,21 +81,21 @@ def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
     yield paint(_state(report), "bold", on=colour)
     yield from body(report, room=room)
     if report.difference:
-        yield "Changed since it was accepted:"
+        yield "Changed since it was trusted:"
         yield from (paint(f"  {visible(line)}", _tone(line), on=colour) for line in report.difference)
     if report.problem:
-        yield f"Its settings do not load, so it cannot be accepted: {visible(report.problem.what)}"
+        yield f"It cannot be trusted because its settings do not load: {visible(report.problem.what)}"
         yield f"  {visible(report.problem.hint)}"
     elif not report.trust.is_trusted:
-        yield f"Accept it with: {report.trust.command()}"
+        yield f"To trust it: {report.trust.command()}"
 
 
 def body(report: TrustReport, *, room: int) -> Iterator[str]:
     """What it would run and read."""
     groups = (
-        ("Programs and agents that it names:", report.programs),
-        ("Environment variables that its programs are given:", report.environment),
-        ("Paths outside of the repository:", report.outside),
+        ("Programs and agents that it runs:", report.programs),
+        ("Environment variables that it passes to programs:", report.environment),
+        ("Paths outside the repository:", report.outside),
     )
     for title, things in groups:
         if things:
@@ -103,14 +103,14 @@ def body(report: TrustReport, *, room: int) -> Iterator[str]:
             yield from _rows(things, room)
     files = [path for path in report.trust.content.files if path not in report.trust.content.links]
     if files:
-        yield "Prompts, scripts, context and templates of its own:"
+        yield "Prompts, scripts, context files and templates that it contains:"
         yield from (f"  {visible(path)}" for path in sorted(files))
     if report.trust.content.ignored:
-        yield "Never used, because only your own config.yaml may set it:"
+        yield "Ignored, because only your config.yaml may set it:"
         for one in report.trust.content.ignored:
             yield f"  {visible(one.key)}  ({visible(one.place)}): {one.reason}"
     if not any(things for _, things in groups) and not files:
-        yield "It names no program, no environment variable and no path outside of itself."
+        yield "It names no program, environment variable or path outside the repository."
 
 
 def _rows(things: Sequence[NamedThing], room: int) -> Iterator[str]:
@@ -158,7 +158,7 @@ def offer(error: Untrusted) -> bool:
     accepted = trusting.grant(found, how=trusting.BY_ANSWER)
     if accepted.content.digest != report.trust.content.digest:
         trusting.revoke(found)
-        tell("It was changed while you were reading, so it is not trusted. Look again.")
+        tell("The checkout changed while you were reading, so it is not trusted. Run the command again.")
         return False
     return True
 
@@ -169,7 +169,7 @@ def _news(report: TrustReport, colour: bool) -> list[str]:
 
 def _answer(report: TrustReport, rest: Sequence[str]) -> bool:
     while True:
-        sys.stderr.write("Trust it, so that its tests and what it names may run? [y/N/s(how)] ")
+        sys.stderr.write("Trust this checkout, so that its tests and programs may run? [y/N/s(how)] ")
         sys.stderr.flush()
         answer = sys.stdin.readline().strip().lower()
         if answer in ("s", "show"):

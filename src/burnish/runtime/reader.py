@@ -38,7 +38,7 @@ class Reader:
 
 
 def no_tasks(root: Path) -> BadInput:
-    return BadInput(f"burnish has no tasks for {root} yet.", hint='Add one: burnish add "What is to be done"')
+    return BadInput(f"burnish has no tasks for {root} yet.", hint='Add one: burnish add "TITLE"')
 
 
 def home_of(env: Mapping[str, str] | None = None) -> Path:

@@ -62,7 +62,7 @@ def decide(app: App, task_id: int, answer: GateDecision, *, via: str = "cli") ->
             criteria=policy.criteria,
         )
         if cause:
-            raise Refused(f"Task {task_id}: {cause.words}.", hint=f"Have it reviewed again: burnish run {task_id}")
+            raise Refused(f"Task {task_id}: {cause.words}.", hint=f"Review it again: burnish run {task_id}")
     people.decide(app.event_log, app.repository, task_id, answer, policy, person, follow_up=follow_up(app))
     return _kept(app, task_id)
 

@@ -108,7 +108,7 @@ def _existing(root: Path, *, force: bool) -> str:
         in_table = True
     if in_table and force:
         raise BadInput(
-            "Settings stand in [tool.burnish] of pyproject.toml, which init does not rewrite.",
+            "The settings are in [tool.burnish] of pyproject.toml, which init does not change.",
             hint="Remove them there first, or change them by hand.",
         )
     if os.path.lexists(root / "burnish.yaml"):
@@ -146,9 +146,9 @@ def _user_names_agent() -> bool:
 def _agent(found: list[InstalledAgent]) -> DiscoveredChecks:
     known = [agent.kind for agent in found if agent.known]
     if not known:
-        return DiscoveredChecks(("agent",), "auto", "the first that is installed; here is none yet")
+        return DiscoveredChecks(("agent",), "auto", "the first installed agent; none is installed yet")
     others = f", before {', '.join(known[1:])}" if known[1:] else ""
-    return DiscoveredChecks(("agent",), "auto", f"the first that is installed: {known[0]} here{others}")
+    return DiscoveredChecks(("agent",), "auto", f"the first installed agent: {known[0]}{others}")
 
 
 def _notes(
@@ -160,7 +160,7 @@ def _notes(
     setup = str(by_key["workspace.setup"].value) if "workspace.setup" in by_key else ""
     if "checks.test" not in by_key:
         notes.append(
-            "No test command was found. Set checks.test in burnish.yaml: a review without tests is half of one."
+            "No test command found. Set checks.test in burnish.yaml, so that changes are tested and not only reviewed."
         )
     if setup and (program := first_program(setup.lstrip("("))) and not shutil.which(program):
         notes.append(f"{program} is not installed here, and the set-up needs it.")
@@ -196,8 +196,8 @@ class _Writer:
     def __call__(self, path: Path, text: str) -> File:
         if not is_inside(self.root, path):
             raise BurnishError(
-                f"{path} leads out of the repository through a link, so it is not written.",
-                hint="Put a plain file or folder in its place.",
+                f"{path} is a link to outside the repository, so it was not written.",
+                hint="Replace it with a regular file or folder.",
             )
         there = os.path.lexists(path)
         if there and _holds(self.root, path, text):

@@ -29,7 +29,7 @@ def settings_text(decided: Sequence[DiscoveredChecks], *, slash: bool = False) -
         lines += _lines("  " * (len(one.key) - 1), one)
         said = one.key
     if not any(one.key == ("checks", "test") for one in decided):
-        lines += ["# checks:", "#   test: ./run-tests                # no test command was found: write yours here"]
+        lines += ["# checks:", "#   test: ./run-tests                # no test command found: write yours here"]
     if slash:
         lines += ["# review:", "#   slash_command: /review-task      # each review goes through it"]
     return HEAD + "\n".join(lines) + "\n"

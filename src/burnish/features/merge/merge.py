@@ -146,7 +146,7 @@ def _one(app: App, number: int, request: MergeRequest, progress: Progress) -> Me
             if landed:
                 _afterwards(app, landed, request, progress)
                 return landed
-    raise Refused(f"The target of task {number} keeps moving.", hint="Merge again when it has come to rest.")
+    raise Refused(f"The target branch of task {number} keeps changing.", hint="Run `burnish merge` again later.")
 
 
 def _try(app: App, number: int, request: MergeRequest, progress: Progress) -> MergedTask | None:
@@ -186,7 +186,7 @@ def _cleared(
             hint=f"Merge {target.name} into {fit.task.branch} by hand, then `burnish run {fit.task.id}`.",
         )
     if wanted.judged and (rule == "recheck" or wanted.commit == fit.lands):
-        progress.note(f"Task {fit.task.id}: {target.name} has moved, and every file is as it was judged.")
+        progress.note(f"Task {fit.task.id}: {target.name} has moved, but every file is the same as in the review.")
         return True
     with working(app, progress) as deps:
         why: str | None = f"{target.name} has moved since the approval"
@@ -242,7 +242,7 @@ def _record(app: App, fit: MergeResult, target: Target, wanted: MergePlan) -> Me
     except Refused as lost:
         app.event_log.record(fit.task.id, merged)
         raise Refused(
-            f"Task {fit.task.id} is in {target.name} now, but somebody else has moved it: {lost.what}",
+            f"Task {fit.task.id} is merged into {target.name}, but its status was changed meanwhile: {lost.what}",
             hint=f"Look at it: burnish show {fit.task.id}",
         ) from lost
     task = app.store.task(app.key, fit.task.id)
@@ -259,7 +259,7 @@ def _afterwards(app: App, landed: MergedTask, request: MergeRequest, progress: P
         return
     others = [other for other in sharing(app.event_log, task) if other.status is not Status.COMPLETED]
     if others:
-        progress.note(f"{task.branch} stays: task {others[0].id} works on it too.")
+        progress.note(f"{task.branch} was kept: task {others[0].id} uses it.")
         return
     _delete_branch(app, landed)
 

@@ -85,9 +85,7 @@ def fit_to_merge(app: App, task_id: int) -> MergeResult:
         raise Refused(f"Task {task.id} is {task.status}: only a verified task can be merged.", hint=_instead(task))
     why = actions.void_stale(app.event_log, app.repository, task, app.policy(task))
     if why:
-        raise Refused(
-            f"Task {task.id} is no longer approved: {why}.", hint=f"`burnish run {task.id}` has it judged again."
-        )
+        raise Refused(f"Task {task.id} is no longer approved: {why}.", hint=f"Review it again: burnish run {task.id}")
     approval = app.store.approval(app.key, task.id)
     tip = read_ref(app.repo, f"refs/heads/{task.branch}") if task.branch else None
     if approval is None or not approval.valid or tip is None:
@@ -105,9 +103,7 @@ def _check_bound(app: App, task: Task, approval: Approval, tip: str) -> None:
     """Read from the repository itself: approved commit and tip have the tree that was judged."""
     trees = {plain_tree(app.repo, read_commit(app.repo, sha).tree) for sha in (tip, approval.commit)}
     if trees != {approval.tree} or task.base != approval.base:
-        raise Refused(
-            f"Task {task.id} is not what was approved.", hint=f"`burnish review {task.id}` has it judged again."
-        )
+        raise Refused(f"Task {task.id} is not what was approved.", hint=f"Review it again: burnish review {task.id}")
 
 
 def _instead(task: Task) -> str:
@@ -120,7 +116,7 @@ def target_of(app: App, task: Task, into: str | None) -> Target:
     name = into or task.target
     if not name:
         raise BadInput(
-            f"Task {task.id} was started from no branch, so it is not known where to merge it.",
+            f"Task {task.id} was not started from a branch, so its target is unknown.",
             hint=f"Name one: burnish merge {task.id} --into BRANCH",
         )
     ref, sha = target_ref(app.repo, name)

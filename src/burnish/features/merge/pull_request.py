@@ -52,7 +52,7 @@ def open_pull(app: App, task_id: int, *, draft: bool, into: str | None = None) -
     base = into or task.target
     if not base:
         raise BadInput(
-            f"Task {task.id} was started from no branch.", hint=f"Name one: burnish pr {task.id} --into BRANCH"
+            f"Task {task.id} was not started from a branch.", hint=f"Name one: burnish pr {task.id} --into BRANCH"
         )
     remote = _remote(app, base)
     _push(app, task, remote, commit)
@@ -74,7 +74,7 @@ def _subject(app: App, task_id: int, *, draft: bool) -> tuple[Task, str, str | N
             what = f"Task {task.id} is {task.status}" if task.status is not Status.VERIFIED else unfit.what.rstrip(".")
             raise Refused(
                 f"{what}: a pull request shows what is approved.",
-                hint=f"As a draft it may be shown all the same: burnish pr {task.id} --draft",
+                hint=f"Open a draft instead: burnish pr {task.id} --draft",
             ) from None
         return app.store.task(app.key, task_id), tip, None
     return fit.task, fit.lands, fit.approval.commit
@@ -89,7 +89,7 @@ def _remote(app: App, base: str) -> str:
     if found := [name for name in wanted if name in known]:
         return found[0]
     raise BurnishError(
-        "There is no remote to push to." if not known else "It is not known which remote to push to.",
+        "There is no remote to push to." if not known else "Cannot tell which remote to push to.",
         hint="`git remote add origin URL`" if not known else f"`git branch --set-upstream-to=REMOTE/{base} {base}`",
     )
 
@@ -106,7 +106,7 @@ def _push(app: App, task: Task, remote: str, commit: str) -> None:
         raise Refused(
             f"Somebody else pushed to {task.branch} on {remote}, so nothing was pushed: {why}.",
             hint=f"See it: git fetch {remote} {task.branch} && git log FETCH_HEAD. Then merge it into {task.branch} "
-            f"and `burnish run {task.id}`, or take it away: git push {remote} --delete {task.branch}",
+            f"and `burnish run {task.id}`, or delete it: git push {remote} --delete {task.branch}",
         )
     raise BurnishError(
         f"git push to {remote} failed: {' '.join(filter(None, (why, _reason(pushed))))}",
@@ -139,7 +139,7 @@ def _gh(app: App, gh: str, *args: str, text: str) -> Captured:
 def _gh_failed(done: Captured, task: Task) -> BurnishError:
     return BurnishError(
         f"gh could not open the pull request: {_last(done)}",
-        hint=f"`gh auth status` tells whether you are logged in; {task.branch} is pushed.",
+        hint=f"{task.branch} is pushed. Check your login: gh auth status",
     )
 
 

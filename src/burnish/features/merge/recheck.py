@@ -90,7 +90,7 @@ def failing(deps: Deps, task: Task, policy: Policy, base: Base, commit: str, *, 
     """
     specs = [s for s in policy.checks if not (task.spec.skip_tests and s.name == "test")]
     if not specs:
-        return "there is no check that could tell whether both go together"
+        return "no check can test both together"
     site = TaskSetup(task.id, policy, base, deps.repository.workspace(task))
     deps.progress.note(f"Task {task.id}: {base.target} has moved, running the checks on both together…")
     capture_baseline(deps, task, site)
@@ -125,7 +125,7 @@ def review_together(app: App, deps: Deps, fit: MergeResult, target: Target, plan
     update_ref(app.repo, fit.ref, plan.commit, fit.tip)
     app.event_log.record(task.id, *_events(app, fit, target, plan, why))
     if deps.event_log.claim([task.id]) is None:
-        raise Refused(f"Task {task.id} is being run by somebody else.", hint="Wait for it: `burnish status`.")
+        raise Refused(f"Another process runs task {task.id}.", hint="Wait until it ends: `burnish status`.")
     try:
         return run_task(replace(deps, stopping=lambda number: _needs_author(app, number)), deps.event_log.task(task.id))
     finally:

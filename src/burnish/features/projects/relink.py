@@ -44,7 +44,7 @@ def relink(start: Path, name: str | None) -> RelinkReport:
         if here is not None and store.tasks(here.key, brief=True):
             raise Refused(
                 f"{found.root} has tasks of its own, as the project {here.key}.",
-                hint=f"If they may be left out of every list: burnish projects forget {here.key}. Then relink.",
+                hint=f"To drop them from the lists: burnish projects forget {here.key}. Then relink.",
             )
         repo = open_project(found, home=home, key=row.key)
         _refuse_other_history(store, row, repo)
@@ -68,7 +68,7 @@ def _chosen(store: Store, found: FoundRepository, here: ProjectRow | None, name:
     rows = [row for row in store.projects() if here is None or row.key != here.key]
     if name is not None:
         if here is not None and name in (here.key, here.name):
-            raise Refused(f"{name} is the project of {found.root} already.", hint="There is nothing to relink.")
+            raise Refused(f"{name} is already the project of {found.root}.", hint="Nothing to relink.")
         return find_named(name, rows)
     repository = read_id(found.common_dir)
     rows = [row for row in rows if repository and row.repository_id == repository]
@@ -88,7 +88,7 @@ def _refuse_copy(row: ProjectRow, found: FoundRepository) -> None:
         return
     raise Refused(
         f"{row.key} is still at {row.root}: {found.root} is a copy of it or another repository.",
-        hint="Work there, or remove that one first. `burnish add` makes this one a project of its own.",
+        hint="Work there, or remove that repository first. `burnish add` registers this one as a new project.",
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ARTIFACTS = "refs/burnish/artifacts/"
 BRANCHES = "refs/heads/burnish/"
-NO_TRACE = "Tasks that were never run are told of in the burnish home alone: if that is lost, add them again."
+NO_TRACE = "Tasks that never ran are recorded only in the burnish home. If it is lost, add them again."
 FROM_COMMITS = "the commits of its branch"
 _NAME = re.compile(r"([1-9][0-9]{0,8})-[a-z0-9-]+")
 

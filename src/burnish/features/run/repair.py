@@ -53,13 +53,13 @@ def heal(app: App, *, thorough: bool = False) -> RepairReport:
     torn = put_torn_aside(app.repo) if is_restarted else []
     if torn:
         healed.notes.append(
-            f"{len(torn)} damaged objects of burnish's were put aside: {_kept(app.repo, 'torn-objects')}"
+            f"{len(torn)} damaged git objects of burnish were moved to {_kept(app.repo, 'torn-objects')}"
         )
     broken_refs = find_broken_refs(app.repo, files, thorough=is_restarted)
     needed = _needed_branches(app) if broken_refs else set()
     for broken in broken_refs:
         if broken.commit and is_published_again(app.repo, broken):
-            healed.notes.append(f"{broken.name} {broken.words}: it was put right from copies in the burnish home.")
+            healed.notes.append(f"{broken.name} {broken.words}: restored from copies in the burnish home.")
         elif broken.name in needed:
             healed.branches.append(broken.name)  # put right with its task
         else:

@@ -147,7 +147,7 @@ def _check_ids(app: App, request: RunRequest) -> list[str]:
         refuse_if_branch_held(app.event_log, task)
         refuse_if_branch_stuck(app.event_log, app.repository, task)
         if task.status is Status.CANCELLED:
-            raise Refused(f"Task {task.id} is cancelled.", hint=f"Put it back and run it: burnish retry {task.id}")
+            raise Refused(f"Task {task.id} is cancelled.", hint=f"Restore and run it: burnish retry {task.id}")
     # only now, when nothing is refused any more, does anything change
     failed = [task for task in tasks if task.status is Status.FAILED and not request.dry_run]
     ready = [actions.retry(app.event_log, app.repository, task.id, by=app.person) for task in failed]
@@ -196,7 +196,7 @@ def _before(app: App, deps: Deps, request: RunRequest) -> list[str]:
                 notes.append(f"Task {task.id} is approved again: {RESTORED}.")
     dirty = uncommitted(app.repo)
     if dirty:
-        notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the work.")
+        notes.append(f"{dirty} uncommitted path{'s' * (dirty != 1)} in your checkout will not be part of the task.")
     return notes
 
 
@@ -205,7 +205,7 @@ def _why_waiting(app: App, task: Task) -> str:
     names = [f"{t.id} ({t.status})" for t in unmet if t.status not in MET]
     if not names and (first := app.event_log.later().get(task.id)):
         return f"it continues the branch of {first} ({app.store.task(app.key, first).status}), which has none yet"
-    return f"it depends on {', '.join(names)}" if names else "it was not its turn"
+    return f"it depends on {', '.join(names)}" if names else "another task was run first"
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
     if task.branch and task.commit and (lost := app.repository.lost_branch(task)):
         raise Refused(
             f"The branch {task.branch} of task {task_id} {lost.words}.",
-            hint=f"`burnish retry {task_id}` brings it back, or continues from the last commit that can be read.",
+            hint=f"`burnish retry {task_id}` restores it, or continues from the last readable commit.",
         )
     head = app.repository.workspace(task).head() if task.branch else None
     if head is None or not task.base:

@@ -33,7 +33,7 @@ def edit_task(app: App, task_id: int, changes: Mapping[str, Any], *, status: str
     task = app.store.task(app.key, task_id)
     if status not in (None, Status.BACKLOG):
         raise BadInput(
-            f"A task's status cannot be set to {status!r} by hand.", hint="Only `--status backlog` puts it back."
+            f"The status of a task cannot be set to {status!r}.", hint="Use `--status backlog` to restore a task."
         )
     if status:
         check_move(str(task_id), task.status, Status.BACKLOG)

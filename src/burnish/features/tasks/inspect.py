@@ -16,7 +16,7 @@ def workspace_path(app: App, task_id: int) -> Path:
     task = app.store.task(app.key, task_id)
     path = app.repository.path(task)
     if not task.branch or not path.is_dir():
-        raise BadInput(f"Task {task_id} has no workspace yet.", hint=f"`burnish run {task_id}` makes one.")
+        raise BadInput(f"Task {task_id} has no workspace yet.", hint=f"`burnish run {task_id}` creates it.")
     return path
 
 

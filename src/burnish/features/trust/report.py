@@ -197,7 +197,7 @@ def difference(trust: CheckoutTrust, secrets: Secrets) -> Iterator[str]:
         if last.files.get(path) != now.files.get(path):
             old = _shown(last.texts, last.files, path)
             new = _shown({name: mask(secrets, text) for name, text in now.texts.items()}, now.files, path)
-            yield from _diff(path, old, new) if old != new else (f"{path}: changed where it is not shown",)
+            yield from _diff(path, old, new) if old != new else (f"{path}: changed (content not shown)",)
 
 
 def _shown(texts: Mapping[str, str], files: Mapping[str, str], path: str) -> list[str]:
