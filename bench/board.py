@@ -54,7 +54,7 @@ def first_card(page: Page, address: str, times: int = 7) -> float:
         page.goto(address, wait_until="commit")
         page.wait_for_selector(".card")
         taken.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0") / 1000)
-        page.wait_for_selector('.line[data-state="live"]')
+        page.wait_for_selector('.connection[data-state="live"]')
     return statistics.median(taken)
 
 

@@ -38,7 +38,7 @@ class Place:
 
     def goto(self, page: Page, rest: str = "") -> Page:
         page.goto(f"{self.served.url}/p/{self.key}{rest}")
-        page.wait_for_selector('.line[data-state="live"]')
+        page.wait_for_selector('.connection[data-state="live"]')
         return page
 
 
@@ -163,7 +163,7 @@ def test_search_and_filters_find_also_what_stands_in_the_long_texts(place: Place
     # nothing that is related stays unseen
     page.locator("#by-status").select_option("")
     page.locator("#t6").hover()
-    assert page.locator("#t5.needed").count() == 1
+    assert page.locator("#t5.dependency").count() == 1
 
 
 @pytest.mark.representatives(1)
@@ -191,11 +191,11 @@ def _refusal_is_seen(page: Page) -> None:
     page.wait_for_selector("#form[open]")
     page.locator("#form [name=title]").fill("Wait for nothing")
     page.locator("#form [name=depends_on]").fill("999")
-    page.locator("#form .first").click()
-    page.wait_for_selector("#form .trouble:not([hidden])")
-    assert "no task 999" in page.locator("#form .trouble").inner_text()
+    page.locator("#form .primary").click()
+    page.wait_for_selector("#form .error:not([hidden])")
+    assert "no task 999" in page.locator("#form .error").inner_text()
     assert page.evaluate("""() => {
-      const box = document.querySelector("#form .trouble").getBoundingClientRect();
+      const box = document.querySelector("#form .error").getBoundingClientRect();
       return document.elementFromPoint(box.left + 5, box.bottom - 5)?.className.includes("trouble");
     }""")
     page.locator("#form [data-close]").click()

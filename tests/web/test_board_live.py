@@ -31,7 +31,7 @@ def opened() -> Iterator[Browser]:
 
 
 def live(page: Page) -> None:
-    page.wait_for_selector('.line[data-state="live"]', timeout=20_000)
+    page.wait_for_selector('.connection[data-state="live"]', timeout=20_000)
 
 
 def test_by_keys_alone_a_task_is_added_run_and_merged_and_a_second_window_follows(
@@ -125,7 +125,7 @@ def test_a_board_that_was_open_while_the_server_died_asks_for_a_login_and_then_c
         live(page)
         page.locator("#t2").focus()
         served.kill()
-        page.wait_for_selector('.line[data-state="cut"]')
+        page.wait_for_selector('.connection[data-state="cut"]')
         boards.move(store, key, 2, Status.CANCELLED)
         store.add_task(key, Spec("Four", depends_on=(1,)), max_cycles=3, auto_review=True)
         with serving(lab, port=served.port, BURNISH_SERVE_TOKEN=TOKEN) as again:
@@ -137,7 +137,7 @@ def test_a_board_that_was_open_while_the_server_died_asks_for_a_login_and_then_c
             asked: list[str] = []
             page.on("request", lambda request: asked.append(request.url))
             page.wait_for_timeout(1500)
-            assert asked == [] and page.locator(".line").inner_text() == "logged out"
+            assert asked == [] and page.locator(".connection").inner_text() == "logged out"
             second = page.context.new_page()
             second.goto(again.login)
             banner.wait_for(state="detached")

@@ -38,7 +38,7 @@ LINES = st.lists(
 
 def plain(code: str) -> str:
     """What a person reads in a cell."""
-    code = re.sub(r'<span class="(?:away|cut)"[^>]*>.*?</span>', "", code)
+    code = re.sub(r'<span class="(?:visually-hidden|cut)"[^>]*>.*?</span>', "", code)
     return html.unescape(re.sub(r"</?span[^>]*>", "", code))
 
 

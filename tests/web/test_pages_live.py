@@ -50,7 +50,7 @@ def test_the_inbox_answers_and_follows_without_a_reload(served: Served, opened: 
     lab = served.lab
     with logged_in(opened, served) as page:
         goto(page, served, "/inbox")
-        page.wait_for_selector('.line[data-state="live"]')
+        page.wait_for_selector('.connection[data-state="live"]')
         assert page.locator(".entry").first.inner_text().startswith("blocked: max cycles")
         until(page, "document.getElementById('waiting').textContent === '2'")
         page.locator("[id^=do-][id$='-1']", has_text="One more cycle").click()
@@ -102,7 +102,7 @@ def _refused_then_mended(page: Page) -> None:
     good = page.locator(TEXT).input_value()
     page.locator(TEXT).fill("{{ tilte }}")
     page.locator(f"{CARD} [data-save]").click()
-    refused = page.locator(f"{CARD} .refused")
+    refused = page.locator(f"{CARD} .save-error")
     refused.wait_for()
     assert "Unknown variable tilte" in refused.inner_text() and "acceptance_criteria" in refused.inner_text()
     assert page.locator(TEXT).input_value() == "{{ tilte }}"
@@ -113,11 +113,11 @@ def _previewed(page: Page) -> None:
     card = page.locator(CARD)
     card.locator("select").select_option("3")
     card.get_by_role("button", name="Preview").click()
-    card.locator(".sent pre").wait_for()
-    text = card.locator(".sent pre").inner_text()
-    assert "To judge" in card.locator(".sent h3").inner_text()
+    card.locator(".preview pre").wait_for()
+    text = card.locator(".preview pre").inner_text()
+    assert "To judge" in card.locator(".preview h3").inner_text()
     assert "Look for races first." in text and TITLE in text and "return a / b" in text
-    assert not card.locator(".refused").is_visible()
+    assert not card.locator(".save-error").is_visible()
 
 
 def _asked_before_leaving(page: Page, served: Served) -> None:

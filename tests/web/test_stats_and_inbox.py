@@ -182,9 +182,9 @@ def test_a_task_that_its_agent_left_unchanged_is_described_again_before_it_is_re
     lab.burnish("run", "1", code=None)
     with at_hand(lab) as server:
         form = f'href="/p/{server.project}#edit-1"'
-        answer = page(server, "/inbox").partition('class="do"')[2].partition("</div>")[0]
+        answer = page(server, "/inbox").partition('class="actions"')[2].partition("</div>")[0]
         assert form in answer and "Describe what is wanted" in answer and "Retry" not in answer
         shown = page(server, f"/p/{server.project}/t/1")
-        assert f'<a class="button first" {form}>' in shown
-        assert not re.search(r'<button[^>]*class="[^"]*first[^"]*"[^>]*data-path="/retry"', shown)
+        assert f'<a class="button primary" {form}>' in shown
+        assert not re.search(r'<button[^>]*class="[^"]*primary[^"]*"[^>]*data-path="/retry"', shown)
         assert "not reviewed" in shown and "review failed" not in shown

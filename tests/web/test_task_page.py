@@ -41,7 +41,7 @@ def test_a_task_that_waits_shows_what_a_decision_is_about(server: AtHand) -> Non
     assert [choice in html for choice in ('value="approve"', 'value="fix"', 'value="reject"')] == [True] * 3
     # the review is required here: there is nothing to skip
     assert 'value="skip"' not in html
-    assert f'data-since="{server.house.store.last_event(server.project)}"' in html
+    assert f'data-since="{server.registry.store.last_event(server.project)}"' in html
     assert " style=" not in html and "<script>" not in html
 
 
@@ -55,7 +55,7 @@ def test_a_blocked_task_says_why_and_offers_a_way_on(server: AtHand) -> None:
 
 def test_a_task_that_was_not_begun_says_what_will_be_where(server: AtHand) -> None:
     page = Page(server, 3)
-    html = page.get().text + page.part("changes", "log", "papers")
+    html = page.get().text + page.part("changes", "log", "artifacts")
     assert "It is ready to be started." in html
     for words in (
         "Nothing has happened yet",
@@ -99,7 +99,7 @@ def test_what_was_printed_and_asked_can_be_read(server: AtHand) -> None:
     names = re.findall(r'<option value="([^"]+)"', page.part("log"))
     said = [page.get(f"/output/{name}?offset=-1").json()["text"] for name in names]
     assert any("done: implement" in text for text in said)
-    prompt = re.search(r'data-output="([^"]+)"', page.part("papers"))
+    prompt = re.search(r'data-output="([^"]+)"', page.part("artifacts"))
     assert prompt and "Add a root" in page.get(f"/output/{prompt[1]}").json()["text"]
     raw = page.get(f"/output/{names[0]}/raw")
     assert raw.headers["content-type"].startswith("text/plain") and "attachment" in raw.headers["content-disposition"]
@@ -107,16 +107,16 @@ def test_what_was_printed_and_asked_can_be_read(server: AtHand) -> None:
 
 def test_a_review_is_read_as_markdown_and_kept_as_it_is(server: AtHand) -> None:
     page = Page(server, 2)
-    assert "review-cycle-1.md" in page.part("papers", "story")
-    html = page.get("/paper/review-cycle-1.md").text
+    assert "review-cycle-1.md" in page.part("artifacts", "story")
+    html = page.get("/artifact/review-cycle-1.md").text
     assert "<h1>Code Review" in html and "Front matter" in html
-    assert page.get("/paper/review-cycle-1.md/raw").text.startswith("---\n")
+    assert page.get("/artifact/review-cycle-1.md/raw").text.startswith("---\n")
 
 
 def test_parts_files_and_names_that_there_are_not_are_not_found(server: AtHand) -> None:
     page = Page(server, 2)
     page.get("/parts?names=head,secrets", 404)
-    page.get("/paper/..%2Ftask.json", 404)
+    page.get("/artifact/..%2Ftask.json", 404)
     page.get("/output/nothing", 404)
     Page(server, 99).get("", 404)
 

@@ -75,7 +75,7 @@ def opened() -> Iterator[Browser]:
 def goto(page: Page, served: Served, task: int, rest: str = "") -> None:
     page.goto(f"{served.url}/p/{served.project}/t/{task}{rest}")
     page.wait_for_selector(".task-page[data-ready]")
-    page.wait_for_selector('.line[data-state="live"]')
+    page.wait_for_selector('.connection[data-state="live"]')
 
 
 def is_now(page: Page, status: str) -> None:
@@ -98,7 +98,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
         # no word, no approval: it goes against the review
         page.get_by_role("button", name="Approve").click()
-        assert "say why" in page.locator("#gate .trouble").inner_text()
+        assert "say why" in page.locator("#gate .error").inner_text()
         category = page.locator("#gate [data-category]")
         assert category.inner_text() == "custom"
         page.locator("#gate").get_by_text("Did the reviewer judge with the wrong context?").click()
@@ -117,7 +117,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
         second.wait_for_selector("#output-choice")
         page.get_by_role("button", name="Improve", exact=True).click()
         page.locator("#improve textarea").fill("None is fine for zero.")
-        page.locator("#improve .first").click()
+        page.locator("#improve .primary").click()
         is_now(page, "waiting_approval")
         assert "None is fine for zero." in [c["prompt"] for c in lab.calls() if c["phase"] == "improve"][-1]
         until(page, "document.querySelector('#gate .badge').textContent.includes('approved')")
@@ -143,7 +143,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
         page.get_by_role("button", name="Merge…").click()
         page.get_by_text("makes one commit of them").click()
-        page.locator("#merge .first").click()
+        page.locator("#merge .primary").click()
         is_now(page, "completed")
         page.locator("#tab-story").click()
         told = page.locator("#story").inner_text()
@@ -162,7 +162,7 @@ def test_a_decision_on_a_commit_that_is_gone_is_refused_and_says_so(served: Serv
         with page.expect_response(lambda answer: "/parts?" in answer.url and "gate" in answer.url):
             page.get_by_role("button", name="Reject").click()
         page.wait_for_timeout(500)  # the page has put in place what it fetched again
-        assert "out of date" in page.locator("#gate .trouble").inner_text()
+        assert "out of date" in page.locator("#gate .error").inner_text()
         assert page.locator("#gate [data-stale]").is_visible()
     assert served.of_project("GET", "/tasks/2").json()["status"] == "waiting_approval"
 
@@ -198,7 +198,7 @@ def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: 
     with logged_in(opened, served) as page:
         goto(page, served, 2)
         shown = page.locator("h1").inner_text() + page.locator("#gate").inner_text()
-        for tab in ("story", "changes", "findings", "log", "papers"):
+        for tab in ("story", "changes", "findings", "log", "artifacts"):
             page.locator(f"#tab-{tab}").click()
             page.wait_for_selector(f"#part-{tab}:not([data-empty])")
             if tab == "findings":
@@ -207,10 +207,10 @@ def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: 
                 option = page.locator("#output-choice option", has_text=re.compile("implement.*stdout"))
                 page.locator("#output-choice").select_option(option.get_attribute("value"))
                 until(page, "document.querySelector('#output').textContent.includes('printed')")
-            if tab == "papers":
-                for paper in page.locator(".paper > summary").all():
-                    paper.click()
-                until(page, "[...document.querySelectorAll('.paper')].every(one => one.childElementCount > 1)")
+            if tab == "artifacts":
+                for artifact in page.locator(".artifact > summary").all():
+                    artifact.click()
+                until(page, "[...document.querySelectorAll('.artifact')].every(one => one.childElementCount > 1)")
             shown += page.locator(f"#{tab}").inner_text()
         for place in ("task", "described", "scope", "criterion", "item", "code", "printed", "title", "description"):
             assert bad(place) in shown, place
@@ -222,7 +222,7 @@ def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: 
         page.locator("#F1 [data-rule=waive]").click()
         assert page.locator("#waive [data-title]").inner_text() == bad("title")
         page.locator("#waive textarea").fill(bad("waiver"))
-        page.locator("#waive .first").click()
+        page.locator("#waive .primary").click()
         page.wait_for_selector("#F1 [data-rule=reopen]", state="attached")
         assert bad("waiver") in page.locator("#findings").inner_text()
 
@@ -232,6 +232,6 @@ def test_hostile_text_is_text_in_every_part_of_the_page(served: Served, opened: 
         # nor does it push the page out of its window
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
-            for tab in ("story", "changes", "findings", "checks", "log", "papers"):
+            for tab in ("story", "changes", "findings", "checks", "log", "artifacts"):
                 page.locator(f"#tab-{tab}").click()
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, tab)

@@ -121,7 +121,7 @@ def _of_line(line: DiffLine, old: _Sheet, new: _Sheet) -> str:
 
 def _row(kind: str, old: int | None, new: int | None, html: str) -> str:
     sign, word = _SIGNS[kind]
-    said = f'<span class="away">{word}: </span>' if word else ""
+    said = f'<span class="visually-hidden">{word}: </span>' if word else ""
     anchor = f' data-line="{new}"' if new else ""
     return (
         f'<tr class="{kind}"{anchor}><td class="n">{old or ""}</td><td class="n">{new or ""}</td>'

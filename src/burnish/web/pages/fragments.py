@@ -110,9 +110,9 @@ def _log(seen: PageContext) -> dict[str, Any]:
     return {"outputs": [one for one in reversed(found) if not one.is_prompt]}
 
 
-def _papers(seen: PageContext) -> dict[str, Any]:
+def _artifacts(seen: PageContext) -> dict[str, Any]:
     prompts = [one for one in outputs(seen.registry.home, seen.task) if one.is_prompt]
-    return {"papers": papers(seen.registry.home, seen.task), "prompts": prompts}
+    return {"artifacts": papers(seen.registry.home, seen.task), "prompts": prompts}
 
 
 PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
@@ -123,7 +123,7 @@ PARTS: dict[str, Callable[[PageContext], dict[str, Any]]] = {
     "checks": _checks,
     "changes": _changes,
     "log": _log,
-    "papers": _papers,
+    "artifacts": _artifacts,
 }
 # on the page from the beginning; the rest is fetched when somebody looks
 AT_ONCE = ("head", "gate", "story", "findings", "checks")

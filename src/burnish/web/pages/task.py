@@ -89,13 +89,13 @@ def whole(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Na
     return StreamingResponse(_pieces(found), media_type="text/plain; charset=utf-8", headers=headers)
 
 
-@router.get("/paper/{name}")
+@router.get("/artifact/{name}")
 def artifact(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
     text = paper(registry.home, registry.store.task(project.key, task), name)
-    return fragment("task/paper.html.j2", name=name, read=read(name, text))
+    return fragment("task/artifact.html.j2", name=name, read=read(name, text))
 
 
-@router.get("/paper/{name}/raw")
+@router.get("/artifact/{name}/raw")
 def artifact_raw(registry: RegistryDep, project: ProjectDep, task: TaskNumber, name: Name) -> Response:
     return PlainTextResponse(paper(registry.home, registry.store.task(project.key, task), name))
 

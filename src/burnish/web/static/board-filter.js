@@ -45,7 +45,7 @@ export function filter(lists) {
     if (!status.value || status.value === name) shown += visible;
   }
   document.getElementById("no-match").hidden = shown > 0 || all === 0 || !(want.any || status.value);
-  document.getElementById("board").classList.toggle("one", Boolean(status.value));
+  document.getElementById("board").classList.toggle("single-column", Boolean(status.value));
 }
 
 /** An agent that came after the page is one to choose, too. */

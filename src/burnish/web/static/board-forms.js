@@ -73,7 +73,7 @@ async function send(event) {
   const form = event.target;
   const id = form.dataset.task;
   const wanted = values(form);
-  const button = form.querySelector("button.first");
+  const button = form.querySelector("button.primary");
   if (id && !Object.keys(wanted).length) return dialog.close();
   if (!form.elements.title.value.trim()) return trouble(form, { message: "The title is empty.", hint: "Say what is to be done." });
   button.disabled = true;
@@ -95,7 +95,7 @@ async function send(event) {
 }
 
 function trouble(form, error) {
-  const place = form.querySelector(".trouble");
+  const place = form.querySelector(".error");
   place.textContent = `${error.message} ${error.hint ?? ""}`;
   place.hidden = false;
   place.scrollIntoView({ block: "nearest" });

@@ -70,7 +70,7 @@ function neighbour(card, step) {
   const columns = [...lists.values()].filter((list) => !list.parentElement.hidden);
   const by = step === "left" ? -1 : 1;
   // one status alone is shown as a grid
-  if (board.classList.contains("one")) return own[own.indexOf(card) + by];
+  if (board.classList.contains("single-column")) return own[own.indexOf(card) + by];
   const height = card.getBoundingClientRect().top;
   for (let at = columns.indexOf(card.parentElement) + by; columns[at]; at += by) {
     const cards = cardsOf(columns[at]);

@@ -8,12 +8,12 @@ export function startMoves(given) {
   ({ board, project, acts, look, hold } = given);
   board.addEventListener("dragstart", pick);
   board.addEventListener("dragover", over);
-  board.addEventListener("dragleave", (event) => event.target.closest(".column")?.classList.remove("under"));
+  board.addEventListener("dragleave", (event) => event.target.closest(".column")?.classList.remove("drag-over"));
   board.addEventListener("drop", drop);
   board.addEventListener("dragend", letGo);
   board.addEventListener("click", (event) => {
     const more = event.target.closest(".more");
-    const tie = event.target.closest(".tie");
+    const tie = event.target.closest(".dep");
     if (more) openMenu(more.closest(".card"));
     if (tie) go(event, tie.dataset.to);
   });
@@ -36,7 +36,7 @@ function pick(event) {
   const legal = movesOf(card);
   // after the browser has taken its picture of the card
   requestAnimationFrame(() => {
-    card.classList.add("held");
+    card.classList.add("dragged");
     board.classList.add("dragging");
     for (const column of board.querySelectorAll(".column")) {
       const to = column.dataset.status;
@@ -53,12 +53,12 @@ function over(event) {
   // illegal places take the card as well: to say why not
   event.preventDefault();
   event.dataTransfer.dropEffect = "move";
-  column.classList.add("under");
+  column.classList.add("drag-over");
 }
 
 async function drop(event) {
   const column = event.target.closest(".column");
-  const card = board.querySelector(".card.held");
+  const card = board.querySelector(".card.dragged");
   if (!column || !card) return;
   event.preventDefault();
   await moveTo(card, column.dataset.status);
@@ -66,8 +66,8 @@ async function drop(event) {
 
 function letGo() {
   board.classList.remove("dragging");
-  board.querySelector(".card.held")?.classList.remove("held");
-  for (const column of board.querySelectorAll(".column")) column.classList.remove("own", "legal", "illegal", "under");
+  board.querySelector(".card.dragged")?.classList.remove("dragged");
+  for (const column of board.querySelectorAll(".column")) column.classList.remove("own", "legal", "illegal", "drag-over");
   hold(null);
 }
 
@@ -146,7 +146,7 @@ function openMenu(card) {
   const others = rest.map((act) => entry(acts[act].label, "", () => perform(cardNow(card), act), act === "remove"));
   others.unshift(entry("Edit…", "", () => document.dispatchEvent(new CustomEvent("edit-task", { detail: card.dataset.id }))));
   others.unshift(entry("Open", "", () => (location.href = card.querySelector(".title").href)));
-  const head = make("p", { className: "quiet", textContent: `Task ${card.dataset.id}` });
+  const head = make("p", { className: "muted", textContent: `Task ${card.dataset.id}` });
   menu.replaceChildren(head, ...entries, ...(entries.length ? [make("hr")] : []), ...others);
   menu.showModal();
   place(card.querySelector(".more"));
@@ -168,7 +168,7 @@ const cardNow = (card) => document.getElementById(card.id) ?? card;
 function entry(label, where, action, danger = false) {
   const button = make("button", { type: "button", className: danger ? "plain danger" : "plain" });
   button.setAttribute("role", "menuitem");
-  button.append(make("span", { textContent: label }), make("span", { className: "quiet", textContent: where }));
+  button.append(make("span", { textContent: label }), make("span", { className: "muted", textContent: where }));
   button.addEventListener("click", () => {
     menu.close();
     action();
@@ -200,10 +200,10 @@ let shown = null;
 
 function related(card) {
   if (card === shown) return;
-  for (const one of board.querySelectorAll(".card.needed, .card.waits")) one.classList.remove("needed", "waits");
+  for (const one of board.querySelectorAll(".card.dependency, .card.dependent")) one.classList.remove("dependency", "dependent");
   shown = card;
-  for (const id of (card?.dataset.needs ?? "").split(" ")) document.getElementById(`t${id}`)?.classList.add("needed");
-  for (const id of (card?.dataset.blocks ?? "").split(" ")) document.getElementById(`t${id}`)?.classList.add("waits");
+  for (const id of (card?.dataset.needs ?? "").split(" ")) document.getElementById(`t${id}`)?.classList.add("dependency");
+  for (const id of (card?.dataset.blocks ?? "").split(" ")) document.getElementById(`t${id}`)?.classList.add("dependent");
 }
 
 function go(event, id) {

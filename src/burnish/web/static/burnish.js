@@ -81,7 +81,7 @@ export function busy(element) {
   const typing = active && element.contains(active) && active.matches("input, textarea, select, [contenteditable]") &&
     // a box outside of a form holds no words
     !(active.type === "checkbox" && !active.form);
-  return Boolean(typing || element.querySelector("form[data-touched], form .trouble:not([hidden])"));
+  return Boolean(typing || element.querySelector("form[data-touched], form .error:not([hidden])"));
 }
 
 document.addEventListener("input", (event) => {
@@ -93,7 +93,7 @@ document.addEventListener("input", (event) => {
  * `again` is called when the line is back after a cut: what is no event (who runs here) may have changed.
  */
 export function listen(project, since, heard, again = () => {}) {
-  const line = document.getElementById("line");
+  const line = document.getElementById("connection");
   let seen = since;
   let pause = 250;
   let cuts = 0;
@@ -234,9 +234,9 @@ export function sure(title, words = "", { yes = "Yes", note = null, danger = fal
   const buttons = make("div", { className: "row" });
   buttons.append(
     make("button", { className: "right", value: "", textContent: "Not now", formNoValidate: true }),
-    make("button", { className: danger ? "danger" : "first", value: "yes", textContent: yes }),
+    make("button", { className: danger ? "danger" : "primary", value: "yes", textContent: yes }),
   );
-  form.append(make("h2", { textContent: title }), make("p", { className: "quiet", textContent: words }));
+  form.append(make("h2", { textContent: title }), make("p", { className: "muted", textContent: words }));
   if (field) form.append(field);
   form.append(buttons);
   box.append(form);

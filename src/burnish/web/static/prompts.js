@@ -20,7 +20,7 @@ function look(card) {
 }
 
 function refuse(card, error) {
-  const place = card.querySelector(".refused");
+  const place = card.querySelector(".save-error");
   place.hidden = !error;
   place.textContent = error ? `${error.message} ${error.hint}` : "";
 }
@@ -96,7 +96,7 @@ async function reset(card) {
 
 async function preview(card, button) {
   refuse(card, null);
-  const place = card.querySelector(".sent");
+  const place = card.querySelector(".preview");
   const text = card.dataset.on === "yes" ? field(card).value : field(card).dataset.default;
   button.disabled = true;
   try {
@@ -113,7 +113,7 @@ async function preview(card, button) {
 
 function shown(one) {
   const head = make("h3", { textContent: `To ${one.to}` });
-  head.append(make("span", { className: "quiet small", textContent: `${one.text.length.toLocaleString("en")} characters` }));
+  head.append(make("span", { className: "muted small", textContent: `${one.text.length.toLocaleString("en")} characters` }));
   return [head, make("pre", { textContent: one.text, tabIndex: 0 })];
 }
 

@@ -11,7 +11,7 @@ export function startChanges() {
   document.addEventListener("toggle", (event) => event.target.matches?.(".file") && event.target.open && watch(), true);
   document.addEventListener("click", clicked);
   document.addEventListener("show-line", (event) => showLine(event.detail));
-  document.addEventListener("toggle", papers, true);
+  document.addEventListener("toggle", readArtifact, true);
 }
 
 function watch() {
@@ -76,24 +76,24 @@ async function showLine({ file: path, line }) {
   if (body) await fill(body);
   const row = line && file.querySelector(`tr[data-line="${CSS.escape(line)}"]`);
   (row || file).scrollIntoView({ block: row ? "center" : "start" });
-  row?.classList.add("here");
-  setTimeout(() => row?.classList.remove("here"), 2500);
+  row?.classList.add("highlighted");
+  setTimeout(() => row?.classList.remove("highlighted"), 2500);
 }
 
 /** Artifacts and prompts are read when they are opened. */
-async function papers(event) {
-  const paper = event.target;
-  if (!paper.matches?.(".paper") || !paper.open || paper.dataset.read) return;
-  paper.dataset.read = "yes";
+async function readArtifact(event) {
+  const artifact = event.target;
+  if (!artifact.matches?.(".artifact") || !artifact.open || artifact.dataset.read) return;
+  artifact.dataset.read = "yes";
   const done = await attempt(async () => {
-    if (paper.dataset.fetch) paper.append(document.createRange().createContextualFragment(await fragment(`${here}/${paper.dataset.fetch}`)));
+    if (artifact.dataset.fetch) artifact.append(document.createRange().createContextualFragment(await fragment(`${here}/${artifact.dataset.fetch}`)));
     else {
-      const answer = await fetch(`${here}/output/${encodeURIComponent(paper.dataset.output)}`, { headers: { Accept: "application/json" } });
+      const answer = await fetch(`${here}/output/${encodeURIComponent(artifact.dataset.output)}`, { headers: { Accept: "application/json" } });
       const said = await answer.json();
       const pre = document.createElement("pre");
       pre.textContent = said.text + (said.next < said.size ? "\n… (download it to read the rest)" : "");
-      paper.append(pre);
+      artifact.append(pre);
     }
   });
-  if (!done) delete paper.dataset.read;
+  if (!done) delete artifact.dataset.read;
 }

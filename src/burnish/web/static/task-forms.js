@@ -10,15 +10,15 @@ export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
   document.addEventListener("submit", submitted);
   document.addEventListener("input", (event) => {
-    const box = event.target.closest(".grounds");
+    const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
   });
   document.addEventListener("click", (event) => {
     const rule = event.target.closest("[data-rule]");
     if (rule) openRule(rule.dataset);
   });
-  for (const box of document.querySelectorAll(".grounds")) categorise(box);
-  document.addEventListener("part", (event) => event.detail.querySelectorAll(".grounds").forEach(categorise));
+  for (const box of document.querySelectorAll(".override-reasons")) categorise(box);
+  document.addEventListener("part", (event) => event.detail.querySelectorAll(".override-reasons").forEach(categorise));
 }
 
 function openDialog(name) {
@@ -49,8 +49,8 @@ function fresh(box) {
   const form = box.querySelector("form");
   form.reset();
   form.removeAttribute("data-touched");
-  form.querySelector(".trouble").hidden = true;
-  for (const one of box.querySelectorAll(".grounds")) categorise(one);
+  form.querySelector(".error").hidden = true;
+  for (const one of box.querySelectorAll(".override-reasons")) categorise(one);
 }
 
 /** The first yes gives the category; without one it takes words. */
@@ -62,7 +62,7 @@ function categorise(box) {
 }
 
 function groundsOf(form) {
-  const box = form.querySelector(".grounds");
+  const box = form.querySelector(".override-reasons");
   if (!box || box.disabled) return undefined;
   const said = {};
   for (const one of box.querySelectorAll("input[type=checkbox]")) said[one.name] = one.checked;
@@ -75,7 +75,7 @@ async function submitted(event) {
   const box = form.closest("dialog");
   if (!form.matches("[data-gate]") && !box) return;
   event.preventDefault();
-  const trouble = form.querySelector(".trouble");
+  const trouble = form.querySelector(".error");
   if (trouble) trouble.hidden = true;
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));

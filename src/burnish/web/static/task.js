@@ -73,7 +73,7 @@ function after(part) {
     const open = Number(part.dataset.open);
     document.getElementById("count-findings").textContent = open || "";
     // for those who hear the page: a part that was put in place anew is not read out by itself
-    const said = document.getElementById("said");
+    const said = document.getElementById("announcement");
     const words = `${part.querySelector(".badge").textContent}. ${part.querySelector(".sentence").textContent}`;
     if (said.textContent !== words) said.textContent = words;
   }
@@ -119,7 +119,7 @@ document.querySelector(".tabs").addEventListener("keydown", (event) => {
   open(TABS.at(to % TABS.length), { focus: true });
 });
 
-// links inside of the page: #changes, #F2, #paper-review-cycle-1.md, #gate
+// links inside of the page: #changes, #F2, #artifact-review-cycle-1.md, #gate
 
 async function follow(hash) {
   const name = decodeURIComponent(hash.slice(1));
@@ -131,7 +131,7 @@ async function follow(hash) {
     await open("findings");
     showFindings();
   } else if (name.startsWith("file-")) await open("changes");
-  else if (name.startsWith("paper-") || name.startsWith("prompt-")) await open("papers");
+  else if (name.startsWith("artifact-") || name.startsWith("prompt-")) await open("artifacts");
   else return false;
   const found = document.getElementById(name);
   if (!found) return false;
@@ -197,8 +197,8 @@ document.addEventListener("keydown", (event) => {
 const ALWAYS = ["head", "gate", "story"];
 const ALSO = [
   [/^finding\./, ["findings", "changes"]],
-  [/^(phase\.(started|finished|failed)|check\.)/, ["checks", "log", "papers"]],
-  [/^(phase\.finished|run\.|task\.|approval\.|decision\.)/, ["changes", "findings", "papers"]],
+  [/^(phase\.(started|finished|failed)|check\.)/, ["checks", "log", "artifacts"]],
+  [/^(phase\.finished|run\.|task\.|approval\.|decision\.)/, ["changes", "findings", "artifacts"]],
 ];
 
 listen(project, Number(since), (event) => {
