@@ -44,12 +44,13 @@ test-fast: $(READY) ## the tests that start no process: what to run after each c
 test-all: $(READY) ## all tests, with the whole of each table: what CI runs
 	BURNISH_LONG=1 $(PY) -m pytest -n $(JOBS) $(ARGS)
 
-check: $(READY) ## lint, format, types, layers, figures of the code base
+check: $(READY) ## lint, format, types, layers, figures of the code base, front end
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy --strict
 	$(VENV)/bin/lint-imports
 	$(PY) -m tools.shape --check
+	$(PY) -m tools.front_end
 
 bench: $(READY) ## how fast it is, with figures
 	@[ -e bench/__main__.py ] || { echo "make bench is not built yet."; echo "See docs/architecture.md."; exit 2; }

@@ -104,11 +104,11 @@ def test_cards_are_dragged_where_it_is_legal_and_nowhere_else(place: Place, page
     # what cannot be undone by a click is asked first
     drag(page, 15, "cancelled")
     page.mouse.up()
-    page.get_by_role("button", name="Not now").click()
+    page.get_by_role("button", name="Keep task").click()
     assert column_of(page, 15) == "backlog"
     drag(page, 15, "cancelled")
     page.mouse.up()
-    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel task").click()
     until_in(page, 15, "cancelled")
     assert place.store.task(place.key, 15).status is Status.CANCELLED
 
@@ -186,7 +186,7 @@ def test_it_fits_every_screen_in_both_themes(page: Page, theme: str, tmp_path: P
 
 
 def _refusal_is_seen(page: Page) -> None:
-    """What the server says of a new task stands beside the buttons, over nothing and under nothing."""
+    """The server's error on a new task is shown beside the buttons and is not covered."""
     page.locator("#add").click()
     page.wait_for_selector("#form[open]")
     page.locator("#form [name=title]").fill("Wait for nothing")
@@ -196,7 +196,7 @@ def _refusal_is_seen(page: Page) -> None:
     assert "no task 999" in page.locator("#form .error").inner_text()
     assert page.evaluate("""() => {
       const box = document.querySelector("#form .error").getBoundingClientRect();
-      return document.elementFromPoint(box.left + 5, box.bottom - 5)?.className.includes("trouble");
+      return document.elementFromPoint(box.left + 5, box.bottom - 5)?.className.includes("error");
     }""")
     page.locator("#form [data-close]").click()
 

@@ -46,7 +46,7 @@ def test_the_gate_of_a_plan_shows_the_plan_and_speaks_of_no_commit(tmp_path: Pat
     page, terminal = look(lab)
     gate = page.partition('id="part-gate"')[2].partition("</section>")[0]
     assert "<li>Guard the <strong>division</strong>.</li>" in gate
-    assert "not reviewed" not in gate and "Look at the changes" not in gate and ">commit <" not in gate
+    assert "not reviewed" not in gate and "View the changes" not in gate and ">commit <" not in gate
     assert opened_tab(page) == "story"
     assert "burnish show 1" in terminal and "Verdict" not in terminal and "burnish diff" not in terminal
     assert lab.burnish("show", "1").out.count("Guard the **division**") == 1

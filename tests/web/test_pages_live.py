@@ -62,7 +62,7 @@ def test_the_inbox_answers_and_follows_without_a_reload(served: Served, opened: 
         page.get_by_role("button", name="Merge all", exact=True).click()
         # the two of them wrote at the same place: one lands, the other is left and says why
         until(page, "[...document.querySelectorAll('.toast')].some((one) => one.textContent === '1 merged.')", 40)
-        assert "was left" in page.locator(".toast.bad").inner_text()
+        assert "was skipped" in page.locator(".toast.bad").inner_text()
         assert sorted(lab.task(n)["status"] == "completed" for n in (1, 2)) == [False, True]
         assert page.evaluate("window.hurt") is None
 
@@ -144,7 +144,7 @@ def _switched_off_and_reset(page: Page, file: Path) -> None:
     card.get_by_role("button", name="Reset to default").click()
     page.get_by_role("button", name="Reset", exact=True).click()
     until(page, f"document.querySelector('{CARD.replace(chr(92), chr(92) * 2)}').dataset.own === ''")
-    assert not file.exists() and "the default is in force" in card.inner_text()
+    assert not file.exists() and "uses the default" in card.inner_text()
     assert page.evaluate("window.hurt") is None
 
 

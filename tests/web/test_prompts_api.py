@@ -88,7 +88,7 @@ def test_a_page_shows_hostile_text_as_text(fresh: AtHand) -> None:
         page = html(fresh, path)
         assert "<script>window" not in page
     assert "&lt;/textarea&gt;" in html(fresh, "/prompts/part/review.system")
-    assert "is in force" in page
+    assert "uses this project" in page
 
 
 def test_a_cookie_without_the_key_writes_nothing(fresh: AtHand) -> None:

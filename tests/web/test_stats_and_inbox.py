@@ -69,7 +69,7 @@ def test_the_page_counts_what_the_api_counts(past: AtHand) -> None:
 
 def test_a_window_and_all_projects_can_be_asked_for(past: AtHand) -> None:
     shown = page(past, f"/p/{past.project}/stats/part?days=7")
-    assert "Nothing to count" in shown and "Look at all of it" in shown
+    assert "No data" in shown and "Show all time" in shown
     assert past.of_project("GET", "/stats?days=7").json()["total"]["calls"] == 0
     assert past.of_project("GET", "/stats?days=0").status_code == 422
     assert "How runs ended" in page(past, f"/p/{past.project}/stats?everything=true")
@@ -79,7 +79,7 @@ def test_before_anything_ran_the_pages_say_what_will_be_there(tmp_path: Path) ->
     lab = Lab.make(tmp_path / "lab")
     lab.add()
     with at_hand(lab) as fresh:
-        assert "Nothing to count yet" in html.unescape(page(fresh, f"/p/{fresh.project}/stats"))
+        assert "No data yet" in html.unescape(page(fresh, f"/p/{fresh.project}/stats"))
         assert "Nothing needs you" in page(fresh, "/inbox")
 
 
@@ -102,7 +102,7 @@ def test_the_inbox_lists_what_the_command_line_lists_with_an_answer_for_each(pas
 
 def test_a_merge_names_the_commit_that_was_shown(past: AtHand) -> None:
     shown = page(past, "/inbox")
-    bodies = [json.loads(html.unescape(text)) for text in re.findall(r'/merge" data-body="([^"]*)"', shown)]
+    bodies = [json.loads(html.unescape(text)) for text in re.findall(r'/merge"\s+data-body="([^"]*)"', shown)]
     assert bodies and all(re.fullmatch("[1-3]{40}", body["commit"]) for body in bodies)
 
 

@@ -58,11 +58,11 @@ def test_a_task_that_was_not_begun_says_what_will_be_where(server: AtHand) -> No
     html = page.get().text + page.part("changes", "log", "artifacts")
     assert "It is ready to be started." in html
     for words in (
-        "Nothing has happened yet",
-        "no change yet",
-        "Nothing was printed",
-        "No agent was called yet",
-        "Nothing was found",
+        "The task has not run yet",
+        "No changes yet",
+        "No output yet",
+        "No agent calls yet",
+        "No findings",
     ):
         assert words in html, words
 

@@ -98,7 +98,7 @@ def test_a_whole_story_by_clicking_rejected_fixed_approved_and_merged(served: Se
 
         # no word, no approval: it goes against the review
         page.get_by_role("button", name="Approve").click()
-        assert "say why" in page.locator("#gate .error").inner_text()
+        assert "give a reason" in page.locator("#gate .error").inner_text()
         category = page.locator("#gate [data-category]")
         assert category.inner_text() == "custom"
         page.locator("#gate").get_by_text("Did the reviewer judge with the wrong context?").click()
@@ -174,7 +174,7 @@ def test_what_an_agent_prints_is_there_while_it_prints_on_a_page_that_was_open_b
     assert served.of_project("POST", "/tasks", {"title": "Take your time"}).json()["id"] == "3"
     with logged_in(opened, served) as page:
         goto(page, served, 3, "#log")
-        assert "Nothing was printed yet" in page.locator("#part-log").inner_text()
+        assert "No output yet" in page.locator("#part-log").inner_text()
         page.get_by_role("button", name="Start", exact=True).click()
         # no event says that there is a file now
         page.wait_for_selector("#output-choice", state="attached", timeout=20_000)

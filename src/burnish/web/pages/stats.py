@@ -18,7 +18,7 @@ router = APIRouter(prefix="/p/{project}/stats", include_in_schema=False)
 
 # how far back: the number of days, and its name
 WINDOWS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"), (0, "all"))
-DEAREST = 6
+MOST_EXPENSIVE = 6
 
 Days = Annotated[int, Query(ge=0, le=3650)]
 
@@ -55,7 +55,7 @@ def _view(registry: ProjectRegistry, project: ProjectRow, days: int, everything:
     return {
         "view": view,
         "charts": [] if view.empty else charts(view),
-        "dearest": view.dearest[:DEAREST],
+        "most_expensive": view.dearest[:MOST_EXPENSIVE],
         "days": days,
         "everything": everything,
         "names": names,

@@ -1,19 +1,19 @@
-// Search and filters: which cards are shown. They live in the address, so that a reload keeps them.
+// Search and filters: which cards are shown. They are part of the URL, so a reload keeps them.
 
 const search = document.getElementById("search");
 const agent = document.getElementById("by-agent");
 const status = document.getElementById("by-status");
 const chips = [...document.querySelectorAll(".chip")];
-// ids in whose long texts the words were found, by the server
+// ids of tasks whose long texts match, from the server
 let inText = new Set();
 let timer = null;
-// thin strips: what is rare while it is empty, and what a person has folded
+// folded columns: rare ones while they are empty, and those that the user has folded
 const RARE = new Set(["failed", "cancelled"]);
 const foldedByHand = new Set((localStorage.getItem("burnish-folded") ?? "cancelled").split(" ").filter(Boolean));
 
 const words = () => search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
 
-function wanted() {
+function criteria() {
   const flags = chips.filter((chip) => chip.getAttribute("aria-pressed") === "true").map((chip) => chip.dataset.flag);
   return { words: words(), flags, agent: agent.value, any: Boolean(search.value.trim() || flags.length || agent.value) };
 }
@@ -27,9 +27,9 @@ function fits(card, want) {
   return want.words.every((word) => text.includes(word));
 }
 
-/** Hide what does not fit, count what does. Reads first, then writes: the layout is made once. */
+/** Hides cards that do not match and updates the counts. */
 export function filter(lists) {
-  const want = wanted();
+  const want = criteria();
   let shown = 0;
   let all = 0;
   for (const [name, list] of lists) {
@@ -48,8 +48,8 @@ export function filter(lists) {
   document.getElementById("board").classList.toggle("single-column", Boolean(status.value));
 }
 
-/** An agent that came after the page is one to choose, too. */
-export function known(name) {
+/** Adds an agent to the filter, if it is new. */
+export function addAgent(name) {
   if (name && ![...agent.options].some((option) => option.value === name)) agent.add(new Option(name, name));
 }
 
@@ -65,10 +65,10 @@ function mark(column, name, visible, total) {
   column.hidden = Boolean(status.value) && status.value !== name;
 }
 
-/** Fold or unfold a column; `false` unfolds it for what is to be shown there, until the next visit. */
-export function fold(name, folded = !foldedByHand.has(name), kept = true) {
+/** Folds or unfolds a column; with `save` the browser remembers it. */
+export function fold(name, folded = !foldedByHand.has(name), save = true) {
   folded ? foldedByHand.add(name) : foldedByHand.delete(name);
-  if (kept) localStorage.setItem("burnish-folded", [...foldedByHand].join(" "));
+  if (save) localStorage.setItem("burnish-folded", [...foldedByHand].join(" "));
   document.dispatchEvent(new Event("filtered"));
 }
 
@@ -77,7 +77,7 @@ document.getElementById("board").addEventListener("click", (event) => {
   if (button) fold(button.closest(".column").dataset.status);
 });
 
-function again() {
+function changeFilter() {
   const here = new URL(location.href);
   const put = (key, value) => (value ? here.searchParams.set(key, value) : here.searchParams.delete(key));
   put("q", search.value.trim());
@@ -90,9 +90,9 @@ function again() {
 
 async function askServer() {
   const text = search.value.trim();
-  const found = text ? await fetch(`/p/${document.body.dataset.project}/found?q=${encodeURIComponent(text)}`) : null;
+  const answer = text ? await fetch(`/p/${document.body.dataset.project}/found?q=${encodeURIComponent(text)}`) : null;
   if (text !== search.value.trim()) return;
-  inText = new Set(found?.ok ? (await found.json()).ids : []);
+  inText = new Set(answer?.ok ? (await answer.json()).ids : []);
   document.dispatchEvent(new Event("filtered"));
 }
 
@@ -100,14 +100,14 @@ search.addEventListener("input", () => {
   inText = new Set();
   clearTimeout(timer);
   timer = setTimeout(askServer, 150);
-  again();
+  changeFilter();
 });
-agent.addEventListener("change", again);
-status.addEventListener("change", again);
+agent.addEventListener("change", changeFilter);
+status.addEventListener("change", changeFilter);
 for (const chip of chips) {
   chip.addEventListener("click", () => {
     chip.setAttribute("aria-pressed", String(chip.getAttribute("aria-pressed") !== "true"));
-    again();
+    changeFilter();
   });
 }
 
@@ -115,14 +115,14 @@ export function clear() {
   search.value = agent.value = status.value = "";
   inText = new Set();
   for (const chip of chips) chip.setAttribute("aria-pressed", "false");
-  again();
+  changeFilter();
 }
 document.getElementById("clear").addEventListener("click", clear);
 
-const given = new URL(location.href).searchParams;
-search.value = given.get("q") ?? "";
-agent.value = given.get("agent") ?? "";
-status.value = given.get("status") ?? "";
-const only = (given.get("only") ?? "").split(" ");
+const query = new URL(location.href).searchParams;
+search.value = query.get("q") ?? "";
+agent.value = query.get("agent") ?? "";
+status.value = query.get("status") ?? "";
+const only = (query.get("only") ?? "").split(" ");
 for (const chip of chips) chip.setAttribute("aria-pressed", String(only.includes(chip.dataset.flag)));
 if (search.value) askServer();

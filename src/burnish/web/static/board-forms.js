@@ -1,4 +1,4 @@
-// Adding, editing, running all: forms become JSON for the API, and what it refuses is said beside the button.
+// Forms to add, edit and run tasks: sent to the API as JSON; errors are shown beside the button.
 import { api, attempt, fragment, sure, toast } from "./burnish.js";
 
 const dialog = document.getElementById("form");
@@ -17,23 +17,23 @@ export function startForms(given) {
   runDialog.addEventListener("close", runAll);
   document.getElementById("stop-all").addEventListener("click", stopAll);
   dialog.addEventListener("submit", send);
-  dialog.addEventListener("change", (event) => event.target.name === "type" && fold());
+  dialog.addEventListener("change", (event) => event.target.name === "type" && hideFields());
 }
 
 async function open(which) {
   if (dialog.open) return;
   await attempt(async () => {
-    // what was written and not sent is still there
-    const begun = dialog.dataset.which === which && dialog.querySelector("form[data-touched]");
-    if (!begun) dialog.innerHTML = await fragment(`/p/${project}/form${which}`);
+    // keeps text that was typed and not sent
+    const draft = dialog.dataset.which === which && dialog.querySelector("form[data-touched]");
+    if (!draft) dialog.innerHTML = await fragment(`/p/${project}/form${which}`);
     dialog.dataset.which = which;
     if (!dialog.open) dialog.showModal();
     dialog.querySelector("[name=title]").focus();
   });
 }
 
-/** Fields that belong to some kinds of task only. */
-function fold() {
+/** Hides fields that the chosen kind of task does not have. */
+function hideFields() {
   const kind = dialog.querySelector("[name=type]").value;
   for (const one of dialog.querySelectorAll("[data-only]")) one.hidden = !one.dataset.only.split(" ").includes(kind);
 }
@@ -55,77 +55,77 @@ const changed = (field) =>
       ? [...field.options].some((option) => option.selected !== option.defaultSelected)
       : field.value !== field.defaultValue;
 
-/** Only what a person has changed: the rest stays as the server has it. */
+/** Returns the changed fields only. */
 function values(form) {
-  const found = {};
+  const fields = {};
   for (const field of form.elements) {
     if (!field.name || field.name === "tick" || field.closest("[hidden]") || !changed(field)) continue;
-    found[field.name] = (READ[field.dataset.as] ?? ((one) => one.value))(field);
+    fields[field.name] = (READ[field.dataset.as] ?? ((one) => one.value))(field);
   }
   const ticks = [...form.querySelectorAll("[name=tick]")].filter(changed);
   const numbers = (done) => ticks.filter((box) => box.checked === done).map((box) => Number(box.value));
-  if (ticks.length) Object.assign(found, { tick: numbers(true), untick: numbers(false) });
-  return found;
+  if (ticks.length) Object.assign(fields, { tick: numbers(true), untick: numbers(false) });
+  return fields;
 }
 
 async function send(event) {
   event.preventDefault();
   const form = event.target;
   const id = form.dataset.task;
-  const wanted = values(form);
+  const fields = values(form);
   const button = form.querySelector("button.primary");
-  if (id && !Object.keys(wanted).length) return dialog.close();
-  if (!form.elements.title.value.trim()) return trouble(form, { message: "The title is empty.", hint: "Say what is to be done." });
+  if (id && !Object.keys(fields).length) return dialog.close();
+  if (!form.elements.title.value.trim()) return showError(form, { message: "The title is empty.", hint: "" });
   button.disabled = true;
   try {
     const path = `/projects/${project}/tasks`;
-    const task = id ? await api("PATCH", `${path}/${id}`, wanted) : await api("POST", path, wanted);
+    const task = id ? await api("PATCH", `${path}/${id}`, fields) : await api("POST", path, fields);
     const start = form.querySelector("#start-now")?.checked;
     form.removeAttribute("data-touched");
     dialog.close();
     look(task.id);
     if (start) await attempt(() => api("POST", `${path}/${task.id}/run`, {}));
     else if (!id) toast(`Task ${task.id} is in the backlog.`);
-    shown(task.id);
+    focusCard(task.id);
   } catch (error) {
-    trouble(form, error);
+    showError(form, error);
   } finally {
     button.disabled = false;
   }
 }
 
-function trouble(form, error) {
+function showError(form, error) {
   const place = form.querySelector(".error");
   place.textContent = `${error.message} ${error.hint ?? ""}`;
   place.hidden = false;
   place.scrollIntoView({ block: "nearest" });
 }
 
-/** The new card gets the focus as soon as it is there. */
-function shown(id, tries = 20) {
+/** Focuses the card of a task as soon as it is on the board. */
+function focusCard(id, tries = 20) {
   const card = document.getElementById(`t${id}`);
   if (card) card.focus();
-  else if (tries) setTimeout(() => shown(id, tries - 1), 100);
+  else if (tries) setTimeout(() => focusCard(id, tries - 1), 100);
 }
 
 async function stopAll() {
-  const words = "Agents at work are ended and can go on later; what is queued stays in the backlog.";
+  const words = "Running agents are stopped and can be resumed later. Queued tasks stay in the backlog.";
   if ((await sure("Stop all runs of this project?", words, { yes: "Stop all" })) === null) return;
   await attempt(() => api("POST", `/projects/${project}/stop`, {}));
   lookAtHead();
-  // agents have some seconds to end
+  // agents take some seconds to stop
   for (const later of [1500, 4000]) setTimeout(lookAtHead, later);
 }
 
 async function runAll() {
   if (runDialog.returnValue !== "go") return;
   const form = runDialog.querySelector("form");
-  const wanted = { all: true, jobs: Number(form.jobs.value) || 1 };
-  if (form.budget.value) wanted.budget = Number(form.budget.value);
-  if (form.hitl.checked) wanted.hitl = true;
+  const options = { all: true, jobs: Number(form.jobs.value) || 1 };
+  if (form.budget.value) options.budget = Number(form.budget.value);
+  if (form.hitl.checked) options.hitl = true;
   await attempt(async () => {
-    const { planned } = await api("POST", `/projects/${project}/run`, wanted);
-    toast(planned.length === 1 ? "1 task starts." : `${planned.length} tasks start, ${wanted.jobs} at once.`);
+    const { planned } = await api("POST", `/projects/${project}/run`, options);
+    toast(planned.length === 1 ? "1 task started." : `${planned.length} tasks started, ${options.jobs} in parallel.`);
     look(...planned);
   });
 }

@@ -1,7 +1,10 @@
-// The board without a mouse: one card at a time is in the tab order, arrows and h j k l go to the others.
+// Keyboard shortcuts of the board. One card is in the tab order; arrow keys and h j k l go to the others.
 import { clear } from "./board-filter.js";
 
-const STEPS = { ArrowLeft: "left", h: "left", ArrowRight: "right", l: "right", ArrowUp: "up", k: "up", ArrowDown: "down", j: "down" };
+const STEPS = {
+  ArrowLeft: "left", h: "left", ArrowRight: "right", l: "right",
+  ArrowUp: "up", k: "up", ArrowDown: "down", j: "down",
+};
 let board, lists;
 
 export function startKeys(given) {
@@ -36,7 +39,7 @@ const visible = () => [...lists.values()].flatMap(cardsOf);
 
 function pressed(event) {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable], dialog[open]");
-  // what was just closed may have the focus for a moment more
+  // a dialog that was just closed may keep the focus for a moment
   const closed = event.target.closest?.("dialog:not([open])");
   if ((typing && !closed) || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const card = document.activeElement?.closest?.(".card");
@@ -51,7 +54,7 @@ function pressed(event) {
   };
   const step = STEPS[event.key];
   const action = step ? () => walk(card, step) : keys[event.key];
-  // Enter on a button or link is theirs
+  // Enter on a button or link activates it
   if (!action || (event.key === "Enter" && event.target !== card)) return;
   event.preventDefault();
   action();
@@ -69,23 +72,23 @@ function neighbour(card, step) {
   if (step === "up" || step === "down") return own[own.indexOf(card) + (step === "up" ? -1 : 1)];
   const columns = [...lists.values()].filter((list) => !list.parentElement.hidden);
   const by = step === "left" ? -1 : 1;
-  // one status alone is shown as a grid
+  // a single column is shown as a grid
   if (board.classList.contains("single-column")) return own[own.indexOf(card) + by];
   const height = card.getBoundingClientRect().top;
   for (let at = columns.indexOf(card.parentElement) + by; columns[at]; at += by) {
     const cards = cardsOf(columns[at]);
-    // the one beside it; those far away are not measured
+    // measuring all cards of a long column is slow
     if (cards.length) return nearest(cards.slice(0, 200), height);
   }
   return undefined;
 }
 
 function nearest(cards, height) {
-  const away = (card) => Math.abs(card.getBoundingClientRect().top - height);
-  return cards.reduce((best, card) => (away(card) < away(best) ? card : best));
+  const distance = (card) => Math.abs(card.getBoundingClientRect().top - height);
+  return cards.reduce((best, card) => (distance(card) < distance(best) ? card : best));
 }
 
-// the bar of columns on small screens
+// links to columns on small screens
 
 function startTabs() {
   const tabs = [...document.querySelectorAll(".tabs a")];

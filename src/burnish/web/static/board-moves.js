@@ -1,4 +1,4 @@
-// Moving a card: by hand (drag), by menu (m or ⋯). The card says which moves are legal; the server has the last word.
+// Moving a card by drag and drop or by its menu (m or ⋯). The card lists its legal moves; the server checks them.
 import { Problem, api, attempt, make, sure, toast } from "./burnish.js";
 
 const menu = document.getElementById("menu");
@@ -13,9 +13,9 @@ export function startMoves(given) {
   board.addEventListener("dragend", letGo);
   board.addEventListener("click", (event) => {
     const more = event.target.closest(".more");
-    const tie = event.target.closest(".dep");
+    const dep = event.target.closest(".dep");
     if (more) openMenu(more.closest(".card"));
-    if (tie) go(event, tie.dataset.to);
+    if (dep) go(event, dep.dataset.to);
   });
   for (const kind of ["mouseover", "focusin"]) board.addEventListener(kind, (event) => related(event.target.closest(".card")));
   board.addEventListener("mouseleave", () => related(null));
@@ -34,7 +34,7 @@ function pick(event) {
   event.dataTransfer.effectAllowed = "move";
   hold(card.dataset.id);
   const legal = movesOf(card);
-  // after the browser has taken its picture of the card
+  // after the browser has taken its drag image
   requestAnimationFrame(() => {
     card.classList.add("dragged");
     board.classList.add("dragging");
@@ -42,7 +42,7 @@ function pick(event) {
       const to = column.dataset.status;
       const own = to === card.dataset.status;
       column.classList.add(own ? "own" : legal.has(to) ? "legal" : "illegal");
-      column.querySelector(".drop-here").textContent = own ? "" : legal.has(to) ? acts[legal.get(to)].label : "Not from here";
+      column.querySelector(".drop-here").textContent = own ? "" : legal.has(to) ? acts[legal.get(to)].label : "Not allowed";
     }
   });
 }
@@ -50,7 +50,7 @@ function pick(event) {
 function over(event) {
   const column = event.target.closest(".column");
   if (!column || !board.classList.contains("dragging")) return;
-  // illegal places take the card as well: to say why not
+  // a drop on an illegal column shows why it is illegal
   event.preventDefault();
   event.dataTransfer.dropEffect = "move";
   column.classList.add("drag-over");
@@ -78,11 +78,11 @@ async function moveTo(card, to) {
   else await attempt(() => why(card.dataset.id, to));
 }
 
-/** The server's reason, from the table of moves. */
+/** Shows the server's reason why a move is illegal. */
 async function why(id, to) {
   const answer = await fetch(`/p/${project}/why?task=${id}&to=${to}`, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Problem(await answer.json());
-  // it has become legal meanwhile
+  // the move has become legal meanwhile
   look(id);
 }
 
@@ -96,26 +96,27 @@ async function perform(card, which) {
     location.href = `/p/${project}/t/${id}${act.ask.slice(4)}`;
     return;
   }
-  const more = await asked(act, id, title, card);
+  const more = await confirmed(act, id, title, card);
   if (more === null) return;
   card.classList.add("waiting");
-  const done = await attempt(() => api(act.method, `/projects/${project}/tasks/${id}${act.path}`, body(act, more)));
+  const succeeded = await attempt(() => api(act.method, `/projects/${project}/tasks/${id}${act.path}`, body(act, more)));
   card.classList.remove("waiting");
-  if (done) look(id);
-  // a run that ends at once may have nothing to say but a sentence
-  if (done) setTimeout(() => look(id), 1500);
+  if (!succeeded) return;
+  look(id);
+  // a run that fails at once may leave a note without an event
+  setTimeout(() => look(id), 1500);
 }
 
 const body = (act, more) => (act.method === "DELETE" ? undefined : { ...act.body, ...more });
 
-async function asked(act, id, title, card) {
+async function confirmed(act, id, title, card) {
   if (act.ask === "merge") return howToMerge(id, title, card);
   if (!act.ask) return {};
   const danger = act.ask === "sure";
   const words = await sure(`${act.label} task ${id}?`, `${title}. ${act.words}`, {
     yes: act.label,
     danger,
-    note: act.ask === "note" ? "What should be different? (may be left empty)" : null,
+    note: act.ask === "note" ? "What should change? (optional)" : null,
   });
   if (words === null) return null;
   return act.ask === "note" ? { note: words } : {};
@@ -155,14 +156,14 @@ function openMenu(card) {
   menu.addEventListener("close", back, { once: true });
 }
 
-/** Each act once, with the columns that it may lead to. */
+/** Returns each act with the columns that it can lead to. */
 function ways(card) {
   const found = new Map();
   for (const [to, act] of movesOf(card)) found.set(act, [...(found.get(act) ?? []), name(to)]);
   return found;
 }
 
-// it may have been replaced since the menu was opened
+// the card may have been replaced since the menu was opened
 const cardNow = (card) => document.getElementById(card.id) ?? card;
 
 function entry(label, where, action, danger = false) {
@@ -176,7 +177,7 @@ function entry(label, where, action, danger = false) {
   return button;
 }
 
-/** Under its button, and inside of the window. */
+/** Places the menu under its button, inside of the window. */
 function place(anchor) {
   const at = anchor.getBoundingClientRect();
   const box = menu.getBoundingClientRect();
@@ -209,7 +210,7 @@ function related(card) {
 function go(event, id) {
   event.preventDefault();
   const card = document.getElementById(`t${id}`);
-  if (!card) return toast(`Task ${id} is not on the board any more.`);
+  if (!card) return toast(`Task ${id} is no longer on the board.`);
   card.scrollIntoView({ block: "nearest", inline: "center", behavior: "smooth" });
   card.focus({ preventScroll: true });
 }

@@ -1,6 +1,6 @@
-// The board: what changed is fetched again, by ids, and put where it belongs.
+// The board: fetches changed cards again and moves them to their columns.
 import { fragment, gathered, listen, make, swap, tick, toast } from "./burnish.js";
-import { filter, fold, known } from "./board-filter.js";
+import { addAgent, filter, fold } from "./board-filter.js";
 import { startForms } from "./board-forms.js";
 import { startKeys } from "./board-keys.js";
 import { startMoves } from "./board-moves.js";
@@ -8,16 +8,16 @@ import { startMoves } from "./board-moves.js";
 const board = document.getElementById("board");
 const project = document.body.dataset.project;
 const lists = new Map([...board.querySelectorAll(".column")].map((c) => [c.dataset.status, c.querySelector(".cards")]));
-// as the server wrote them, to leave alone what is the same
-const written = new Map();
-const told = new Set();
+// HTML of each card as the server sent it, to skip those that are the same
+const sources = new Map();
+const notices = new Set();
 const loaded = Date.now();
-// events that leave a card as it is
+// events that do not change a card
 const SILENT = new Set(["phase.progress", "review.progress", "baseline.captured", "finding.reanchored", "notify.failed"]);
-// these say something to the neighbours, too
+// events that also change the cards of dependencies
 const AROUND = /^task\.|^run\.|^approval\.|^override\./;
-// while a card is in the hand it is not taken away
-let held = null;
+// a card is not replaced while it is dragged
+let dragged = null;
 
 const cardOf = (id) => document.getElementById(`t${id}`);
 const changed = gathered(refetch);
@@ -32,18 +32,18 @@ async function refetch(items) {
     around = true;
     for (const other of neighbours(cardOf(id))) ids.add(other);
   }
-  if (held && ids.delete(held)) setTimeout(() => changed(held ?? ""), 500);
+  if (dragged && ids.delete(dragged)) setTimeout(() => changed(dragged ?? ""), 500);
   ids.delete("");
-  // the head comes with every answer
+  // the summary comes with every answer
   const head = ids.delete("head") && !ids.size;
-  const wanted = head ? ["0"] : [...ids];
-  // an address has its limits
-  for (let at = 0; at < wanted.length; at += 1000) {
-    const part = wanted.slice(at, at + 1000);
+  const requested = head ? ["0"] : [...ids];
+  // the length of a URL is limited
+  for (let at = 0; at < requested.length; at += 1000) {
+    const part = requested.slice(at, at + 1000);
     try {
       apply(await fragment(`/p/${project}/cards?ids=${part.join(",")}${around ? "&around=1" : ""}`), part);
     } catch {
-      // the line is cut or the server busy: once more, later
+      // no connection, or the server is busy: retry
       setTimeout(() => part.forEach((id) => changed(id)), 1500);
       return;
     }
@@ -52,31 +52,31 @@ async function refetch(items) {
 
 const neighbours = (card) => `${card?.dataset.needs ?? ""} ${card?.dataset.blocks ?? ""}`.split(" ").filter(Boolean);
 
-function apply(html, asked) {
-  const made = make("template");
-  made.innerHTML = html;
-  const there = new Set();
+function apply(html, requested) {
+  const page = make("template");
+  page.innerHTML = html;
+  const present = new Set();
   const arrived = [];
   const focused = document.activeElement?.closest(".card")?.dataset.id;
-  for (const card of made.content.querySelectorAll(".card")) {
-    there.add(card.dataset.id);
+  for (const card of page.content.querySelectorAll(".card")) {
+    present.add(card.dataset.id);
     const text = card.outerHTML;
-    if (written.get(card.dataset.id) === text) continue;
-    written.set(card.dataset.id, text);
-    known(card.dataset.agent);
+    if (sources.get(card.dataset.id) === text) continue;
+    sources.set(card.dataset.id, text);
+    addAgent(card.dataset.agent);
     if (put(document.importNode(card, true))) arrived.push(card.dataset.id);
   }
-  for (const id of asked) if (!there.has(id)) drop(id);
-  const head = made.content.getElementById("head");
+  for (const id of requested) if (!present.has(id)) drop(id);
+  const head = page.content.getElementById("head");
   if (head) renew(head);
-  made.content.querySelectorAll(".notice").forEach(say);
+  page.content.querySelectorAll(".notice").forEach(showNotice);
   tick();
   refresh();
   if (focused) focusAgain(focused, arrived.includes(focused));
   for (const id of arrived) if (arrived.length < 30) cardOf(id).classList.add("arrived");
 }
 
-/** A run that begins or ends is no event: it queues what is ready, and lets it go. */
+/** Replaces the summary. A run that starts or ends changes which tasks are queued, without an event. */
 function renew(head) {
   const old = document.getElementById("head");
   const other = old.dataset.runs !== head.dataset.runs;
@@ -84,7 +84,7 @@ function renew(head) {
   if (other) for (const card of board.querySelectorAll("#c-backlog .card, .card[data-standing]")) changed(card.dataset.id);
 }
 
-/** Where its status and rank want it; true if that is another place than before. */
+/** Puts a card into the column of its status, by rank; returns true if the column is a new one. */
 function put(card) {
   const old = cardOf(card.dataset.id);
   const list = lists.get(card.dataset.status);
@@ -99,7 +99,7 @@ function put(card) {
   return elsewhere;
 }
 
-/** Only now that its column is unfolded: what is not shown cannot have the focus. */
+/** Focuses a card that was replaced; unfolds its column first, because a hidden card cannot have the focus. */
 function focusAgain(id, moved) {
   const card = cardOf(id);
   if (!card || card.contains(document.activeElement)) return;
@@ -120,21 +120,21 @@ function after(list, rank) {
 
 function drop(id) {
   const card = cardOf(id);
-  written.delete(id);
+  sources.delete(id);
   if (!card) return;
   const next = card.nextElementSibling ?? card.previousElementSibling;
   if (card.contains(document.activeElement)) next?.focus();
   card.remove();
 }
 
-function say(notice) {
-  if (told.has(notice.textContent)) return;
-  told.add(notice.textContent);
-  // what was said before this page was opened is old
+function showNotice(notice) {
+  if (notices.has(notice.textContent)) return;
+  notices.add(notice.textContent);
+  // skips notices from before this page was opened
   if (Date.parse(notice.dataset.at) > loaded - 2000) toast(notice.textContent);
 }
 
-/** What depends on all cards together: counts, what is hidden, what can be started. */
+/** Updates what depends on all cards: counts, filters, buttons. */
 export function refresh() {
   filter(lists);
   const head = document.getElementById("head");
@@ -145,12 +145,12 @@ export function refresh() {
   document.getElementById("welcome").hidden = Boolean(board.querySelector(".card"));
 }
 
-/** Bring these up to date now, whatever was or was not told. */
+/** Fetches these cards now, without an event. */
 export const look = (...ids) => ids.forEach((id) => changed(`${id}+`));
 export const lookAtHead = () => changed("head");
 export const hold = (id) => {
-  const before = held;
-  held = id;
+  const before = dragged;
+  dragged = id;
   if (before && !id) changed(before);
 };
 
@@ -161,9 +161,9 @@ startForms({ project, look, lookAtHead });
 startKeys({ board, lists });
 document.addEventListener("filtered", refresh);
 refresh();
-// from a task's own page: its form
-const wanted = location.hash.match(/^#edit-(\d+)$/);
-if (wanted) document.dispatchEvent(new CustomEvent("edit-task", { detail: wanted[1] }));
+// a link from a task's page opens its form
+const edit = location.hash.match(/^#edit-(\d+)$/);
+if (edit) document.dispatchEvent(new CustomEvent("edit-task", { detail: edit[1] }));
 
 function runningAgain() {
   for (const card of board.querySelectorAll("[data-standing]")) changed(card.dataset.id);
@@ -179,5 +179,5 @@ listen(
   },
   runningAgain,
 );
-// that a runner was killed is no event
+// there is no event when a runner is killed
 setInterval(runningAgain, 10000);

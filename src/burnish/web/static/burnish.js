@@ -1,4 +1,4 @@
-// What every page shares: asking the API, saying what went wrong, staying up to date.
+// Shared by all pages: calls of the API, messages, dialogs, live updates.
 
 export const KEY = "burnish-key";
 
@@ -10,7 +10,7 @@ export class Problem extends Error {
   }
 }
 
-/** Call the API: JSON in, JSON out; a refusal is thrown as a Problem with what and hint. */
+/** Calls the API with JSON and returns its JSON; throws a Problem if the API refuses. */
 export async function api(method, path, body) {
   const answer = await fetch(`/api/v1${path}`, {
     method,
@@ -22,17 +22,17 @@ export async function api(method, path, body) {
     body: body === undefined ? undefined : JSON.stringify(body),
   });
   const text = await answer.text();
-  const said = text ? JSON.parse(text) : {};
+  const reply = text ? JSON.parse(text) : {};
   if (answer.status === 401) loginEnded();
-  if (!answer.ok) throw new Problem({ status: answer.status, ...said });
-  return said;
+  if (!answer.ok) throw new Problem({ status: answer.status, ...reply });
+  return reply;
 }
 
-/** A part of a page as the server renders it. */
+/** Fetches a part of a page, as HTML. */
 export async function fragment(path) {
   const answer = await fetch(path, { headers: { Accept: "text/html" } });
   if (answer.status === 401) loginEnded();
-  if (!answer.ok) throw new Problem({ title: `The page could not be brought up to date (${answer.status}).` });
+  if (!answer.ok) throw new Problem({ title: `The page could not be updated (${answer.status}).` });
   return answer.text();
 }
 
@@ -51,7 +51,7 @@ export function toast(text, { hint = "", bad = false } = {}) {
   setTimeout(() => box.remove(), bad ? 12000 : 5000);
 }
 
-/** Do it, and say so where it was refused; true if it was done. */
+/** Runs the action and shows its error, if any; returns true if it succeeded. */
 export async function attempt(action) {
   try {
     await action();
@@ -62,7 +62,7 @@ export async function attempt(action) {
   }
 }
 
-/** Put new HTML in the place of old, unless a person is typing there: then say so and wait. */
+/** Replaces an element by new HTML and returns true, unless the user is typing in it or nothing has changed. */
 export function swap(old, html) {
   if (busy(old)) return false;
   const parsed = make("template");
@@ -75,11 +75,11 @@ export function swap(old, html) {
   return true;
 }
 
-/** Is a form in here being filled in, or does it show why it was refused? */
+/** True if a form in the element is being filled in, or shows an error. */
 export function busy(element) {
   const active = document.activeElement;
   const typing = active && element.contains(active) && active.matches("input, textarea, select, [contenteditable]") &&
-    // a box outside of a form holds no words
+    // a checkbox outside of a form has nothing to lose
     !(active.type === "checkbox" && !active.form);
   return Boolean(typing || element.querySelector("form[data-touched], form .error:not([hidden])"));
 }
@@ -89,49 +89,49 @@ document.addEventListener("input", (event) => {
 });
 
 /**
- * Listen to a project's events; `heard` gets each one, in order, none left out across reconnects.
- * `again` is called when the line is back after a cut: what is no event (who runs here) may have changed.
+ * Calls `onEvent` for each event of a project, in order; none is lost when the connection is.
+ * Calls `onReconnect` after a lost connection: state without events (which tasks run) may have changed.
  */
-export function listen(project, since, heard, again = () => {}) {
-  const line = document.getElementById("connection");
-  let seen = since;
+export function listen(project, since, onEvent, onReconnect = () => {}) {
+  const indicator = document.getElementById("connection");
+  let lastId = since;
   let pause = 250;
-  let cuts = 0;
-  function say(state, text) {
-    if (!line) return;
-    line.dataset.state = state;
-    line.textContent = text;
+  let failures = 0;
+  function show(state, text) {
+    if (!indicator) return;
+    indicator.dataset.state = state;
+    indicator.textContent = text;
   }
   function open() {
-    const socket = new WebSocket(`ws://${location.host}/ws?project=${encodeURIComponent(project)}&since=${seen}`);
+    const socket = new WebSocket(`ws://${location.host}/ws?project=${encodeURIComponent(project)}&since=${lastId}`);
     let last = Date.now();
-    // a laptop that slept holds a dead line: the server's heart beats every 20 seconds
+    // after sleep a connection can be dead without notice; the server sends a heartbeat every 20 seconds
     const watch = setInterval(() => Date.now() - last > 50000 && socket.close(), 10000);
     socket.onmessage = (message) => {
       last = Date.now();
-      const told = JSON.parse(message.data);
-      if (told.hello) {
-        if (cuts) again();
+      const event = JSON.parse(message.data);
+      if (event.hello) {
+        if (failures) onReconnect();
         pause = 250;
-        cuts = 0;
-        say("live", "live");
+        failures = 0;
+        show("live", "live");
       }
-      if (typeof told.id !== "number" || told.id <= seen) return;
-      seen = told.id;
-      heard(told);
-      if (COUNTED.test(told.type)) countWaiting("now");
+      if (typeof event.id !== "number" || event.id <= lastId) return;
+      lastId = event.id;
+      onEvent(event);
+      if (COUNTED.test(event.type)) countWaiting("now");
     };
     socket.onclose = async () => {
       clearInterval(watch);
-      cuts += 1;
+      failures += 1;
       if (await isRefused()) {
-        // no retry can succeed until somebody logs in, in any tab of this browser
-        say("cut", "logged out");
+        // retries fail until the user logs in, in any tab of this browser
+        show("cut", "logged out");
         loginEnded();
         addEventListener("burnish-login", open, { once: true });
         return;
       }
-      say("cut", "reconnecting…");
+      show("cut", "reconnecting…");
       setTimeout(open, pause);
       pause = Math.min(pause * 2, 4000);
     };
@@ -139,7 +139,7 @@ export function listen(project, since, heard, again = () => {}) {
   open();
 }
 
-// what needs a person, in the bar on top of every page
+// the number of tasks that need the user, in the header
 const COUNTED = /^(task\.(?!created)|decision|gate|finding|approval|override|run)/;
 const countWaiting = gathered(async () => {
   const place = document.getElementById("waiting");
@@ -150,16 +150,16 @@ const countWaiting = gathered(async () => {
     if (!answer.ok) return;
     const { waiting } = await answer.json();
     place.textContent = waiting > 99 ? "99+" : waiting;
-    place.title = waiting === 1 ? "1 task waits for you" : `${waiting} tasks wait for you`;
+    place.title = waiting === 1 ? "1 task needs you" : `${waiting} tasks need you`;
     place.hidden = !waiting;
   } catch {
-    // the next event, or the next minute
+    // the next event or the next minute tries again
   }
 }, { first: 300, storm: 2000 });
 countWaiting("now");
 setInterval(() => document.hidden || countWaiting("now"), 60000);
 
-/** Does the server answer, and refuse this browser? A browser is not told why a socket was refused. */
+/** True if the server answers, but refuses this browser. A WebSocket does not say why it was closed. */
 async function isRefused() {
   try {
     const { status } = await fetch("/api/v1/projects", { headers: { Accept: "application/json" } });
@@ -169,33 +169,33 @@ async function isRefused() {
   }
 }
 
-/** Say on the open page that logins end with the server, and how to log in again. */
+/** Shows that the login has ended with the server, and how to log in again. */
 function loginEnded() {
   if (document.getElementById("login-ended")) return;
   const box = make("section", { id: "login-ended", className: "untrusted" });
   box.setAttribute("role", "alert");
   const title = make("p");
   title.append(
-    make("strong", { textContent: "burnish serve was restarted, and your login ended with the earlier one." }),
-    " This page no longer changes, and its buttons do nothing.",
+    make("strong", { textContent: "burnish serve was restarted, which ended your login." }),
+    " This page is no longer updated, and its buttons do not work.",
   );
   const how = make("p");
   how.append(
-    "Log in again: open the address that ", make("code", { textContent: "burnish serve" }),
-    " printed, or stop it and start ", make("code", { textContent: "burnish serve --open" }),
+    "To log in again, open the URL that ", make("code", { textContent: "burnish serve" }),
+    " printed, or restart it with ", make("code", { textContent: "burnish serve --open" }),
   );
   box.append(title, how);
   document.getElementById("main").prepend(box);
 }
 
-// another tab has logged in: this page goes on, with what is typed in it
+// another tab has logged in: continue without a reload, to keep what is typed
 addEventListener("storage", (event) => {
   if (event.key !== KEY || !event.newValue) return;
   document.getElementById("login-ended")?.remove();
   dispatchEvent(new Event("burnish-login"));
 });
 
-/** Gather calls that come in a burst, and answer them together: at once when it is quiet, seldom in a storm. */
+/** Collects the items of many calls and passes them to `work` together: soon after a single call, less often in a burst. */
 export function gathered(work, { first = 12, storm = 400 } = {}) {
   let waiting = new Set();
   let busy = false;
@@ -226,15 +226,17 @@ export function gathered(work, { first = 12, storm = 400 } = {}) {
   };
 }
 
-/** Ask before something that is not undone by a click; `note` asks for words as well. Null = no. */
+/** Asks for confirmation; returns null if cancelled, else the text of the note (`note` is its placeholder). */
 export function sure(title, words = "", { yes = "Yes", note = null, danger = false } = {}) {
   const box = document.createElement("dialog");
   const form = make("form", { className: "form", method: "dialog" });
   const field = note === null ? null : make("textarea", { name: "note", placeholder: note, rows: 3 });
+  // two buttons named Cancel would be ambiguous
+  const [confirm, no] = yes === "Cancel" ? ["Cancel task", "Keep task"] : [yes, "Cancel"];
   const buttons = make("div", { className: "row" });
   buttons.append(
-    make("button", { className: "right", value: "", textContent: "Not now", formNoValidate: true }),
-    make("button", { className: danger ? "danger" : "primary", value: "yes", textContent: yes }),
+    make("button", { className: "right", value: "", textContent: no, formNoValidate: true }),
+    make("button", { className: danger ? "danger" : "primary", value: "yes", textContent: confirm }),
   );
   form.append(make("h2", { textContent: title }), make("p", { className: "muted", textContent: words }));
   if (field) form.append(field);
@@ -255,7 +257,7 @@ export function make(name, properties = {}) {
   return Object.assign(document.createElement(name), properties);
 }
 
-// a button that closes its dialog without an answer, and a click beside it
+// Cancel, or a click outside of a dialog, closes it
 document.addEventListener("click", (event) => {
   const dialog = event.target.closest?.("dialog[open]");
   if (!dialog) return;
@@ -272,7 +274,7 @@ function age(seconds) {
   return "just now";
 }
 
-/** `12s`, `1m12s`, `2h05m`: as the terminal says it. */
+/** `12s`, `1m12s`, `2h05m`, as in the terminal. */
 function elapsed(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole}s`;
@@ -281,10 +283,10 @@ function elapsed(seconds) {
   return `${Math.floor(whole / 3600)}h${two(Math.floor((whole % 3600) / 60))}m`;
 }
 
-// the clock of the server, which may be another machine's
+// difference to the clock of the server, which may be another machine
 const ahead = Date.parse(document.body.dataset.now || "") - Date.now() || 0;
 
-/** Let what is under way count on: `<time data-since="…">`. */
+/** Updates the elapsed times: `<time data-since="…">`. */
 export function tick() {
   for (const one of document.querySelectorAll("time[data-since]")) {
     const words = elapsed((Date.now() + ahead - Date.parse(one.dataset.since)) / 1000);
@@ -301,7 +303,7 @@ setInterval(() => {
   }
 }, 15000);
 
-/** A style attribute is not allowed here, and a share must come from somewhere: `data-grow="3"`. */
+/** Sets flex-grow from `data-grow`: the content security policy forbids style attributes. */
 export function grow(within) {
   for (const one of within.querySelectorAll("[data-grow]")) one.style.flexGrow = one.dataset.grow;
 }

@@ -1,4 +1,4 @@
-// The inbox: answers go to the API, the list follows what happens in every project.
+// The inbox: buttons call the API; events of all projects update the list.
 import { api, attempt, fragment, gathered, listen, sure, swap, toast } from "./burnish.js";
 
 const renew = gathered(async () => {
@@ -20,13 +20,13 @@ document.getElementById("inbox-project")?.addEventListener("change", (event) => 
 
 document.addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
-  if (copy) return take(copy);
+  if (copy) return copyCommand(copy);
   const answer = event.target.closest("[data-do]");
   if (answer) return act(answer);
   if (event.target.closest("#merge-all")) return mergeAll(event.target.closest("#merge-all"));
 });
 
-async function take(button) {
+async function copyCommand(button) {
   try {
     await navigator.clipboard.writeText(button.dataset.copy);
     button.textContent = "Copied";
@@ -42,33 +42,34 @@ async function take(button) {
 
 async function act(button) {
   const { do: path, what } = button.dataset;
-  const body = await asked(button);
+  const body = await requestBody(button);
   if (body === null) return;
   button.disabled = true;
-  const done = await attempt(async () => {
+  const succeeded = await attempt(async () => {
     await api("POST", path, body);
-    toast(what, { hint: path.endsWith("/merge") ? "Merged." : "It goes on in the background." });
+    toast(what, { hint: path.endsWith("/merge") ? "Merged." : "Running in the background." });
   });
-  if (!done) button.disabled = false;
+  if (!succeeded) button.disabled = false;
   renew("all");
 }
 
-/** What is sent, after the person was asked where that is needed; null: not now. */
-async function asked(button) {
-  const { body, sure: words, note, what } = button.dataset;
+/** Asks for confirmation or a note where needed; returns the body of the request, or null if cancelled. */
+async function requestBody(button) {
+  const { body, sure: question, note, what } = button.dataset;
   const plain = JSON.parse(body);
-  if (!words && !note) return plain;
+  if (!question && !note) return plain;
   const yes = note ? "Improve" : button.textContent;
-  const said = await sure(`${what}${words ? "?" : ""}`, words || "One more round follows, and a review.", { yes, note: note || null });
-  if (said === null || !note) return said === null ? null : plain;
-  if (said.trim()) return { ...plain, note: said };
-  toast("Nothing was said, so nothing was started.", { bad: true });
+  const text = question || "Runs one more cycle and a review.";
+  const reply = await sure(`${what}${question ? "?" : ""}`, text, { yes, note: note || null });
+  if (reply === null || !note) return reply === null ? null : plain;
+  if (reply.trim()) return { ...plain, note: reply };
+  toast("Not started: the note is empty.", { bad: true });
   return null;
 }
 
 async function mergeAll(button) {
   const number = Number(button.dataset.number);
-  const words = "Each as it was approved, one after the other. What does not fit any more is left, and says why.";
+  const words = "Merges each approved commit, one after the other. Tasks that cannot be merged are skipped, with the reason.";
   const title = number === 1 ? "Merge the one verified task?" : `Merge all ${number} verified tasks?`;
   if ((await sure(title, words, { yes: "Merge all" })) === null) return;
   button.disabled = true;
@@ -77,7 +78,7 @@ async function mergeAll(button) {
     await attempt(async () => {
       const report = await api("POST", `/projects/${encodeURIComponent(project)}/merge-verified`, {});
       merged += report.merged.length;
-      for (const one of report.left) toast(`T${one.id} was left: ${one.why}`, { hint: one.hint, bad: true });
+      for (const one of report.left) toast(`T${one.id} was skipped: ${one.why}`, { hint: one.hint, bad: true });
     });
   }
   if (merged) toast(`${merged} merged.`);

@@ -1,4 +1,4 @@
-// The key lets this browser act, not only look. Storage belongs to this port alone; a cookie does not.
+// The key allows changes. It is kept in local storage, which belongs to this port; a cookie is shared by all ports.
 import { KEY } from "./burnish.js";
 
 localStorage.setItem(KEY, document.body.dataset.key);

@@ -1,8 +1,8 @@
-// The list of projects, looked at again every few seconds while somebody looks at it.
+// The list of projects: updated every few seconds while the page is visible.
 import { fragment, grow, make, swap } from "./burnish.js";
 
 setInterval(async () => {
-  if (document.getElementById("no-projects") && !document.hidden) return first();
+  if (document.getElementById("no-projects") && !document.hidden) return reloadIfAny();
   const list = document.getElementById("projects");
   if (!list || document.hidden) return;
   try {
@@ -13,16 +13,16 @@ setInterval(async () => {
     swap(list, fresh.outerHTML);
     grow(document);
   } catch {
-    // the server is away: what is shown stays
+    // no connection: keep the old list
   }
 }, 3000);
 
-/** The first project leads to its own board. */
-async function first() {
+/** Reloads the page when there is a first project. */
+async function reloadIfAny() {
   try {
     const answer = await fetch("/api/v1/projects", { headers: { Accept: "application/json" } });
     if (answer.ok && (await answer.json()).projects.length) location.reload();
   } catch {
-    // the server is away: what is shown stays
+    // no connection: keep the old list
   }
 }

@@ -1,4 +1,4 @@
-// Prompts: written here, checked and kept by the API. Nothing is swapped while somebody writes in it.
+// Prompts: the API checks and saves them. A form is replaced only after an action of the user.
 import { api, attempt, fragment, make, sure, toast } from "./burnish.js";
 
 const { project, where } = document.body.dataset;
@@ -6,26 +6,26 @@ const base = `/projects/${encodeURIComponent(project)}/prompts`;
 const cards = () => [...document.querySelectorAll("form.prompt")];
 const field = (card) => card.querySelector("textarea");
 
-/** Is there something in the field that is not on disk? */
-function unsaved(card) {
+/** True if the text differs from the saved one. */
+function isUnsaved(card) {
   return card.dataset.on === "yes" && field(card).value !== field(card).defaultValue;
 }
 
-function look(card) {
+function showState(card) {
   const text = field(card).value;
   const fresh = card.dataset.own !== "yes";
   card.querySelector("[data-count]").textContent = `${text.length.toLocaleString("en")} characters`;
-  card.querySelector("[data-save]").disabled = !(unsaved(card) || fresh);
-  card.querySelector("[data-unsaved]").hidden = !(card.dataset.on === "yes" && (unsaved(card) || fresh));
+  card.querySelector("[data-save]").disabled = !(isUnsaved(card) || fresh);
+  card.querySelector("[data-unsaved]").hidden = !(card.dataset.on === "yes" && (isUnsaved(card) || fresh));
 }
 
-function refuse(card, error) {
+function showError(card, error) {
   const place = card.querySelector(".save-error");
   place.hidden = !error;
   place.textContent = error ? `${error.message} ${error.hint}` : "";
 }
 
-/** This card as the server has it now; only after the person's own act. */
+/** Replaces a form by the server's current version. */
 async function renew(card) {
   const { name } = card.dataset;
   const html = await fragment(`/p/${encodeURIComponent(project)}/prompts/part/${encodeURIComponent(name)}?where=${where}`);
@@ -35,83 +35,84 @@ async function renew(card) {
   card.replaceWith(made);
   if (task && made.querySelector("select")) made.querySelector("select").value = task;
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
-  look(made);
+  showState(made);
 }
 
-async function put(card, body, said) {
-  refuse(card, null);
+async function put(card, body, message) {
+  showError(card, null);
   try {
     await api("PUT", `${base}/${card.dataset.name}`, { where, ...body });
   } catch (error) {
-    refuse(card, error);
+    showError(card, error);
     return false;
   }
-  toast(said);
+  toast(message);
   await attempt(() => renew(card));
   return true;
 }
 
 async function save(card) {
   const body = { text: field(card).value, seen: card.dataset.seen };
-  // a text that is saved is meant to be used
+  // saving a text also switches it on
   if (card.dataset.enabled !== "yes") body.enabled = true;
-  await put(card, body, "Saved: it counts for everything that starts from now on.");
+  await put(card, body, "Saved. It applies to everything that starts from now on.");
 }
 
-async function turn(card, box) {
+async function switchText(card, box) {
   if (box.checked) {
     if (card.dataset.own === "yes") {
-      if (!(await put(card, { enabled: true }, "Your own text is used."))) box.checked = false;
+      if (!(await put(card, { enabled: true }, "Your own text is now used."))) box.checked = false;
       return;
     }
     card.dataset.on = "yes";
-    look(card);
+    showState(card);
     field(card).focus();
     return;
   }
-  if (unsaved(card) && (await sure("Throw away what you typed?", "It was not saved.", { yes: "Throw it away", danger: true })) === null) {
+  const discard = () => sure("Discard your changes?", "They are not saved.", { yes: "Discard", danger: true });
+  if (isUnsaved(card) && (await discard()) === null) {
     box.checked = true;
     return;
   }
   field(card).value = field(card).defaultValue;
   if (card.dataset.own === "yes") {
-    if (!(await put(card, { enabled: false }, "The default is used; your own text is kept."))) box.checked = true;
+    if (!(await put(card, { enabled: false }, "The default is now used. Your own text is kept."))) box.checked = true;
     return;
   }
   card.dataset.on = "";
-  refuse(card, null);
-  look(card);
+  showError(card, null);
+  showState(card);
 }
 
 async function reset(card) {
-  const words = "Your own text is removed from the disk.";
+  const words = "Deletes your own text.";
   if ((await sure(`Reset ${card.dataset.name}?`, words, { yes: "Reset", danger: true })) === null) return;
   await attempt(async () => {
     await api("DELETE", `${base}/${card.dataset.name}?where=${where}`);
     field(card).value = field(card).defaultValue;
-    toast(`${card.dataset.name} is the default again.`);
+    toast(`${card.dataset.name} uses the default again.`);
     await renew(card);
   });
 }
 
 async function preview(card, button) {
-  refuse(card, null);
+  showError(card, null);
   const place = card.querySelector(".preview");
   const text = card.dataset.on === "yes" ? field(card).value : field(card).dataset.default;
   button.disabled = true;
   try {
     const { prompts } = await api("POST", `${base}/${card.dataset.name}/preview`, { task: card.querySelector("select").value, text });
-    place.replaceChildren(...prompts.flatMap(shown));
+    place.replaceChildren(...prompts.flatMap(previewOf));
     place.hidden = false;
     place.scrollIntoView({ block: "nearest" });
   } catch (error) {
     place.hidden = true;
-    refuse(card, error);
+    showError(card, error);
   }
   button.disabled = false;
 }
 
-function shown(one) {
+function previewOf(one) {
   const head = make("h3", { textContent: `To ${one.to}` });
   head.append(make("span", { className: "muted small", textContent: `${one.text.length.toLocaleString("en")} characters` }));
   return [head, make("pre", { textContent: one.text, tabIndex: 0 })];
@@ -134,16 +135,16 @@ document.addEventListener("click", (event) => {
   if ("preview" in button.dataset) preview(card, button);
 });
 document.addEventListener("submit", (event) => {
-  if (!event.target.matches("form.prompt")) return; // a question's own form
+  if (!event.target.matches("form.prompt")) return; // the form of a dialog
   event.preventDefault();
   save(event.target);
 });
 document.addEventListener("change", (event) => {
-  if (event.target.matches(".switch input")) turn(event.target.closest("form"), event.target);
+  if (event.target.matches(".switch input")) switchText(event.target.closest("form"), event.target);
 });
 document.addEventListener("input", (event) => {
   const card = event.target.closest("form.prompt");
-  if (card && event.target.matches("textarea")) look(card);
+  if (card && event.target.matches("textarea")) showState(card);
 });
 document.addEventListener("keydown", (event) => {
   const card = event.target.closest?.("form.prompt");
@@ -153,17 +154,17 @@ document.addEventListener("keydown", (event) => {
 });
 
 async function resetAll() {
-  const words = `Every text of your own ${where === "global" ? "for all projects" : "in this project"} is removed from the disk.`;
+  const words = `Deletes all of your own texts ${where === "global" ? "for all projects" : "in this project"}.`;
   if ((await sure("Reset all prompts?", words, { yes: "Reset all", danger: true })) === null) return;
   await attempt(async () => {
     const { removed } = await api("POST", `${base}/reset`, { where });
-    toast(removed.length ? `${removed.map((one) => one.name).join(", ")}: the default again.` : "There was none to reset.");
+    toast(removed.length ? `${removed.map((one) => one.name).join(", ")}: reset to the default.` : "There was nothing to reset.");
     await Promise.all(cards().map(renew));
   });
 }
 
 addEventListener("beforeunload", (event) => {
-  if (cards().some(unsaved)) event.preventDefault();
+  if (cards().some(isUnsaved)) event.preventDefault();
 });
 
-cards().forEach(look);
+cards().forEach(showState);

@@ -1,4 +1,4 @@
-// Keeps the numbers true while tasks run; tables that were opened stay open.
+// Updates the statistics while tasks run; open tables stay open.
 import { fragment, listen, swap } from "./burnish.js";
 
 const PAUSE = 3000;

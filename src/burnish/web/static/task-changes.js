@@ -1,12 +1,13 @@
-// The change: files come when somebody comes near them, folded lines when somebody asks.
-import { attempt, fragment } from "./burnish.js";
-import { here } from "./task.js";
+// The diff: files are fetched when they scroll into view, folded lines when they are unfolded.
+import { attempt, fragment, make } from "./burnish.js";
+import { here } from "./task-context.js";
 
 let near;
 let sinceReview = "";
 
 export function startChanges() {
-  near = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach((one) => fill(one.target)), { rootMargin: "800px" });
+  const fillVisible = (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => fill(entry.target));
+  near = new IntersectionObserver(fillVisible, { rootMargin: "800px" });
   document.addEventListener("part", (event) => event.detail.dataset.part === "changes" && watch());
   document.addEventListener("toggle", (event) => event.target.matches?.(".file") && event.target.open && watch(), true);
   document.addEventListener("click", clicked);
@@ -26,11 +27,11 @@ async function fill(body) {
   body.removeAttribute("data-wanted");
   near.unobserve(body);
   const file = body.closest(".file");
-  const done = await attempt(async () => {
+  const succeeded = await attempt(async () => {
     const html = await fragment(`${here}/file/${file.dataset.number}?${query(file)}`);
     body.replaceWith(document.createRange().createContextualFragment(html));
   });
-  if (!done) body.setAttribute("data-wanted", "");
+  if (!succeeded) body.setAttribute("data-wanted", "");
 }
 
 async function clicked(event) {
@@ -49,13 +50,14 @@ async function unfold(button) {
   const file = button.closest(".file");
   const { old, new: fresh, count } = button.dataset;
   await attempt(async () => {
-    const html = await fragment(`${here}/file/${file.dataset.number}/lines?${query(file)}&old=${old}&new=${fresh}&count=${count}`);
+    const range = `old=${old}&new=${fresh}&count=${count}`;
+    const html = await fragment(`${here}/file/${file.dataset.number}/lines?${query(file)}&${range}`);
     const table = document.createElement("template");
     table.innerHTML = `<table><tbody>${html}</tbody></table>`;
     const rows = table.content.querySelectorAll("tr");
     const fold = button.closest("tr");
     fold.before(...rows);
-    // a very long part comes in several steps
+    // the server limits how many lines it sends at once
     const left = Number(count) - rows.length;
     if (left > 0 && rows.length) {
       Object.assign(button.dataset, { old: Number(old) + rows.length, new: Number(fresh) + rows.length, count: left });
@@ -64,11 +66,12 @@ async function unfold(button) {
   });
 }
 
-/** From a finding to its line. */
+/** Shows the line of a finding. */
 async function showLine({ file: path, line }) {
   document.getElementById("tab-changes").click();
   const find = () => document.querySelector(`.file[data-path="${CSS.escape(path)}"]`);
-  for (let tries = 0; tries < 50 && !document.querySelector("#part-changes:not([data-empty])"); tries++) await new Promise((go) => setTimeout(go, 60));
+  const isLoaded = () => document.querySelector("#part-changes:not([data-empty])");
+  for (let tries = 0; tries < 50 && !isLoaded(); tries++) await new Promise((resolve) => setTimeout(resolve, 60));
   const file = find();
   if (!file) return document.getElementById("part-changes").scrollIntoView();
   file.open = true;
@@ -80,20 +83,18 @@ async function showLine({ file: path, line }) {
   setTimeout(() => row?.classList.remove("highlighted"), 2500);
 }
 
-/** Artifacts and prompts are read when they are opened. */
+/** Fetches an artifact or a prompt when it is opened for the first time. */
 async function readArtifact(event) {
   const artifact = event.target;
   if (!artifact.matches?.(".artifact") || !artifact.open || artifact.dataset.read) return;
   artifact.dataset.read = "yes";
-  const done = await attempt(async () => {
-    if (artifact.dataset.fetch) artifact.append(document.createRange().createContextualFragment(await fragment(`${here}/${artifact.dataset.fetch}`)));
-    else {
-      const answer = await fetch(`${here}/output/${encodeURIComponent(artifact.dataset.output)}`, { headers: { Accept: "application/json" } });
-      const said = await answer.json();
-      const pre = document.createElement("pre");
-      pre.textContent = said.text + (said.next < said.size ? "\n… (download it to read the rest)" : "");
-      artifact.append(pre);
-    }
-  });
-  if (!done) delete artifact.dataset.read;
+  const succeeded = await attempt(async () => artifact.append(await content(artifact.dataset)));
+  if (!succeeded) delete artifact.dataset.read;
+}
+
+async function content({ fetch: page, output }) {
+  if (page) return document.createRange().createContextualFragment(await fragment(`${here}/${page}`));
+  const answer = await fetch(`${here}/output/${encodeURIComponent(output)}`, { headers: { Accept: "application/json" } });
+  const { text, next, size } = await answer.json();
+  return make("pre", { textContent: text + (next < size ? "\n… (download it to read the rest)" : "") });
 }

@@ -1,6 +1,6 @@
-// What a person decides. Each decision names the commit that was on the screen when the form was opened.
+// Decisions of the user. Each request names the commit that was shown when the form was opened.
 import { api, attempt } from "./burnish.js";
-import { path, refresh } from "./task.js";
+import { path, refresh } from "./task-context.js";
 
 const head = () => document.getElementById("part-head").dataset;
 const dialog = (name) => document.getElementById(name);
@@ -8,7 +8,7 @@ let finding = "";
 
 export function startForms() {
   document.addEventListener("ask", (event) => openDialog(event.detail));
-  document.addEventListener("submit", submitted);
+  document.addEventListener("submit", submit);
   document.addEventListener("input", (event) => {
     const box = event.target.closest(".override-reasons");
     if (box) categorise(box);
@@ -24,7 +24,7 @@ export function startForms() {
 function openDialog(name) {
   const box = dialog(name);
   if (!box) return;
-  fresh(box);
+  reset(box);
   box.dataset.commit = head().commit;
   for (const one of box.querySelectorAll("[data-seen]")) one.textContent = head().commit.slice(0, 10);
   const grounds = box.querySelector("[data-unapproved]");
@@ -37,7 +37,7 @@ function openDialog(name) {
 
 function openRule({ rule, finding: which, title }) {
   const box = dialog(rule);
-  fresh(box);
+  reset(box);
   finding = which;
   box.querySelector("[data-which]").textContent = which;
   box.querySelector("[data-title]").textContent = title;
@@ -45,7 +45,7 @@ function openRule({ rule, finding: which, title }) {
   box.querySelector("textarea").focus();
 }
 
-function fresh(box) {
+function reset(box) {
   const form = box.querySelector("form");
   form.reset();
   form.removeAttribute("data-touched");
@@ -53,7 +53,7 @@ function fresh(box) {
   for (const one of box.querySelectorAll(".override-reasons")) categorise(one);
 }
 
-/** The first yes gives the category; without one it takes words. */
+/** The first checked reason gives the category; without one an explanation is required. */
 function categorise(box) {
   const yes = [...box.querySelectorAll("[data-ground]")].find((one) => one.checked);
   box.querySelector("[data-category]").textContent = yes ? yes.dataset.ground.replace("_", " ") : "custom";
@@ -64,33 +64,33 @@ function categorise(box) {
 function groundsOf(form) {
   const box = form.querySelector(".override-reasons");
   if (!box || box.disabled) return undefined;
-  const said = {};
-  for (const one of box.querySelectorAll("input[type=checkbox]")) said[one.name] = one.checked;
-  said.explain = box.querySelector("[data-explain]").value;
-  return said;
+  const reasons = {};
+  for (const one of box.querySelectorAll("input[type=checkbox]")) reasons[one.name] = one.checked;
+  reasons.explain = box.querySelector("[data-explain]").value;
+  return reasons;
 }
 
-async function submitted(event) {
+async function submit(event) {
   const form = event.target;
   const box = form.closest("dialog");
   if (!form.matches("[data-gate]") && !box) return;
   event.preventDefault();
-  const trouble = form.querySelector(".error");
-  if (trouble) trouble.hidden = true;
+  const message = form.querySelector(".error");
+  if (message) message.hidden = true;
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => (button.disabled = true));
   try {
-    await (box ? DOES[box.id](form, box.dataset.commit) : decide(form, event.submitter.value));
+    await (box ? REQUESTS[box.id](form, box.dataset.commit) : decide(form, event.submitter.value));
     form.removeAttribute("data-touched");
     document.activeElement?.blur?.();
     box?.close();
   } catch (error) {
-    if (!trouble) throw error;
-    trouble.textContent = `${error.message} ${error.hint ?? ""}`;
-    trouble.hidden = false;
-    // a decision on what is not there any more: the page must be read again
+    if (!message) throw error;
+    message.textContent = `${error.message} ${error.hint ?? ""}`;
+    message.hidden = false;
+    // the decision was about an old state: ask to reload the page
     if (error.status === 409) form.querySelector("[data-stale]")?.removeAttribute("hidden");
-    trouble.scrollIntoView({ block: "nearest" });
+    message.scrollIntoView({ block: "nearest" });
   } finally {
     buttons.forEach((button) => (button.disabled = false));
   }
@@ -102,16 +102,16 @@ async function decide(form, choice) {
   if (grounds && !grounds.explain.trim() && !Object.entries(grounds).some(([name, yes]) => yes === true && name !== "follow_up")) {
     form.querySelector(".against").open = true;
     form.querySelector("[data-explain]").focus();
-    throw new Error("Approving goes against the review: say why first.");
+    throw new Error("Approving overrides the review: give a reason first.");
   }
   const { commit, status } = form.dataset;
   await api("POST", `${path}/decide`, { choice, note: form.elements.note.value, commit, status, ...(grounds ? { grounds } : {}) });
   form.removeAttribute("data-touched");
-  // a fix is ordered by that, and begun by this
+  // the decision alone does not start the fix
   if (choice === "fix") await attempt(() => api("POST", `${path}/run`, {}));
 }
 
-const DOES = {
+const REQUESTS = {
   improve: (form) => api("POST", `${path}/improve`, { note: form.elements.note.value, review: form.elements.review.checked }),
   merge: (form, commit) => api("POST", `${path}/merge`, { commit, how: form.elements.how.value }),
   override: (form, commit) => api("POST", `${path}/override`, { commit, grounds: groundsOf(form) }),

@@ -1,21 +1,23 @@
-// What agents and checks print, as it comes: by pieces, from where the last one ended.
-import { fetchParts, here } from "./task.js";
+// The output of agents and checks, fetched in pieces while they run.
+import { fetchParts, here, keepPartIf } from "./task-context.js";
 
 const box = document.getElementById("output");
 const PAUSE = 1000;
-// so much is kept on the page; what is older can be downloaded
-const MOST_PIECES = 400;
+// older pieces are removed from the page; the download has all of them
+const MAX_PIECES = 400;
 let name = "";
 let next = -1;
 let loading = false;
 let looking = false;
 
 export function startLog() {
+  keepPartIf(keepChoice);
+  document.addEventListener("part", (event) => event.detail.dataset.part === "log" && showOutput());
   document.addEventListener("change", (event) => {
     if (event.target.id === "follow" && event.target.checked) follow();
     if (event.target.id !== "output-choice") return;
     document.getElementById("follow").checked = event.target.value === newest(event.target, event.target.value).value;
-    // while it has the focus, the list is not made anew
+    // the list is not replaced while it has the focus
     event.target.blur();
     choose(event.target.value);
   });
@@ -26,7 +28,7 @@ export function startLog() {
 const visible = () => !document.getElementById("log").hidden && !document.hidden;
 const running = () => document.getElementById("part-head").dataset.running === "yes";
 
-/** A file is there some time after its phase has begun, and that is no event: the list is asked for as well. */
+/** Fetches the list as well: there is no event when an output file is created. */
 async function look() {
   if (looking) return;
   looking = true;
@@ -34,17 +36,17 @@ async function look() {
     await fetchParts(["log"]);
     await more();
   } catch {
-    // the line is cut: the next second tries again
+    // no connection: the next interval tries again
   } finally {
     looking = false;
   }
 }
 
-/** Of the newest call, what is shown already; its complaints only as long as there is nothing else. */
+/** Returns the option of the newest call: the one shown if it belongs to it; stderr only if there is nothing else. */
 function newest(select, shown) {
   const own = [...select.options].filter((one) => one.dataset.call === select.options[0].dataset.call);
-  const words = own.filter((one) => !one.dataset.kind.endsWith("stderr"));
-  const from = words.length ? words : own;
+  const preferred = own.filter((one) => !one.dataset.kind.endsWith("stderr"));
+  const from = preferred.length ? preferred : own;
   return from.find((one) => one.value === shown) ?? from[0];
 }
 
@@ -54,8 +56,8 @@ function follow() {
   choose(select.value);
 }
 
-/** The choice of a person in the new list; true if the old list can stay, for it names the same files. */
-export function keepChoice(old, fresh) {
+/** Keeps the choice in the new list; returns true if the old list can stay because it has the same files. */
+function keepChoice(old, fresh) {
   const [before, now] = [old, fresh].map((part) => part.querySelector("#output-choice"));
   if (!before || !now) return false;
   const following = old.querySelector("#follow").checked;
@@ -69,8 +71,8 @@ export function keepChoice(old, fresh) {
   return true;
 }
 
-/** The list may be new: stay with what was chosen, or follow to the newest. */
-export function showOutput() {
+/** Shows the chosen output. */
+function showOutput() {
   const select = document.getElementById("output-choice");
   box.hidden = !select;
   if (select) choose(select.value);
@@ -91,15 +93,16 @@ async function more() {
   if (loading || !name) return;
   loading = true;
   try {
-    const asked = name;
+    const requested = name;
     for (let again = true; again; ) {
-      const answer = await fetch(`${here}/output/${encodeURIComponent(asked)}?offset=${next}`, { headers: { Accept: "application/json" } });
-      if (!answer.ok || asked !== name) break;
+      const url = `${here}/output/${encodeURIComponent(requested)}?offset=${next}`;
+      const answer = await fetch(url, { headers: { Accept: "application/json" } });
+      if (!answer.ok || requested !== name) break;
       const piece = await answer.json();
       if (next === -1 && piece.start > 0) add(`… ${piece.start.toLocaleString()} bytes before this: download it to read them\n`);
       add(piece.text);
       again = piece.next > next && piece.next < piece.size && piece.text !== "";
-      // it was put in place anew, without its secrets, and is shorter now
+      // redaction can replace the file by a shorter one
       next = piece.next;
     }
   } finally {
@@ -113,6 +116,6 @@ function add(text) {
   const pre = document.createElement("pre");
   pre.textContent = text;
   box.append(pre);
-  while (box.childElementCount > MOST_PIECES) box.firstElementChild.remove();
+  while (box.childElementCount > MAX_PIECES) box.firstElementChild.remove();
   if (down || document.getElementById("follow")?.checked) box.scrollTop = box.scrollHeight;
 }

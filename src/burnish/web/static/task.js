@@ -1,85 +1,24 @@
-// The page of one task: parts are fetched again when something happened; what a person does goes to the API.
-import { api, attempt, busy, fragment, gathered, listen, sure, tick } from "./burnish.js";
+// The page of one task: tabs, links inside of the page, buttons, and what to fetch again after an event.
+import { api, attempt, listen, sure } from "./burnish.js";
 import { startChanges } from "./task-changes.js";
-import { keepChoice, showOutput, startLog } from "./task-log.js";
+import { announceParts, loadPart, path, project, refresh, refreshAll, since, task } from "./task-context.js";
 import { startForms } from "./task-forms.js";
+import { startLog } from "./task-log.js";
 
-const { project, task, since } = document.body.dataset;
 const page = document.querySelector(".task-page");
-export const here = `/p/${project}/t/${task}`;
-export const path = `/projects/${project}/tasks/${task}`;
-// what was shown once is kept up to date; the rest is fetched when somebody looks
-const shown = new Set([...document.querySelectorAll("[data-part]:not([data-empty])")].map((one) => one.dataset.part));
-const TABS = [...document.querySelectorAll("[role=tab]")].map((one) => one.getAttribute("aria-controls"));
-let sinceReview = false;
+const TABS = [...document.querySelectorAll("[role=tab]")].map((tab) => tab.getAttribute("aria-controls"));
 
-// parts
-
-export const refresh = gathered(async (names) => {
-  const wanted = names.filter((name) => shown.has(name));
-  if (wanted.length) await attempt(() => fetchParts(wanted));
+document.addEventListener("part", ({ detail: part }) => {
+  if (part.dataset.part === "head") showHead(part);
+  if (part.dataset.part === "findings") showFindings();
 });
 
-export async function fetchParts(names) {
-  const query = `names=${names.join(",")}${sinceReview ? "&since_review=true" : ""}`;
-  const html = await fragment(`${here}/parts?${query}`);
-  const made = document.createRange().createContextualFragment(html);
-  for (const fresh of [...made.querySelectorAll("[data-part]")]) put(fresh);
-  tick();
-}
-
-function put(fresh) {
-  const old = document.getElementById(fresh.id);
-  if (!old) return;
-  if (busy(old)) return outdated(old, fresh);
-  if (keepChoice(old, fresh)) return;
-  keepState(old, fresh);
-  if (old.isEqualNode(fresh)) return;
-  const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
-  old.replaceWith(fresh);
-  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
-  after(fresh);
-}
-
-/** What a person opened stays open; what has not changed is not made anew. */
-function keepState(old, fresh) {
-  for (const file of fresh.querySelectorAll(".file")) {
-    const same = old.querySelector(`.file[data-path="${CSS.escape(file.dataset.path)}"]`);
-    if (same?.dataset.stamp === file.dataset.stamp) {
-      for (const name of ["tree", "number"]) same.dataset[name] = file.dataset[name];
-      same.id = file.id;
-      file.replaceWith(same);
-    } else if (same) file.open = same.open;
-  }
-  for (const one of fresh.querySelectorAll("details[id]:not(.file)")) {
-    const same = old.querySelector(`#${CSS.escape(one.id)}`);
-    if (!same) continue;
-    if (one.dataset.fetch || one.dataset.output) one.replaceWith(same);
-    else one.open = same.open;
-  }
-}
-
-/** A form that is being filled in stays; if it is about something else by now, it says so. */
-function outdated(old, fresh) {
-  const form = old.querySelector("[data-gate]");
-  const now = fresh.querySelector("[data-gate]");
-  if (!form || now?.dataset.commit === form.dataset.commit) return;
-  form.querySelector("[data-stale]").hidden = false;
-  for (const button of form.querySelectorAll("[name=choice]")) button.disabled = true;
-}
-
-function after(part) {
-  if (part.dataset.part === "head") {
-    const open = Number(part.dataset.open);
-    document.getElementById("count-findings").textContent = open || "";
-    // for those who hear the page: a part that was put in place anew is not read out by itself
-    const said = document.getElementById("announcement");
-    const words = `${part.querySelector(".badge").textContent}. ${part.querySelector(".sentence").textContent}`;
-    if (said.textContent !== words) said.textContent = words;
-  }
-  if (part.dataset.part === "findings") showFindings();
-  if (part.dataset.part === "log") showOutput();
-  document.dispatchEvent(new CustomEvent("part", { detail: part }));
+function showHead(part) {
+  document.getElementById("count-findings").textContent = Number(part.dataset.open) || "";
+  // for screen readers, which do not read a part that was replaced
+  const announcement = document.getElementById("announcement");
+  const text = `${part.querySelector(".badge").textContent}. ${part.querySelector(".sentence").textContent}`;
+  if (announcement.textContent !== text) announcement.textContent = text;
 }
 
 // tabs
@@ -91,18 +30,11 @@ function open(name, { focus = false } = {}) {
     tab.tabIndex = on ? 0 : -1;
     document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
     if (on && focus) tab.focus();
-    // sideways alone: the page itself stays where it is
+    // scrolls the row of tabs only, not the page
     if (on) tab.parentElement.scrollLeft = tab.offsetLeft - 40;
   }
   document.dispatchEvent(new CustomEvent("tab", { detail: name }));
-  return load(name);
-}
-
-async function load(name) {
-  const part = document.getElementById(`part-${name}`);
-  if (!part?.hasAttribute("data-empty") || shown.has(name)) return;
-  shown.add(name);
-  if (!(await attempt(() => fetchParts([name])))) shown.delete(name);
+  return loadPart(name);
 }
 
 document.querySelector(".tabs").addEventListener("click", (event) => {
@@ -159,7 +91,9 @@ function showFindings() {
   const part = document.getElementById("part-findings");
   const only = page.dataset.show !== "all" && part.querySelector("[data-show]") !== null;
   part.classList.toggle("only-open", only);
-  for (const chip of part.querySelectorAll("[data-show]")) chip.setAttribute("aria-pressed", String((chip.dataset.show === "open") === only));
+  for (const chip of part.querySelectorAll("[data-show]")) {
+    chip.setAttribute("aria-pressed", String((chip.dataset.show === "open") === only));
+  }
 }
 document.addEventListener("click", (event) => {
   const chip = event.target.closest("#part-findings [data-show]");
@@ -168,7 +102,7 @@ document.addEventListener("click", (event) => {
   showFindings();
 });
 
-// buttons of the head
+// buttons
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-act]");
@@ -176,13 +110,17 @@ document.addEventListener("click", async (event) => {
   if (menu && !event.target.closest(".menu > summary")) menu.open = false;
   if (event.target.closest("[data-reload]")) location.reload();
   if (!button) return;
-  const { act, ask, words } = button.dataset;
-  if (ask && ask !== "sure") return document.dispatchEvent(new CustomEvent("ask", { detail: ask.replace("page#", "").replace("note", "improve") }));
-  if (ask === "sure" && (await sure(`${button.textContent.trim()}?`, words, { yes: button.textContent.trim(), danger: act === "cancel" })) === null) return;
+  const { act, ask, words, method, body } = button.dataset;
+  if (ask && ask !== "sure") {
+    const dialog = ask.replace("page#", "").replace("note", "improve");
+    return document.dispatchEvent(new CustomEvent("ask", { detail: dialog }));
+  }
+  const label = button.textContent.trim();
+  if (ask === "sure" && (await sure(`${label}?`, words, { yes: label, danger: act === "cancel" })) === null) return;
   button.disabled = true;
-  const done = await attempt(() => api(button.dataset.method, path + button.dataset.path, JSON.parse(button.dataset.body)));
+  const succeeded = await attempt(() => api(method, path + button.dataset.path, JSON.parse(body)));
   button.disabled = false;
-  if (done) for (const name of ["head", "gate", "story"]) refresh(name);
+  if (succeeded) for (const name of ["head", "gate", "story"]) refresh(name);
 });
 
 document.addEventListener("keydown", (event) => {
@@ -192,7 +130,7 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
 });
 
-// what happens
+// events
 
 const ALWAYS = ["head", "gate", "story"];
 const ALSO = [
@@ -208,18 +146,13 @@ listen(project, Number(since), (event) => {
   }
   for (const name of ALWAYS) refresh(name);
   for (const [kind, names] of ALSO) if (kind.test(event.type)) names.forEach((name) => refresh(name));
-}, () => shown.forEach((name) => refresh(name)));
-
-document.addEventListener("since-review", (event) => {
-  sinceReview = event.detail;
-  refresh("changes");
-});
+}, refreshAll);
 
 startForms();
 startChanges();
 startLog();
-for (const part of document.querySelectorAll("[data-part]:not([data-empty])")) after(part);
-// a link to the gate or to the override opens no tab of its own
+announceParts();
+// links to the gate and to the override are not tabs
 if (["", "#gate", "#override"].includes(location.hash)) open(page.dataset.opens);
 if (location.hash && (await follow(location.hash)) === false) open(page.dataset.opens);
 page.dataset.ready = "yes";

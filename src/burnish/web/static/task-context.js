@@ -1,0 +1,89 @@
+// The task that the page shows, and the parts of the page: fetched from the server and put in place.
+import { attempt, busy, fragment, gathered, tick } from "./burnish.js";
+
+export const { project, task, since } = document.body.dataset;
+export const here = `/p/${project}/t/${task}`;
+export const path = `/projects/${project}/tasks/${task}`;
+// parts on the page are kept up to date; the others are fetched when their tab is opened
+const loaded = new Set([...document.querySelectorAll("[data-part]:not([data-empty])")].map((part) => part.dataset.part));
+const keepers = [];
+let sinceReview = false;
+
+/** Fetches a part again soon, if it is on the page. */
+export const refresh = gathered(async (names) => {
+  const current = names.filter((name) => loaded.has(name));
+  if (current.length) await attempt(() => fetchParts(current));
+});
+
+export const refreshAll = () => loaded.forEach((name) => refresh(name));
+
+/** `keeper(old, fresh)` returns true if the old part can stay. */
+export const keepPartIf = (keeper) => keepers.push(keeper);
+
+export async function fetchParts(names) {
+  const query = `names=${names.join(",")}${sinceReview ? "&since_review=true" : ""}`;
+  const html = await fragment(`${here}/parts?${query}`);
+  const parsed = document.createRange().createContextualFragment(html);
+  for (const fresh of [...parsed.querySelectorAll("[data-part]")]) replacePart(fresh);
+  tick();
+}
+
+/** Fetches a part that is not on the page yet. */
+export async function loadPart(name) {
+  const part = document.getElementById(`part-${name}`);
+  if (!part?.hasAttribute("data-empty") || loaded.has(name)) return;
+  loaded.add(name);
+  if (!(await attempt(() => fetchParts([name])))) loaded.delete(name);
+}
+
+function replacePart(fresh) {
+  const old = document.getElementById(fresh.id);
+  if (!old) return;
+  if (busy(old)) return markOutdated(old, fresh);
+  if (keepers.some((keeper) => keeper(old, fresh))) return;
+  keepState(old, fresh);
+  if (old.isEqualNode(fresh)) return;
+  const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
+  old.replaceWith(fresh);
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  announcePart(fresh);
+}
+
+/** Open details stay open; files that have not changed keep their elements. */
+function keepState(old, fresh) {
+  for (const file of fresh.querySelectorAll(".file")) {
+    const same = old.querySelector(`.file[data-path="${CSS.escape(file.dataset.path)}"]`);
+    if (same?.dataset.stamp === file.dataset.stamp) {
+      for (const name of ["tree", "number"]) same.dataset[name] = file.dataset[name];
+      same.id = file.id;
+      file.replaceWith(same);
+    } else if (same) file.open = same.open;
+  }
+  for (const details of fresh.querySelectorAll("details[id]:not(.file)")) {
+    const same = old.querySelector(`#${CSS.escape(details.id)}`);
+    if (!same) continue;
+    if (details.dataset.fetch || details.dataset.output) details.replaceWith(same);
+    else details.open = same.open;
+  }
+}
+
+/** A form that is being filled in stays; if it is about another commit now, it shows a warning. */
+function markOutdated(old, fresh) {
+  const form = old.querySelector("[data-gate]");
+  const current = fresh.querySelector("[data-gate]");
+  if (!form || current?.dataset.commit === form.dataset.commit) return;
+  form.querySelector("[data-stale]").hidden = false;
+  for (const button of form.querySelectorAll("[name=choice]")) button.disabled = true;
+}
+
+const announcePart = (part) => document.dispatchEvent(new CustomEvent("part", { detail: part }));
+
+/** Sends a "part" event for each part that came with the page. */
+export function announceParts() {
+  for (const part of document.querySelectorAll("[data-part]:not([data-empty])")) announcePart(part);
+}
+
+document.addEventListener("since-review", (event) => {
+  sinceReview = event.detail;
+  refresh("changes");
+});
