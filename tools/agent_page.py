@@ -1,4 +1,4 @@
-"""What `make agents` found, as tables in docs/agents.md."""
+"""What `make agents` found, as tables in docs/agent-trials.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from tools.agent_programs import APIS, PROGRAMS
 from tools.agent_trials import API_TRIALS, TRIALS
 
-PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
+PAGE = Path(__file__).parents[1] / "docs" / "agent-trials.md"
 BEGIN, END = "<!-- written by make agents: begin -->", "<!-- written by make agents: end -->"
 
 

@@ -1,6 +1,6 @@
 """`make agents`: the real agent programs, each in its own folder and home, against a model on loopback.
 
-python -m tools.agents [NAME…] [--only TRIAL…] [--record]     results go to docs/agents.md
+python -m tools.agents [NAME…] [--only TRIAL…] [--record]     results go to docs/agent-trials.md
 
 Two programs are tried at a time, each by a process of its own; start-up is measured at the end, alone.
 """

@@ -9,7 +9,7 @@ FOLDER holds clones of projects; each is cloned again and never written to. For 
 3. A second such task: it must install nothing.
 4. A task whose author plants a bug: it must not end verified.
 
-The bugs are in tools/projects.toml. The results are printed as a Markdown table; --record writes it to docs/setup.md.
+The bugs are in tools/projects.toml. Prints the results as a Markdown table; --record writes it to docs/projects.md.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help="only these; else all that have an entry in the table of bugs")
     parser.add_argument("--work", type=Path, help="where to work (kept); else a temporary folder")
     parser.add_argument("--bug", nargs=4, action="append", default=[], metavar=("NAME", "FILE", "OLD", "NEW"))
-    parser.add_argument("--record", action="store_true", help="write the table to docs/setup.md")
+    parser.add_argument("--record", action="store_true", help="write the table to docs/projects.md")
     return parser.parse_args(argv)
 
 

@@ -1,4 +1,4 @@
-"""The table of `tools.projects`: what became of each project, in docs/setup.md."""
+"""The table of `tools.projects`: what became of each project, in docs/projects.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "setup.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "projects.md"
 BEGIN, END = "<!-- projects: begin -->", "<!-- projects: end -->"
 HEADER = (
     "| project | language | set-up and test command that `init` found | tests | set-up, first | set-up, second | "

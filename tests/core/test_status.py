@@ -10,7 +10,7 @@ import pytest
 from burnish.core.status import MOVES, Status, check_move
 from burnish.errors import Refused
 
-PAGE = Path(__file__).parents[2] / "docs" / "status.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"
 
 
 def moves_on_the_page() -> set[tuple[str, str]]:

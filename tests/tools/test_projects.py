@@ -56,7 +56,7 @@ def test_a_bug_that_comes_out_verified_and_a_second_installation_are_failures() 
 
 
 def test_the_table_replaces_the_one_in_the_page(tmp_path: Path) -> None:
-    page = tmp_path / "setup.md"
+    page = tmp_path / "projects.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     write([ProjectResult("x", "Python", {}, {"usable": False, "steps": []})], page)
     text = page.read_text()

@@ -70,7 +70,7 @@ class ReviewStatus(StrEnum):
 
 _S = Status
 
-# docs/status.md holds this table in words; a test compares the two.
+# docs/tasks.md holds this table in words; a test compares the two.
 MOVES: dict[Status, frozenset[Status]] = {
     _S.BACKLOG: frozenset({_S.IN_PROGRESS, _S.CANCELLED}),
     _S.IN_PROGRESS: frozenset({_S.CODE_REVIEW, _S.BLOCKED, _S.FAILED, _S.CANCELLED}),
