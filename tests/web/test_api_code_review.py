@@ -1,4 +1,4 @@
-"""automaker's call for a review (S3 §5.1): its request, its answer, its checks."""
+"""automaker's call for a review: its request, its response, its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact environment of an agent (DESIGN §4): a list, not what happens to be set."""
+"""The exact environment of an agent: a fixed list of variables, not the whole environment."""
 
 from __future__ import annotations
 

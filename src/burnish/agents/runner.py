@@ -369,7 +369,7 @@ def _minutes(seconds: float) -> str:
 
 @contextmanager
 def _as_phase_failures() -> Iterator[None]:
-    """Every way a call can fail, in the words of SPEC §3."""
+    """Turn each way in which a call can fail into a `PhaseFailed` with its error code."""
     try:
         yield
     except ProgramMissing as missing:

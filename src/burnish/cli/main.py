@@ -113,7 +113,7 @@ def run() -> NoReturn:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command line; the exit code of SPEC §16."""
+    """Run one command line and return its exit code."""
     SESSION.reset()
     _drop_relative_path()
     if not _streams():

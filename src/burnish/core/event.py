@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """A fact in the log: the envelope of SPEC §15."""
+    """One entry of the event log."""
 
     id: int
     ts: str

@@ -1,4 +1,4 @@
-"""Events under the names and payloads of S3 §3.3, for programs that know those."""
+"""Events under automaker's names and payloads, for programs that use those."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes out: the shapes that SPEC §16 promises to programs."""
+"""Response bodies of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""automaker's way to ask for a review (S3 §5.1): by paths, which must be ones that we know."""
+"""automaker's way to ask for a review: by paths, which must belong to a known project."""
 
 from __future__ import annotations
 
