@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from burnish.core.codec import encode
 from burnish.core.decision import Accept, ConvergenceState, Revise, Wait, after_review, effective_verdict
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
-from burnish.core.history import PhaseRecord
+from burnish.core.journal import ReviewResult, read
 from burnish.core.ledger.ledger import LedgerDiff, absorb_review, waive
 from burnish.core.recorded_reviews import panel_of
 from burnish.core.review import PanelResult, Ruling, RulingState, Verdict
@@ -95,7 +95,7 @@ def test_a_waiver_holds_in_the_file_that_it_was_given_for() -> None:
 
 def test_a_stored_review_is_weighed_by_its_words_until_their_finding_is_waived() -> None:
     data = {"verdict": "approved", "summary": "fine", "grave": [{"id": "F1", **encode(LOST)}]}
-    record = PhaseRecord(1, 2, "review", 1, "finished", result=data)
+    record = read(ReviewResult, data)
     finding = Finding("F1", NAMED)
     panel = panel_of(record, [finding])
     assert isinstance(after_review(panel, [finding], NOW, block_on=ERROR), Revise)

@@ -9,7 +9,7 @@ import pytest
 
 from burnish.core.finding import Category, Finding, Remark, Severity
 from burnish.core.flow import CheckStep, DecideStep, ReviewStep, Step, StopStep, WorkStep, next_step
-from burnish.core.history import DecisionRecord, History, PhaseRecord
+from burnish.core.history import AnyPhase, DecisionRecord, History, PhaseRecord, decision_record, phase_record
 from burnish.core.policy import Policy, ReviewerSpec, StepSpec
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
@@ -19,26 +19,27 @@ TASK = Task("p", 1, Spec("Title"), status=Status.IN_PROGRESS, run=1)
 BROKEN = Finding("F1", Remark(Category.TEST, Severity.ERROR, "test fails", source="check:test"))
 
 
-def phase(name: str, cycle: int = 1, state: str = "finished", attempt: int = 1, **result: Any) -> PhaseRecord:
+def phase(name: str, cycle: int = 1, state: str = "finished", attempt: int = 1, **result: Any) -> AnyPhase:
     if name in ("implement", "improve") and state == "finished":
         result = {"changed": True, "tree": f"tree-{cycle}", "commit": f"commit-{cycle}", **result}
     if name == "review" and state == "finished":
         result = {"verdict": "approved", "tree": f"tree-{cycle}", **result}
-    return PhaseRecord(1, cycle, name, attempt, state, result=result, superseded=bool(result.pop("superseded", False)))
+    superseded = bool(result.pop("superseded", False))
+    return phase_record(1, cycle, name, attempt, state, result, superseded=superseded)
 
 
 def decided(action: str, cycle: int = 1, **data: Any) -> DecisionRecord:
-    return DecisionRecord(1, cycle, action, "burnish", data)
+    return decision_record(1, cycle, action, "burnish", data)
 
 
-def step(*records: PhaseRecord | DecisionRecord, policy: Policy = POLICY, task: Task = TASK, **more: Any) -> Step:
+def step(*records: AnyPhase | DecisionRecord, policy: Policy = POLICY, task: Task = TASK, **more: Any) -> Step:
     phases = tuple(r for r in records if isinstance(r, PhaseRecord))
     decisions = tuple(r for r in records if isinstance(r, DecisionRecord))
     return next_step(History(task, phases, decisions, **more), policy)
 
 
 def test_the_road_of_one_task_step_by_step() -> None:
-    road: list[tuple[PhaseRecord | DecisionRecord | None, Step]] = [
+    road: list[tuple[AnyPhase | DecisionRecord | None, Step]] = [
         (None, WorkStep(1, "implement")),
         (phase("implement"), CheckStep(1)),
         (phase("check"), ReviewStep(1)),
@@ -49,7 +50,7 @@ def test_the_road_of_one_task_step_by_step() -> None:
         (phase("review", 2), DecideStep(2)),
         (decided("accept", 2), StopStep("decided: accept")),
     ]
-    records: list[PhaseRecord | DecisionRecord] = []
+    records: list[AnyPhase | DecisionRecord] = []
     for record, wanted in road:
         records += [record] if record else []
         assert step(*records) == wanted
@@ -57,7 +58,7 @@ def test_the_road_of_one_task_step_by_step() -> None:
 
 @pytest.mark.parametrize("state", ["started", "failed"])
 def test_a_phase_that_was_cut_or_failed_is_the_next_step_again(state: str) -> None:
-    done: list[PhaseRecord] = []
+    done: list[AnyPhase] = []
     for name, wanted in (("implement", WorkStep(1, "implement")), ("check", CheckStep(1)), ("review", ReviewStep(1))):
         assert step(*done, phase(name, state=state)) == wanted
         done.append(phase(name))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from burnish.core.journal import CheckRecord, read
 from burnish.core.review_checks import stored_check
 
 
@@ -29,4 +30,4 @@ from burnish.core.review_checks import stored_check
     ],
 )
 def test_a_stored_check_reads_as_in_a_review(data: dict[str, Any], line: str) -> None:
-    assert stored_check({"name": "test", **data}).line == line
+    assert stored_check(read(CheckRecord, {"name": "test", **data})).line == line

@@ -58,7 +58,7 @@ def test_a_started_run_is_seen_on_the_task(store: Store, project: str, task: int
 def test_a_phase_is_in_the_journal_from_its_start(store: Store, project: str, task: int) -> None:
     store.record(project, task, [phase("started", "implement", runner="r1")])
     (record,) = store.history(project, task).phases
-    assert (record.state, record.runner, record.finished_at, record.result) == ("started", "r1", None, {})
+    assert (record.state, record.runner, record.finished_at, record.result) == ("started", "r1", None, None)
     now = store.task(project, task)
     assert (now.cycle, now.phase, now.phase_started) == (1, "implement", record.started_at)
 
@@ -69,7 +69,7 @@ def test_a_finished_phase_keeps_its_result_and_is_paid_for_once(store: Store, pr
     store.record(project, task, [phase("started", "check"), phase("finished", "check", checks=[])])
     first, second = store.history(project, task).phases
     assert first.state == "finished" and first.finished_at
-    assert (first.result["tree"], first.cost_usd, first.tokens) == ("t" * 40, 0.25, 10)
+    assert (first.stored["tree"], first.cost_usd, first.tokens) == ("t" * 40, 0.25, 10)
     assert second.cost_usd is None
     now = store.task(project, task)
     assert (now.commit, now.cost_usd, now.tokens, now.phase) == ("c" * 40, 0.25, 10, None)
@@ -85,7 +85,7 @@ def test_a_failed_phase_costs_too_and_moves_no_commit(store: Store, project: str
     store.record(project, task, [phase("started", "implement"), failed])
     now = store.task(project, task)
     assert (now.commit, now.cost_usd, now.error, now.phase) == (None, 1.0, None, None)
-    assert store.phases(project, task)[0].result["what"] == "too long"
+    assert store.phases(project, task)[0].stored["what"] == "too long"
     assert store.history(project, task).work(1) is None
 
 
@@ -117,7 +117,7 @@ def test_a_decision_can_have_a_phase_done_again(store: Store, project: str, task
         "ann",
         None,
     )
-    assert history.decisions[0].data["why"] == "unsure"
+    assert history.decisions[0].data.why == "unsure"
 
 
 def test_open_findings_are_counted_as_they_live_and_die(store: Store, project: str, task: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from burnish.core.event import Event
 from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, Waiver
-from burnish.core.history import PhaseRecord
+from burnish.core.history import phase_record
 from burnish.core.task import Item, Spec
 from burnish.errors import BadInput
 from burnish.store import Store
@@ -138,11 +138,11 @@ def test_a_task_that_is_not_there_is_told(store: Store, project: str) -> None:
 
 def test_a_phase_tells_how_long_it_took_and_who_reviewed_even_if_its_result_does_not() -> None:
     times = {"started_at": "2026-01-01T00:00:00.250Z", "finished_at": "2026-01-01T00:01:01.000Z"}
-    check = PhaseRecord(1, 1, "check", 1, "finished", **times, result={"phase": "check"})
+    check = phase_record(1, 1, "check", 1, "finished", {"phase": "check"}, **times)
     voices = [REVIEWER, {"agent": "claude", "model": "opus"}]
-    review = PhaseRecord(1, 1, "review", 1, "finished", **times, result={"phase": "review", "reviewers": voices})
-    work = PhaseRecord(1, 1, "implement", 1, "finished", **times, result={"seconds": 3.5, "agent": "codex"})
-    odd = PhaseRecord(1, 1, "check", 2, "started", started_at="yesterday")
+    review = phase_record(1, 1, "review", 1, "finished", {"phase": "review", "reviewers": voices}, **times)
+    work = phase_record(1, 1, "implement", 1, "finished", {"seconds": 3.5, "agent": "codex"}, **times)
+    odd = phase_record(1, 1, "check", 2, "started", {}, started_at="yesterday")
     (told,) = cycles([work, check, review, odd], [])
     assert [p["seconds"] for p in told["phases"]] == [3.5, 60.75, 60.75, None]
     assert [p["agent"] for p in told["phases"]] == ["codex", None, "static, claude", None]

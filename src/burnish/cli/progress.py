@@ -13,6 +13,7 @@ from burnish.cli.output import BY_STATUS, coloured, is_plain, paint, tell
 from burnish.cli.text import clean
 from burnish.core.event import RecordedEvent
 from burnish.core.flow import RUNNING
+from burnish.core.journal import CheckResult, read
 from burnish.core.recorded_reviews import tests_ran
 from burnish.core.status import Status
 from burnish.core.task import Task
@@ -36,7 +37,7 @@ class PlainProgress:
                 self.met.add(task.id)
                 self.write(story.opening(task))
             if event.type == "phase.finished" and event.data.get("phase") == "check":
-                ran = tests_ran(event.data.get("checks") or ())
+                ran = tests_ran(read(CheckResult, event.data).checks)
                 (self.untested.discard if ran else self.untested.add)(task.id)
             words = story.line(task, event)
             if words:

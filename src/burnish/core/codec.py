@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+        return {key_of(f): encode(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
         return {str(k): encode(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -31,13 +31,18 @@ def encode(value: Any) -> Any:
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
     """The dataclass that `encode` made `data` of. A missing key takes its default."""
     readers = _readers(cast(Any, cls))
-    return cls(**{name: read(data[name]) for name, read in readers.items() if name in data})
+    return cls(**{name: read(data[key]) for key, (name, read) in readers.items() if key in data})
+
+
+def key_of(field: Field[Any]) -> str:
+    """The JSON key of a field: its name, unless its metadata has another `key`."""
+    return str(field.metadata.get("key", field.name))
 
 
 @cache
-def _readers(cls: type[Any]) -> dict[str, Callable[[Any], Any]]:
+def _readers(cls: type[Any]) -> dict[str, tuple[str, Callable[[Any], Any]]]:
     hints = get_type_hints(cls)
-    return {f.name: _reader(hints[f.name]) for f in fields(cls) if f.init}
+    return {key_of(f): (f.name, _reader(hints[f.name])) for f in fields(cls) if f.init}
 
 
 def _reader(hint: Any) -> Callable[[Any], Any]:
@@ -48,6 +53,8 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     if origin is tuple:
         args = get_args(hint)
         if len(args) == 2 and args[1] is Ellipsis:
+            if args[0] is str:
+                return tuple
             each = _reader(args[0])
             return lambda v: tuple(each(x) for x in v)
         parts = [_reader(arg) for arg in args]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from burnish.core.approval import Approval, VoidCause, approval_from
 from burnish.core.event import RecordedEvent
-from burnish.core.history import is_review
+from burnish.core.journal import is_review
 
 # The phases of a cycle on which an approval rests.
 JUDGING = ("check", "review")

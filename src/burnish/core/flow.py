@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from burnish.core.decision import Accept, ConvergenceState, Decision, Wait, after_checks, after_work
-from burnish.core.history import REVIEW_FIX, DecisionRecord, History, review_phase
+from burnish.core.history import DecisionRecord, History, review_phase
+from burnish.core.journal import REVIEW_FIX, DecisionData
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import (
     approved_to_continue,
@@ -109,17 +110,17 @@ def judged(history: History, policy: Policy, cycle: int) -> Decision | ReviewSte
 def _let_pass(history: History, cycle: int, step: str) -> bool:
     """Has a person seen that review before the next step is paid for? A person's own needs nobody else."""
     record = stored_review(history, cycle, step)
-    return approved_to_continue(history, cycle, step) or bool(record and by_person(record))
+    return approved_to_continue(history, cycle, step) or bool(record and by_person(record.result))
 
 
 def passes_as_waived(history: History, policy: Policy) -> bool:
     """At the gate, the last blocker waived: would the stored review pass now? The same weighing as `run` would do."""
     cycle = history.cycle
     last = history.decision(cycle)
-    blockers = last.data.get("blockers", ()) if last and last.action == "ask" else ()
+    blockers = last.data.blockers if last and last.action == "ask" else ()
     if last is None or not last_blockers_gone(history.findings, blockers, policy.block_on):
         return False
-    waived = DecisionRecord(last.run, cycle, "again", last.by, {"waived": True, "blockers": blockers})
+    waived = DecisionRecord(last.run, cycle, "again", last.by, DecisionData(waived=True, blockers=blockers))
     due = judged(replace(history, decisions=(*history.decisions, waived)), policy, cycle)
     return bool(due.step) if isinstance(due, ReviewStep) else isinstance(due, Accept | Wait)
 
@@ -134,25 +135,25 @@ def pending_steps(history: History, policy: Policy) -> tuple[str, ...]:
 
 def checked(history: History, cycle: int) -> bool:
     """Whether the checks ran on the current commit: fixes of a reviewer are checked again."""
-    check, fix = history.finished(cycle, "check"), history.finished(cycle, REVIEW_FIX)
-    if check and fix and fix.result.get("changed"):
-        return bool(check.result.get("commit") == fix.result.get("commit"))
+    check, fix = history.check(cycle), history.review_fix(cycle)
+    if check and fix and fix.result.changed:
+        return check.result.commit == fix.result.commit
     return bool(check)
 
 
 def may_fix(history: History, policy: Policy, cycle: int) -> bool:
     """Once per cycle, and only for a single reviewer: two would overwrite each other's fixes."""
     alone = len(policy.reviewers) == 1 and history.task.spec.type is not TaskType.REVIEW
-    return policy.may_fix and alone and history.finished(cycle, REVIEW_FIX) is None
+    return policy.may_fix and alone and history.review_fix(cycle) is None
 
 
 def reviews(history: History, policy: Policy) -> bool:
     """Is this cycle to be reviewed by itself? Nothing skips a required review."""
     if history.task.spec.type is TaskType.REVIEW:
         return True
-    wanted = requested_step(history, history.cycle)
-    if wanted:
-        return wanted == REVIEW_TOO or asked_for_review(history)
+    step = requested_step(history, history.cycle)
+    if step:
+        return step == REVIEW_TOO or asked_for_review(history)
     if not history.task.auto_review or policy.trigger == "explicit":
         return asked_for_review(history)
     return policy.review_required or policy.review_enabled
@@ -160,8 +161,8 @@ def reviews(history: History, policy: Policy) -> bool:
 
 def asked_for_review(history: History) -> bool:
     """A person typed `burnish review 29`."""
-    asked = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle and d.by != "burnish"]
-    again = [set(d.data.get("supersede", ())) for d in asked]
+    own = [d for d in history.decisions if d.action == "again" and d.cycle == history.cycle and d.by != "burnish"]
+    again = [set(d.data.supersede) for d in own]
     # who has the work done again asks for no review by that
     return any("review" in phases and not phases & {"implement", "improve"} for phases in again)
 
@@ -169,7 +170,7 @@ def asked_for_review(history: History) -> bool:
 def requested_step(history: History, cycle: int) -> str:
     """`improve` or `review` where a person asked for this cycle by hand, as a step of its own; else nothing."""
     before = history.decision(cycle - 1) if cycle > 1 else None
-    return str(before.data.get("step") or "") if before else ""
+    return before.data.step if before else ""
 
 
 def is_step_by_step(history: History, cycle: int) -> bool:
@@ -200,18 +201,18 @@ def convergence_state(history: History, policy: Policy, cycle: int) -> Convergen
     work = history.work(cycle)
     past = [history.decision(n) for n in range(1, cycle)]
     disputes = {f.id: f.disputes for f in history.findings}
-    disputed = tuple(work.result.get("disputes", ())) if work else ()
+    disputed = work.result.disputes if work else ()
     # what a person put there, or had judged anew, is no circle of the author's
-    own = bool(work and work.result.get("changed") and not work.result.get("by_hand"))
+    own = bool(work and work.result.changed and not work.result.by_hand)
     return ConvergenceState(
         cycle=cycle,
         max_cycles=max(history.task.max_cycles, 1),
-        earlier_blockers=tuple(frozenset(d.data.get("blockers", ())) for d in past if d),
-        earlier_trees=tuple(str(w.result["tree"]) for w in works if w and w.result.get("changed")),
-        tree=str(work.result.get("tree", "")) if work and own else "",
-        unchanged=bool(work and not work.result.get("changed", True)),
-        left_out=tuple(work.result.get("left_out", ())) if work else (),
-        last_words=str(work.result.get("last_words") or "") if work else "",
+        earlier_blockers=tuple(frozenset(d.data.blockers) for d in past if d),
+        earlier_trees=tuple(w.result.tree for w in works if w and w.result.changed),
+        tree=work.result.tree if work and own else "",
+        unchanged=bool(work and work.result.changed is False),
+        left_out=work.result.left_out if work else (),
+        last_words=work.result.last_words if work else "",
         disputed=tuple(id for id in disputed if disputes.get(id, 0) < 2),
         disputed_again=tuple(id for id in disputed if disputes.get(id, 0) >= 2),
     )

@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from burnish.core.finding import Finding
+from burnish.core.journal import (
+    REVIEW_FIX,
+    CheckResult,
+    DecisionData,
+    Failure,
+    PhaseResult,
+    ReviewFixResult,
+    ReviewResult,
+    WorkResult,
+    is_review,
+    phase_result,
+    read,
+)
 from burnish.core.status import Reason
 from burnish.core.task import Task
 
+Result_co = TypeVar("Result_co", bound=PhaseResult | None, covariant=True)
+Result = TypeVar("Result", bound=PhaseResult)
+
 
 @dataclass(frozen=True, slots=True)
-class PhaseRecord:
+class PhaseRecord(Generic[Result_co]):
     """One row of the phase journal."""
 
     run: int
     cycle: int
-    phase: str  # implement, improve, check, review, review:<step>, gate
+    phase: str  # implement, improve, check, review, review:<step>, review-fix, gate
     attempt: int  # counts from 1 within (run, cycle, phase)
     state: str  # started, finished, failed
+    # None while the phase runs
+    result: Result_co
     started_at: str = ""
     finished_at: str | None = None
     runner: str = ""
-    # phase.finished's or phase.failed's data
-    result: Mapping[str, Any] = field(default_factory=dict)
     # a later decision said "do this one again"
     superseded: bool = False
     cost_usd: float | None = None
     tokens: int = 0
+    # the result as it is on disk: for JSON output, where keys of other versions are shown as well
+    stored: Mapping[str, Any] = field(default_factory=dict)
 
 
-REVIEW_FIX = "review-fix"
+AnyPhase = PhaseRecord[PhaseResult | None]
+# A review or the work that it is about: both have a commit and a tree.
+JudgedPhase = PhaseRecord[WorkResult] | PhaseRecord[ReviewResult]
+
+
+def phase_record(
+    run: int, cycle: int, phase: str, attempt: int, state: str, stored: Mapping[str, Any], **more: Any
+) -> AnyPhase:
+    """The record of a phase with its result decoded."""
+    result = phase_result(phase, state, stored)
+    return PhaseRecord(run, cycle, phase, attempt, state, result, stored=stored, **more)
+
+
+def with_result(phases: Iterable[AnyPhase], kind: type[Result]) -> tuple[PhaseRecord[Result], ...]:
+    """The phases that ended with this kind of result."""
+    return tuple(cast(PhaseRecord[Result], record) for record in phases if isinstance(record.result, kind))
 
 
 def review_phase(step: str = "") -> str:
@@ -39,14 +72,10 @@ def review_phase(step: str = "") -> str:
     return f"review:{step}" if step else "review"
 
 
-def is_review(phase: str) -> bool:
-    return phase == "review" or phase.startswith("review:")
-
-
-def fixed_by_reviewer(history: History, cycle: int) -> Mapping[str, Any]:
-    """The result of a review of this cycle that changed the code (`review.may_fix`); empty where there is none."""
-    record = history.finished(cycle, REVIEW_FIX)
-    return record.result if record and record.result.get("changed") else {}
+def fixed_by_reviewer(history: History, cycle: int) -> ReviewFixResult | None:
+    """The result of a review of this cycle that changed the code (`review.may_fix`)."""
+    record = history.review_fix(cycle)
+    return record.result if record and record.result.changed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +84,16 @@ class DecisionRecord:
 
     run: int
     cycle: int
-    action: str  # accept, revise, escalate, wait, again
+    action: str  # accept, revise, escalate, wait, ask, again
     by: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: DecisionData = field(default_factory=DecisionData)
+    # as it is on disk, for JSON output
+    stored: Mapping[str, Any] = field(default_factory=dict)
+
+
+def decision_record(run: int, cycle: int, action: str, by: str, stored: Mapping[str, Any]) -> DecisionRecord:
+    """The record of a decision with its data decoded."""
+    return DecisionRecord(run, cycle, action, by, read(DecisionData, stored), stored)
 
 
 # Stops that say nothing about the work: no review of it could be read, or there was nothing to review.
@@ -72,11 +108,11 @@ class History:
     """The current run of a task, oldest first."""
 
     task: Task
-    phases: tuple[PhaseRecord, ...] = ()
+    phases: tuple[AnyPhase, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     findings: tuple[Finding, ...] = ()
 
-    def phase(self, cycle: int, *names: str) -> PhaseRecord | None:
+    def phase(self, cycle: int, *names: str) -> AnyPhase | None:
         """The newest attempt that still counts."""
         for record in reversed(self.phases):
             if record.cycle == cycle and record.phase in names and not record.superseded:
@@ -88,19 +124,35 @@ class History:
         last = self.phase(cycle, phase)
         if last and last.state == "started":
             return last.attempt, False
-        tried = [p.attempt for p in self.phases if (p.cycle, p.phase) == (cycle, phase)]
-        return max(tried, default=0) + 1, True
+        numbers = [p.attempt for p in self.phases if (p.cycle, p.phase) == (cycle, phase)]
+        return max(numbers, default=0) + 1, True
 
     def kept_under(self, cycle: int, phase: str, attempt: int) -> int:
         """The attempt whose folder holds the calls: after a stop it stays, so who had answered is not asked again."""
-        tried = {p.attempt: p for p in self.phases if (p.cycle, p.phase) == (cycle, phase) and not p.superseded}
-        while (before := tried.get(attempt - 1)) and before.result.get("error") == "INTERRUPTED":
+        attempts = {p.attempt: p for p in self.phases if (p.cycle, p.phase) == (cycle, phase) and not p.superseded}
+        while (before := attempts.get(attempt - 1)) and _is_interrupted(before):
             attempt -= 1
         return attempt
 
-    def finished(self, cycle: int, *names: str) -> PhaseRecord | None:
+    def finished(self, cycle: int, *names: str) -> AnyPhase | None:
         record = self.phase(cycle, *names)
         return record if record and record.state == "finished" else None
+
+    def _ended(self, kind: type[Result], cycle: int, *names: str) -> PhaseRecord[Result] | None:
+        record = self.finished(cycle, *names)
+        return next(iter(with_result([record], kind)), None) if record else None
+
+    def work(self, cycle: int) -> PhaseRecord[WorkResult] | None:
+        return self._ended(WorkResult, cycle, "implement", "improve")
+
+    def check(self, cycle: int) -> PhaseRecord[CheckResult] | None:
+        return self._ended(CheckResult, cycle, "check")
+
+    def review(self, cycle: int, step: str = "") -> PhaseRecord[ReviewResult] | None:
+        return self._ended(ReviewResult, cycle, review_phase(step))
+
+    def review_fix(self, cycle: int) -> PhaseRecord[ReviewFixResult] | None:
+        return self._ended(ReviewFixResult, cycle, REVIEW_FIX)
 
     def decision(self, cycle: int) -> DecisionRecord | None:
         """The decision on that cycle that still stands."""
@@ -112,37 +164,39 @@ class History:
     def open_finding_ids(self) -> list[str]:
         return [finding.id for finding in self.findings if finding.alive]
 
-    def tip(self, cycle: int) -> PhaseRecord | None:
+    def tip(self, cycle: int) -> PhaseRecord[WorkResult] | None:
         """The phase that made the code of that cycle: the author's, or the fix of a reviewer (`review.may_fix`)."""
-        fix = self.finished(cycle, REVIEW_FIX)
-        return fix if fix and fix.result.get("changed") else self.work(cycle)
+        fix = self.review_fix(cycle)
+        return fix if fix and fix.result.changed else self.work(cycle)
 
-    def reviews(self, cycle: int) -> tuple[PhaseRecord, ...]:
+    def reviews(self, cycle: int) -> tuple[PhaseRecord[ReviewResult], ...]:
         """Every finished review of that cycle that still counts: the review itself, then the steps after it."""
         names = dict.fromkeys(p.phase for p in self.phases if p.cycle == cycle and is_review(p.phase))
-        done = (self.finished(cycle, name) for name in names)
-        return tuple(record for record in done if record)
+        return with_result((record for name in names if (record := self.finished(cycle, name))), ReviewResult)
 
-    def superseded_reviews(self, cycle: int, phase: str) -> tuple[PhaseRecord, ...]:
+    def superseded_reviews(self, cycle: int, phase: str) -> tuple[PhaseRecord[ReviewResult], ...]:
         """Finished reviews of that cycle that another one takes the place of; `phase` is the one that is held now."""
-        said = (p for p in self.phases if p.cycle == cycle and is_review(p.phase) and p.state == "finished")
-        return tuple(p for p in said if p.superseded or p.phase == phase)
+        reviews = with_result((p for p in self.phases if p.cycle == cycle), ReviewResult)
+        return tuple(p for p in reviews if p.superseded or p.phase == phase)
 
-    def rejected_by_person(self, tree: object) -> bool:
+    def failures(self) -> tuple[PhaseRecord[Failure], ...]:
+        return with_result(self.phases, Failure)
+
+    def rejected_by_person(self, tree: str) -> bool:
         """Has a person rejected this very tree? Then no reviewer's word alone brings it forward."""
-        said = (d.data for d in self.decisions if d.data.get("reason") == "human_rejected")
-        return any(data.get("tree") == tree for data in said)
+        return any(d.data.tree == tree for d in self.decisions if d.data.reason == Reason.HUMAN_REJECTED)
 
     @property
     def sent_back(self) -> bool:
         """Did the newest review or check that judged the work ask for changes?"""
-        judged = (d.data for d in reversed(self.decisions) if d.data.get("reason") not in _WITHOUT_JUDGEMENT)
-        statuses = (data["review_status"] for data in judged if data.get("review_status"))
+        judgements = (d.data for d in reversed(self.decisions) if d.data.reason not in _WITHOUT_JUDGEMENT)
+        statuses = (data.review_status for data in judgements if data.review_status)
         return next(statuses, "") in ("failed", "rejected")
 
     @property
     def cycle(self) -> int:
         return max([1, *(p.cycle for p in self.phases), *(d.cycle for d in self.decisions)])
 
-    def work(self, cycle: int) -> PhaseRecord | None:
-        return self.finished(cycle, "implement", "improve")
+
+def _is_interrupted(record: AnyPhase) -> bool:
+    return isinstance(record.result, Failure) and record.result.is_interrupted

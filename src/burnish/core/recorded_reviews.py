@@ -2,54 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
 
-from burnish.core.codec import decode
 from burnish.core.criteria import is_criterion, unmet_items
 from burnish.core.decision import Accept, ConvergenceState, Decision, Escalate, Wait, after_review
-from burnish.core.finding import Category, Finding, FindingState, Remark, Severity, blocks
-from burnish.core.history import DecisionRecord, History, PhaseRecord, review_phase
+from burnish.core.finding import Category, Finding, FindingState, Severity, blocks
+from burnish.core.history import DecisionRecord, History, PhaseRecord
+from burnish.core.journal import CheckRecord, ReviewResult
 from burnish.core.policy import Policy, is_test, needed_approvals
-from burnish.core.review import Compliance, PanelResult, UnseenFile, Verdict, is_person
+from burnish.core.review import PanelResult, UnseenFile, Verdict, is_person
 from burnish.core.status import Reason
 
+ReviewRecord = PhaseRecord[ReviewResult]
 
-def panel_of(record: PhaseRecord, findings: Sequence[Finding] = (), allow: Sequence[str] = ()) -> PanelResult:
+
+def panel_of(review: ReviewResult, findings: Sequence[Finding] = (), allow: Sequence[str] = ()) -> PanelResult:
     """The part of a recorded review that decides; without the remarks whose findings a person waived since."""
-    data = record.result
     waived = {f.id for f in findings if f.state is FindingState.WAIVED}
     return PanelResult(
         voices=(),
-        verdict=Verdict(data["verdict"]) if data.get("verdict") else None,
-        summary=str(data.get("summary", "")),
-        why=str(data.get("why", "")),
-        uncovered=tuple(data.get("uncovered", ())),
-        unseen_files=unseen_in(record, allow),
-        blocking=bool(data.get("blocking")),
-        rejection_reason=str(data.get("rejection_reason", "")),
-        compliance=tuple(decode(Compliance, c) for c in data.get("compliance", ())),
-        remarks=tuple(decode(Remark, said) for said in data.get("grave", ()) if said.get("id") not in waived),
-        signed=bool(data.get("signed", True)),
-        mechanical=bool(data.get("mechanical")),
-        not_ruled=tuple(data.get("not_ruled", ())),
+        verdict=Verdict(review.verdict) if review.verdict else None,
+        summary=review.summary,
+        why=review.why,
+        uncovered=review.uncovered,
+        unseen_files=unseen_in(review, allow),
+        blocking=review.blocking,
+        rejection_reason=review.rejection_reason,
+        compliance=review.compliance,
+        remarks=tuple(remark.as_remark() for remark in review.blocking_remarks if remark.finding not in waived),
+        signed=review.signed,
+        mechanical=review.mechanical,
+        not_ruled=review.not_ruled,
     )
 
 
-def unseen_in(record: PhaseRecord, allow: Sequence[str] = ()) -> tuple[UnseenFile, ...]:
+def unseen_in(review: ReviewResult, allow: Sequence[str] = ()) -> tuple[UnseenFile, ...]:
     """Files whose content this review could not show to anyone. A person's own review needs no second person."""
-    if by_person(record):
-        return ()
-    return not_allowed(tuple(decode(UnseenFile, file) for file in record.result.get("unseen_files", ())), allow)
+    return () if by_person(review) else not_allowed(review.unseen_files, allow)
 
 
 def unseen_in_cycle(history: History, policy: Policy, cycle: int) -> tuple[UnseenFile, ...]:
     """Of all reviews of the cycle together: what an approval of it accepts without a reviewer's word."""
     steps = ("", *(step.name for step in policy.pipeline))
     records = [record for step in steps if (record := stored_review(history, cycle, step))]
-    return tuple(dict.fromkeys(file for record in records for file in unseen_in(record, policy.unseen_allow)))
+    return tuple(dict.fromkeys(file for record in records for file in unseen_in(record.result, policy.unseen_allow)))
 
 
 def not_allowed(files: Sequence[UnseenFile], allow: Sequence[str]) -> tuple[UnseenFile, ...]:
@@ -60,18 +58,17 @@ def not_allowed(files: Sequence[UnseenFile], allow: Sequence[str]) -> tuple[Unse
 def settled_by_waiver(history: History, cycle: int) -> DecisionRecord | None:
     """A person waived the last blocker of that cycle: the record of it, if nobody has decided since."""
     last = next((d for d in reversed(history.decisions) if d.cycle == cycle), None)
-    return last if last and last.action == "again" and last.data.get("waived") else None
+    return last if last and last.action == "again" and last.data.waived else None
 
 
-def stored_review(history: History, cycle: int, step: str = "") -> PhaseRecord | None:
+def stored_review(history: History, cycle: int, step: str = "") -> ReviewRecord | None:
     """The review of this cycle; after a waiver also an earlier one of the very same tree."""
-    name = review_phase(step)
-    own = history.finished(cycle, name)
+    own = history.review(cycle, step)
     work = history.tip(cycle)
     if own or work is None or settled_by_waiver(history, cycle) is None:
         return own
-    past = (history.finished(earlier, name) for earlier in range(cycle - 1, 0, -1))
-    return next((r for r in past if r and r.result.get("tree") == work.result.get("tree")), None)
+    past = (history.review(earlier, step) for earlier in range(cycle - 1, 0, -1))
+    return next((r for r in past if r and r.result.tree == work.result.tree), None)
 
 
 def last_blockers_gone(findings: Sequence[Finding], blockers: Sequence[str], block_on: Severity) -> bool:
@@ -89,38 +86,41 @@ def reviewed(
     record = stored_review(history, cycle, step)
     if record is None:
         return None
-    panel = panel_of(record, history.findings, policy.unseen_allow)
+    review = record.result
+    panel = panel_of(review, history.findings, policy.unseen_allow)
     waived = settled_by_waiver(history, cycle)
-    settled = waived and last_blockers_gone(history.findings, waived.data.get("blockers", ()), policy.block_on)
+    settled = waived and last_blockers_gone(history.findings, waived.data.blockers, policy.block_on)
     if not settled and not _rests_on_waived(panel, history.findings):
         decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
-        return _by_whom(decision, panel, record)
-    panel = _with_quorum(_as_waived(panel, record, history.findings), record, policy, step)
+        return _by_whom(decision, panel, review)
+    panel = _with_quorum(_as_waived(panel, review, history.findings), review, policy, step)
     decision = after_review(panel, history.findings, now, block_on=policy.block_on, criteria=criteria)
     return _in_words(decision, history.findings)
 
 
-def _with_quorum(panel: PanelResult, record: PhaseRecord, policy: Policy, step: str) -> PanelResult:
+def _with_quorum(panel: PanelResult, review: ReviewResult, policy: Policy, step: str) -> PanelResult:
     """A waiver answers the reviewers that asked for changes. It does not stand for those that were never heard."""
-    if panel.verdict is not Verdict.APPROVED or by_person(record):
+    if panel.verdict is not Verdict.APPROVED or by_person(review):
         return panel
     named = next((one for one in policy.pipeline if one.name == step), None)
     quorum, reviewers = (named.quorum, named.reviewers) if named else (policy.quorum, policy.reviewers)
-    heard = sum(bool(voice.get("verdict")) for voice in record.result.get("reviewers", ()))
-    needed = min(needed_approvals(quorum, len(reviewers)), len(record.result.get("reviewers", ())))
-    if heard >= needed:
+    verdict_count = sum(bool(reviewer.verdict) for reviewer in review.reviewers)
+    needed = min(needed_approvals(quorum, len(reviewers)), len(review.reviewers))
+    if verdict_count >= needed:
         return panel
-    return replace(panel, verdict=None, why=f"{heard} of {needed} approvals; the other reviewers could not be read")
+    return replace(
+        panel, verdict=None, why=f"{verdict_count} of {needed} approvals; the other reviewers could not be read"
+    )
 
 
-def by_person(record: PhaseRecord) -> bool:
+def by_person(review: ReviewResult) -> bool:
     """Is the review itself a person's?"""
-    return any(is_person(str(voice.get("agent"))) for voice in record.result.get("reviewers", ()))
+    return any(is_person(reviewer.agent) for reviewer in review.reviewers)
 
 
-def _by_whom(decision: Decision, panel: PanelResult, record: PhaseRecord) -> Decision:
+def _by_whom(decision: Decision, panel: PanelResult, review: ReviewResult) -> Decision:
     """What a person rejects outright is not to be mistaken for the word of an agent."""
-    rejected = panel.verdict is Verdict.REJECTED and by_person(record)
+    rejected = panel.verdict is Verdict.REJECTED and by_person(review)
     if isinstance(decision, Escalate) and decision.reason is Reason.REJECTED and rejected:
         return replace(decision, reason=Reason.HUMAN_REJECTED)
     return decision
@@ -129,9 +129,9 @@ def _by_whom(decision: Decision, panel: PanelResult, record: PhaseRecord) -> Dec
 def approved_to_continue(history: History, cycle: int, step: str) -> bool:
     """Has a person let that review of the cycle pass, and was none asked for anew since?"""
     for decision in reversed([d for d in history.decisions if d.cycle == cycle]):
-        if decision.data.get("passed") == step:
+        if decision.data.passed == step:
             return True
-        if decision.data.get("supersede"):
+        if decision.data.supersede:
             return False
     return False
 
@@ -142,7 +142,7 @@ def _rests_on_waived(panel: PanelResult, findings: Sequence[Finding]) -> bool:
     return panel.verdict is Verdict.CHANGES_REQUESTED and waived and not any(f.alive for f in findings)
 
 
-def _as_waived(panel: PanelResult, record: PhaseRecord, findings: Sequence[Finding]) -> PanelResult:
+def _as_waived(panel: PanelResult, review: ReviewResult, findings: Sequence[Finding]) -> PanelResult:
     """The review without what was waived. One that was never read, or that said no outright, stays what it is."""
     if panel.verdict is not Verdict.CHANGES_REQUESTED or panel.blocking:
         return panel
@@ -152,7 +152,7 @@ def _as_waived(panel: PanelResult, record: PhaseRecord, findings: Sequence[Findi
         unmet = []
     compliance = tuple(c if c.met is not False or c.item in unmet else replace(c, met=True) for c in panel.compliance)
     # Who asks for changes need not have seen everything; who approves must have.
-    unseen = tuple(record.result.get("unseen", ("what the review did not list",)))
+    unseen = ("what the review did not list",) if review.unseen is None else review.unseen
     return replace(panel, verdict=Verdict.APPROVED, compliance=compliance, uncovered=unseen)
 
 
@@ -172,24 +172,23 @@ def _in_words(decision: Decision, findings: Sequence[Finding]) -> Decision:
 def uncountable_checks(history: History, cycle: int) -> list[str]:
     """Why new failures cannot be told from old ones, for each blocking check of the newest run up to this cycle."""
     checks = _newest_checks(history, cycle)
-    return [str(check["uncountable"]) for check in checks if check.get("uncountable") and check.get("blocking", True)]
+    return [check.uncountable for check in checks if check.uncountable and check.blocking]
 
 
 def untested_note(history: History, cycle: int) -> str:
     """That the change is outside of the `paths` of all tests, "" if a test was run."""
-    tests = [check for check in _newest_checks(history, cycle) if is_test(str(check.get("name")))]
-    left_out = [str(check["name"]) for check in tests if check.get("status") == "not_run"]
+    tests = [check for check in _newest_checks(history, cycle) if is_test(check.name)]
+    left_out = [check.name for check in tests if check.status == "not_run"]
     return no_test_was_run(left_out) if left_out and len(left_out) == len(tests) else ""
 
 
-def tests_ran(checks: Iterable[Mapping[str, Any]]) -> bool:
-    """Did one of these checks, as an event records them, run a test?"""
+def tests_ran(checks: Iterable[CheckRecord]) -> bool:
+    """Did one of these checks run a test?"""
     for check in checks:
-        counts = check.get("counts")
-        if counts:
-            if counts.get("passed") or counts.get("failed"):
+        if check.counts:
+            if check.counts.passed or check.counts.failed:
                 return True
-        elif is_test(str(check.get("name"))) and check.get("status") in ("passed", "failed"):
+        elif is_test(check.name) and check.status in ("passed", "failed"):
             return True  # its exit code is all that is known
     return False
 
@@ -203,7 +202,7 @@ def no_test_was_run(names: Iterable[str]) -> str:
     return f"No test was run: no changed file is in the paths of {', '.join(names)}."
 
 
-def _newest_checks(history: History, cycle: int) -> list[dict[str, Any]]:
-    records = (history.finished(number, "check") for number in range(cycle, 0, -1))
+def _newest_checks(history: History, cycle: int) -> tuple[CheckRecord, ...]:
+    records = (history.check(number) for number in range(cycle, 0, -1))
     newest = next((record for record in records if record), None)
-    return list(newest.result.get("checks", ())) if newest else []
+    return newest.result.checks if newest else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -11,6 +10,7 @@ from typing import Any
 
 from burnish.core.change import Change
 from burnish.core.check import CANNOT_TELL, CheckStatus, Comparison
+from burnish.core.journal import CheckRecord
 
 
 class CheckState(StrEnum):
@@ -122,24 +122,22 @@ def _more_skipped(comparison: Comparison) -> str:
     return f"tests that passed before are skipped ({counts})"
 
 
-def stored_check(data: Mapping[str, Any]) -> ReviewedCheck:
+def stored_check(record: CheckRecord) -> ReviewedCheck:
     """The same entry, from what the log of a task holds of a check."""
-    name, status = str(data.get("name") or "check"), str(data.get("status") or "")
-    uncountable, error = str(data.get("uncountable") or ""), str(data.get("error") or "")
+    name = record.name or "check"
     state, why = CheckState.FAILED_BEFORE, ""
-    if status == "not_run":
-        state, why = CheckState.NOT_RUN, str(data.get("why") or "")
-    elif status == CheckStatus.PASSED and not uncountable:
+    if record.status == "not_run":
+        state, why = CheckState.NOT_RUN, record.why
+    elif record.status == CheckStatus.PASSED and not record.uncountable:
         state = CheckState.PASSED
-    elif status == CheckStatus.ERROR:
-        state, why = CheckState.COULD_NOT_START, error or "no reason given"
-    elif data.get("new") or data.get("problems") or data.get("broken"):
+    elif record.status == CheckStatus.ERROR:
+        state, why = CheckState.COULD_NOT_START, record.error or "no reason given"
+    elif record.new or record.problems or record.broken:
         state = CheckState.NEW_FAILURES
-    elif uncountable:
-        state, why = CheckState.UNCOUNTABLE, uncountable.removeprefix(f"{name} ")
-    passed = (data.get("counts") or {}).get("passed")
-    new, old, flaky = (tuple(map(str, data.get(key) or ())) for key in ("new", "old", "flaky"))
-    return ReviewedCheck(name, str(data.get("command") or ""), state, why, passed, new, old, flaky)
+    elif record.uncountable:
+        state, why = CheckState.UNCOUNTABLE, record.uncountable.removeprefix(f"{name} ")
+    passed = record.counts.passed if record.counts else None
+    return ReviewedCheck(name, record.command, state, why, passed, record.new, record.old, record.flaky)
 
 
 _TEXTS = frozenset({".md", ".markdown", ".rst", ".adoc"})

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from burnish.core.approval import Approval
 from burnish.core.event import RecordedEvent
-from burnish.core.history import History, PhaseRecord, is_review
+from burnish.core.history import History, PhaseRecord
+from burnish.core.journal import Failure, ReviewResult, is_review
 from burnish.core.review import PanelResult, Verdict
 from burnish.core.task import Task
 from burnish.engine.next_action import write_next_action
@@ -57,9 +58,7 @@ def iterations(history: History) -> list[Iteration]:
         reviews = history.reviews(cycle)
         if reviews:
             decision = history.decision(cycle)
-            accepted = (
-                decision is not None and decision.action in ("accept", "wait") and "proposed" not in decision.data
-            )
+            accepted = decision is not None and decision.action in ("accept", "wait") and decision.data.proposed is None
             found.append(_iteration(history, reviews, accepted=accepted))
         elif failed := _failed_review(history, cycle):
             found.append(failed)
@@ -68,35 +67,35 @@ def iterations(history: History) -> list[Iteration]:
 
 def _failed_review(history: History, cycle: int) -> Iteration | None:
     """A review that crashed or ran out of time, in a cycle that has no other."""
-    tried = [p for p in history.phases if p.cycle == cycle and is_review(p.phase) and not p.superseded]
-    if not tried or tried[-1].state != "failed":
+    attempts = [p for p in history.phases if p.cycle == cycle and is_review(p.phase) and not p.superseded]
+    failure = attempts[-1].result if attempts else None
+    if not isinstance(failure, Failure):
         return None
-    data = tried[-1].result
     return Iteration(
         cycle,
-        str(data.get("commit") or history.task.commit or ""),
+        failure.commit or history.task.commit or "",
         f"diff-{cycle}.patch",
         None,
-        failed_at=tried[-1].finished_at or "",
-        failed_agent=str(data.get("agent") or ""),
-        error=str(data.get("what") or data.get("error") or "the review failed"),
+        failed_at=attempts[-1].finished_at or "",
+        failed_agent=failure.agent,
+        error=failure.what or failure.error or "the review failed",
     )
 
 
-def _iteration(history: History, records: tuple[PhaseRecord, ...], *, accepted: bool) -> Iteration:
+def _iteration(history: History, records: tuple[PhaseRecord[ReviewResult], ...], *, accepted: bool) -> Iteration:
     """The review and the steps after it; the last one has the word."""
     last = records[-1]
-    data = last.result
-    said = Verdict(data["verdict"]) if data.get("verdict") else None
-    if said is Verdict.APPROVED and not accepted:
-        said = Verdict.CHANGES_REQUESTED
+    review = last.result
+    verdict = Verdict(review.verdict) if review.verdict else None
+    if verdict is Verdict.APPROVED and not accepted:
+        verdict = Verdict.CHANGES_REQUESTED
     panel = PanelResult(
-        voices=tuple(voice_of(v) for record in records for v in record.result.get("reviewers", ())),
-        verdict=said,
-        summary=str(data.get("summary", "")),
-        rejection_reason=str(data.get("rejection_reason", "")),
+        voices=tuple(voice_of(reviewer) for record in records for reviewer in record.result.reviewers),
+        verdict=verdict,
+        summary=review.summary,
+        rejection_reason=review.rejection_reason,
     )
     findings = tuple(f for f in history.findings if f.first_cycle <= last.cycle <= f.last_cycle)
     decision = history.decision(last.cycle)
-    why = str(decision.data.get("why") or "") if decision else ""
-    return Iteration(last.cycle, str(data.get("commit", "")), f"diff-{last.cycle}.patch", panel, findings, why=why)
+    why = decision.data.why if decision else ""
+    return Iteration(last.cycle, review.commit, f"diff-{last.cycle}.patch", panel, findings, why=why)

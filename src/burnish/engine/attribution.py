@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from burnish.core.agent import AgentReply
 from burnish.core.event import Event
 from burnish.core.flow import WorkStep
-from burnish.core.history import History
+from burnish.core.history import History, with_result
+from burnish.core.journal import WorkResult
 from burnish.core.task import Task
 from burnish.engine.task_setup import TaskSetup
 
@@ -31,12 +32,12 @@ class AuthorSession:
 def session_of(site: TaskSetup, history: History, step: WorkStep) -> AuthorSession | None:
     """The one in which the same agent worked on this task last; whether it goes on there is the agent's setting."""
     agent = author_of(site, step)[0]
-    worked = [p.result for p in history.phases if p.phase in ("implement", "improve") and p.state == "finished"]
-    mine = [result for result in worked if result.get("session") and result.get("agent") == agent]
-    if not mine or step.phase != "improve":
+    results = [p.result for p in with_result(history.phases, WorkResult) if p.phase in ("implement", "improve")]
+    own = [(work.session, work.session_usage) for work in results if work.session and work.agent == agent]
+    if not own or step.phase != "improve":
         return None
-    usage = mine[-1].get("session_usage")
-    return AuthorSession(str(mine[-1]["session"]), usage if isinstance(usage, dict) else None)
+    session, usage = own[-1]
+    return AuthorSession(session, usage if isinstance(usage, dict) else None)
 
 
 def who_did(site: TaskSetup, step: WorkStep, reply: AgentReply) -> dict[str, str | None]:

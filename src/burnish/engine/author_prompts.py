@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from burnish.core.codec import encode
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding, worst_first
 from burnish.core.flow import WorkStep
 from burnish.core.history import History
+from burnish.core.journal import ReviewResult
 from burnish.core.ledger.ledger import dispute
 from burnish.core.override import in_words
 from burnish.core.task import Spec, Task, TaskType
@@ -68,7 +68,7 @@ def work_prompt(deps: Deps, site: TaskSetup, history: History, step: WorkStep, *
 def _with_wishes(deps: Deps, history: History) -> Spec:
     """A plan that a person sent back is written again, from the earlier one and what the person said about it."""
     spec = history.task.spec
-    notes = [str(d.data["guidance"]) for d in history.decisions if d.data.get("guidance")]
+    notes = [d.data.guidance for d in history.decisions if d.data.guidance]
     if not notes:
         return spec
     before = _text(deps.task_files.read(history.task, "plan.md"))
@@ -80,7 +80,7 @@ def _with_wishes(deps: Deps, history: History) -> Spec:
 def _fix_context(deps: Deps, site: TaskSetup, history: History, step: WorkStep, number: str) -> FixContext:
     task, before = history.task, step.cycle - 1
     reviews = history.reviews(before)
-    review = reviews[-1].result if reviews else {}
+    review = reviews[-1].result if reviews else ReviewResult()
     decision = history.decision(before)
     full = site.policy.fix_history == "full"
     limits = site.policy.limits
@@ -92,10 +92,10 @@ def _fix_context(deps: Deps, site: TaskSetup, history: History, step: WorkStep, 
         plan=plans_of(deps, task),
         findings=history.findings,
         settled=ids_settled_by_override(history, overrides, before),
-        summary=str(review.get("summary") or (decision.data.get("why", "") if decision else "")),
-        rejection_reason=str(review.get("rejection_reason", "")),
+        summary=review.summary or (decision.data.why if decision else ""),
+        rejection_reason=review.rejection_reason,
         prose=_prose([record.result for record in reviews]),
-        guidance=str(decision.data.get("guidance", "")) if decision else "",
+        guidance=decision.data.guidance if decision else "",
         checks=remembered(deps, task, before),
         reproduction_command=_reproduction(site),
         code=_cited(site, history.findings),
@@ -116,12 +116,12 @@ def _fix_context(deps: Deps, site: TaskSetup, history: History, step: WorkStep, 
     )
 
 
-def _prose(reviews: Sequence[Mapping[str, Any]]) -> str:
+def _prose(reviews: Sequence[ReviewResult]) -> str:
     """What each reviewer wrote beside its verdict."""
-    voices = [voice for review in reviews for voice in review.get("reviewers", ()) if voice.get("prose")]
-    if len(voices) == 1:
-        return str(voices[0]["prose"])
-    return "\n\n".join(f"{voice.get('agent')}: {voice['prose']}" for voice in voices)
+    reviewers = [reviewer for review in reviews for reviewer in review.reviewers if reviewer.prose]
+    if len(reviewers) == 1:
+        return reviewers[0].prose
+    return "\n\n".join(f"{reviewer.agent}: {reviewer.prose}" for reviewer in reviewers)
 
 
 def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent], before: int) -> frozenset[str]:
@@ -131,7 +131,7 @@ def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent]
     without saying what to change.
     """
     decision = history.decision(before)
-    if decision is not None and decision.by != "burnish" and not decision.data.get("guidance"):
+    if decision is not None and decision.by != "burnish" and not decision.data.guidance:
         return frozenset()
     settled: set[str] = set()
     for event in overrides:
@@ -139,7 +139,7 @@ def ids_settled_by_override(history: History, overrides: Sequence[RecordedEvent]
         known = [f.id for f in history.findings if f.first_cycle <= since]
         settled |= {str(id) for id in event.data.get("findings", known)}
         later = [d for d in history.decisions if d.cycle > since and d.action == "revise" and d.by == "burnish"]
-        settled -= {str(id) for d in later for id in d.data.get("blockers", ())}
+        settled -= {id for d in later for id in d.data.blockers}
     return frozenset(settled)
 
 
@@ -163,8 +163,8 @@ def _tried(history: History, upto: int) -> tuple[str, ...]:
         decision = history.decision(cycle)
         work = history.work(cycle)
         if decision and work:
-            commit = str(work.result.get("commit", ""))[:10]
-            lines.append(f"cycle {cycle}: {commit} was sent back: {decision.data.get('why', '')}")
+            commit = work.result.commit[:10]
+            lines.append(f"cycle {cycle}: {commit} was sent back: {decision.data.why}")
     return tuple(lines)
 
 

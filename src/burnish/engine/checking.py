@@ -14,6 +14,7 @@ from burnish.core.error_lines import last_lines
 from burnish.core.event import Event
 from burnish.core.flow import CheckStep
 from burnish.core.history import History
+from burnish.core.journal import ReviewResult
 from burnish.core.ledger.ledger import absorb_checks
 from burnish.core.path_patterns import any_matches
 from burnish.core.policy import CheckSpec, is_test, setting_of
@@ -147,7 +148,7 @@ def _finished(
     checked = absorb_checks(history.findings, comparisons=comparisons, cycle=cycle, delta=delta)
     update = absorb_guard(deps, site, history.findings, checked, comparisons, cycle=cycle, delta=delta)
     work = history.work(cycle)
-    touched = work.result.get("touched", ()) if work else ()
+    touched = work.result.touched if work else ()
     update = absorb_touched(history.findings, update, touched, cycle, site.policy.block_on)
     checks = [*(check_data(c) for c in comparisons), *map(not_run_data, untouched)]
     data: dict[str, Any] = {
@@ -170,12 +171,13 @@ def delta_since(site: TaskSetup, history: History, cycle: int, phase: str) -> Ch
         work = history.tip(earlier)
         if seen and work:
             try:
-                delta = site.workspace.changes(str(work.result["tree"]), site.head().tree)
+                delta = site.workspace.changes(work.result.tree, site.head().tree)
             except PhaseFailed as failed:
                 if failed.code != ErrorCode.GIT_ERROR:
                     raise
                 continue  # that tree was lost: an earlier one may still be there
-            return _without_target(site, str(seen.result.get("base_tree") or ""), delta)
+            began = seen.result.base_tree if isinstance(seen.result, ReviewResult) else ""
+            return _without_target(site, began, delta)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,8 @@ from burnish.core.flow import (
     judged,
     reviews,
 )
-from burnish.core.history import REVIEW_FIX, History, PhaseRecord
+from burnish.core.history import History, JudgedPhase, PhaseRecord, fixed_by_reviewer
+from burnish.core.journal import ReviewResult
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import by_person, stored_review, uncountable_checks, unseen_in_cycle
 from burnish.core.review import PERSON, Verdict
@@ -133,12 +135,11 @@ def _events(deps: Deps, site: TaskSetup, history: History, cycle: int, decision:
 def settled_status(history: History, cycle: int, decision: Decision) -> ReviewStatus | None:
     """The status of the review, which is `fixed` where its reviewer changed the code."""
     status = review_status(decision, stored_review(history, cycle))
-    fix = history.finished(cycle, REVIEW_FIX)
-    changed = fix is not None and fix.result.get("changed")
+    changed = fixed_by_reviewer(history, cycle) is not None
     return ReviewStatus.FIXED if status is ReviewStatus.PASSED and changed else status
 
 
-def review_status(decision: Decision, reviewed: PhaseRecord | None) -> ReviewStatus | None:
+def review_status(decision: Decision, reviewed: PhaseRecord[ReviewResult] | None) -> ReviewStatus | None:
     if isinstance(decision, Accept):
         return ReviewStatus.PASSED if reviewed else ReviewStatus.SKIPPED
     if isinstance(decision, Wait):
@@ -220,50 +221,49 @@ def _accepted(
 def _by_person_alone(history: History, policy: Policy, cycle: int) -> dict[str, str]:
     """The person whose own review this approval is, with no reviewer of the settings beside it."""
     review = stored_review(history, cycle)
-    if review is None or policy.pipeline or not by_person(review):
+    if review is None or policy.pipeline or not by_person(review.result):
         return {}
-    return {"by": str(review.result["reviewers"][0]["agent"]).removeprefix(PERSON)}
+    return {"by": review.result.reviewers[0].agent.removeprefix(PERSON)}
 
 
 def _bound(history: History, policy: Policy, cycle: int) -> dict[str, Any]:
     """What was judged, and by whom; not what the branch and the settings are by now."""
-    seen = stored_review(history, cycle) or history.tip(cycle)
+    seen: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
     assert seen
-    bound = {"base": history.task.base, "tree": seen.result["tree"], "commit": seen.result["commit"]}
-    bound["judge"] = _bound_to(history, policy, cycle, "judge", policy.judge)
+    steps = ("", *(step.name for step in policy.pipeline))
+    reviews = [record.result for step in steps if (record := stored_review(history, cycle, step))]
+    bound: dict[str, Any] = {"base": history.task.base, "tree": seen.result.tree, "commit": seen.result.commit}
+    bound["judge"] = _bound_to(policy, [review.criteria_hash for review in reviews], policy.judge)
     if policy.judges_as(bound["judge"]) and policy.criteria:
         bound["criteria"] = encode(_who_approved(history, policy.criteria, cycle))
-    return {**bound, "asked": _bound_to(history, policy, cycle, "asked", asked_for(history.task.spec))}
+    return {**bound, "asked": _bound_to(policy, [review.spec_hash for review in reviews], asked_for(history.task.spec))}
 
 
 def _who_approved(history: History, criteria: ApprovalCriteria, cycle: int) -> ApprovalCriteria:
     """Of those who judge, the ones whose own verdict is an approval: without the others it would stand as well."""
     for step in criteria.steps:
         review = stored_review(history, cycle, step.name)
-        said = review.result.get("reviewers", ()) if review else ()
-        if review is None or by_person(review) or len(said) != len(step.reviewers):
+        reviewers = review.result.reviewers if review else ()
+        if review is None or by_person(review.result) or len(reviewers) != len(step.reviewers):
             # a review from outside takes the place of all of them
-            said = ()
-        approved = {place for place, one in enumerate(said) if one.get("verdict") == Verdict.APPROVED}
+            reviewers = ()
+        approved = {place for place, one in enumerate(reviewers) if one.verdict == Verdict.APPROVED}
         criteria = criteria.approved_by(step.name, approved)
     return criteria
 
 
-def _bound_to(history: History, policy: Policy, cycle: int, what: str, now: str) -> str:
+def _bound_to(policy: Policy, hashes: Sequence[str | None], now: str) -> str:
     """What judged it, or by which words. If that has changed since, the approval is void at once."""
-    steps = ("", *(step.name for step in policy.pipeline))
-    records = [record for step in steps if (record := stored_review(history, cycle, step))]
-    were = [str(record.result.get(what, now)) for record in records]
-    return next((one for one in were if one != now and one not in policy.judge_before), now)
+    return next((one for one in hashes if one not in (None, now) and one not in policy.judge_before), None) or now
 
 
 def needs_person(history: History, cycle: int, policy: Policy) -> str:
     """Why an approval waits for a person; "": it does not."""
     task, review = history.task, stored_review(history, cycle)
-    if review and by_person(review):
+    if review and by_person(review.result):
         # the review itself is a person's: nobody else needs to be asked
         return ""
-    if review and history.rejected_by_person(review.result.get("tree")):
+    if review and history.rejected_by_person(review.result.tree):
         return "a person rejected this very change, so that only a person can accept it"
     if policy.hitl != "off":
         return "a person is to look at it (hitl_review)"

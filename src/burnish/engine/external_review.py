@@ -11,7 +11,8 @@ from burnish.core.agent import AgentRequest
 from burnish.core.commit import Base, Commit
 from burnish.core.event import Event
 from burnish.core.flow import CheckStep, DecideStep, ReviewStep, checked, decision_after_work, next_step
-from burnish.core.history import History
+from burnish.core.history import History, with_result
+from burnish.core.journal import ReviewResult
 from burnish.core.policy import Policy, ReviewerSpec
 from burnish.core.review import Review, ReviewerResult, Verdict
 from burnish.core.status import Status, check_move
@@ -60,7 +61,7 @@ def cycle_for(history: History, policy: Policy, head: Commit) -> int:
     """The cycle that a review of `head` belongs to: this one, or one of its own if this one is not about it."""
     cycle = history.cycle
     tip = history.tip(cycle)
-    about = tip is not None and tip.result.get("commit") == head.sha and bool(tip.result.get("changed"))
+    about = tip is not None and tip.result.commit == head.sha and bool(tip.result.changed)
     return cycle if about and not decision_after_work(history, policy, cycle) else cycle + 1
 
 
@@ -74,7 +75,7 @@ def hand_over(
     """The events that make a task wait for a review from outside; none if it does so already."""
     task, cycle = history.task, cycle_for(history, policy, head)
     decision = history.decision(cycle)
-    handed = decision is not None and decision.action == "wait" and bool(decision.data.get("outside"))
+    handed = decision is not None and decision.action == "wait" and decision.data.is_external
     waits = handed and history.finished(cycle, "review") is None
     if task.status is Status.CODE_REVIEW and waits and cycle == history.cycle:
         return []
@@ -111,19 +112,19 @@ def check_first(deps: Deps, site: TaskSetup) -> None:
 
 def rejected_before(history: History, tree: str) -> bool:
     """Has a review of this very tree asked for changes? Then approving it is going against somebody's word."""
-    said = [p.result for p in history.phases if p.phase == "review" and p.state == "finished"]
-    return any(r.get("tree") == tree and r.get("verdict") != Verdict.APPROVED for r in said)
+    return any(review.verdict != Verdict.APPROVED for review in _reviews_of_tree(history, tree))
+
+
+def _reviews_of_tree(history: History, tree: str) -> list[ReviewResult]:
+    reviews = [p.result for p in with_result(history.phases, ReviewResult) if p.phase == "review"]
+    return [review for review in reviews if review.tree == tree]
 
 
 def refuse_against_rejection(history: History, tree: str, review: Review) -> None:
     """What was rejected outright becomes no approval by asking somebody else: that is an override, with its reasons."""
     task = history.task
-    said = [
-        p.result
-        for p in history.phases
-        if p.phase == "review" and p.state == "finished" and p.result.get("tree") == tree
-    ]
-    rejected = any(r.get("verdict") == Verdict.REJECTED or r.get("blocking") for r in said)
+    reviews = _reviews_of_tree(history, tree)
+    rejected = any(review.verdict == Verdict.REJECTED or review.blocking for review in reviews)
     if review.verdict is Verdict.APPROVED and (rejected or history.rejected_by_person(tree)):
         raise Refused(
             f"This very code of task {task.id} was rejected: approving it is an override.",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from burnish.core.history import History
+from burnish.core.journal import Failure
 from burnish.review.fence import cut_text
 
 # room for the note of how much was left out
@@ -22,9 +21,9 @@ def with_task(hint: str, task: int) -> str:
     return _COMMAND.sub(rf"`burnish \1 {task}`", hint)
 
 
-def error_text(result: Mapping[str, Any], error_kb: int) -> str:
+def error_text(failure: Failure, error_kb: int) -> str:
     """Why an attempt failed, and the end of what its program printed: `error_kb` in all."""
-    what, output = str(result.get("what") or ""), str(result.get("output") or "").strip()
+    what, output = failure.what, failure.output.strip()
     if not output or output in what:
         return what
     head = f"{what[:200]}\n\nThe end of what it printed:\n"
@@ -32,5 +31,5 @@ def error_text(result: Mapping[str, Any], error_kb: int) -> str:
 
 
 def previous_error(history: History, cycle: int, error_kb: int) -> str:
-    failed = [p.result for p in history.phases if p.state == "failed" and p.cycle == cycle]
-    return error_text(failed[-1], error_kb) if failed else ""
+    failures = [p.result for p in history.failures() if p.cycle == cycle]
+    return error_text(failures[-1], error_kb) if failures else ""

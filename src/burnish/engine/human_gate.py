@@ -10,7 +10,8 @@ from burnish.core.decision import Decision, Escalate, Revise
 from burnish.core.event import Event
 from burnish.core.flow import RUNNING
 from burnish.core.gate import GateView
-from burnish.core.history import History, fixed_by_reviewer
+from burnish.core.history import History, JudgedPhase, fixed_by_reviewer, with_result
+from burnish.core.journal import CheckResult, ReviewFixResult, ReviewResult
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review, unseen_in_cycle
 from burnish.core.status import ReviewStatus, Status
@@ -31,7 +32,7 @@ def asks_person(history: History, policy: Policy, cycle: int, decision: Decision
     if isinstance(decision, Revise):
         return policy.hitl == "every" and stored_review(history, cycle) is not None
     work = history.tip(cycle)
-    return isinstance(decision, Escalate) and bool(work and work.result.get("changed"))
+    return isinstance(decision, Escalate) and bool(work and work.result.changed)
 
 
 def gate_opened_event(
@@ -80,31 +81,38 @@ def _still_waits(deps: Deps, task_id: int) -> bool:
 
 def gate_view(history: History, policy: Policy) -> GateView:
     # of a pipeline, the step that was heard last
-    seen = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
-    said = seen.result if seen else {}
+    seen: JudgedPhase | None = next(reversed(history.reviews(history.cycle)), None) or judged_commit(history)
+    review = _review_shown(seen)
     fix = fixed_by_reviewer(history, history.cycle)
-    verdict = str(said.get("weighed", said.get("verdict")) or "")
     return GateView(
         task=history.task,
         cycle=history.cycle,
-        commit=str(said.get("commit", "")),
-        verdict=verdict,
-        summary=str(said.get("summary", "")),
-        but=str(said.get("but") or ""),
+        commit=seen.result.commit if seen else "",
+        verdict=review.effective_verdict or "",
+        summary=review.summary,
+        but=review.caveat,
         why=history.task.note,
         findings=tuple(f for f in history.findings if f.alive),
         against=is_against(history, policy),
         may_skip=not policy.review_required,
         skip_against=checks_stand(history, policy),
         block_on=policy.block_on,
-        fixed=str(fix.get("summary") or "the reviewer changed the code") if fix else "",
-        fixed_findings=tuple(f for f in history.findings if not f.alive and f.id in fix.get("issues", ())),
+        fixed=(fix.summary or "the reviewer changed the code") if fix else "",
+        fixed_findings=tuple(f for f in history.findings if fix and not f.alive and f.id in fix.issues),
         unseen_files=unseen_in_cycle(history, policy, history.cycle),
         warnings=_check_warnings(history),
     )
 
 
+def _review_shown(seen: JudgedPhase | None) -> ReviewResult:
+    """The review that the person decides on; an empty one where there is only work."""
+    if seen and isinstance(seen.result, ReviewResult):
+        return seen.result
+    if seen and isinstance(seen.result, ReviewFixResult):
+        return ReviewResult(effective_verdict=seen.result.verdict, summary=seen.result.summary)
+    return ReviewResult()
+
+
 def _check_warnings(history: History) -> tuple[str, ...]:
-    checked = [p for p in history.phases if p.phase == "check" and p.cycle == history.cycle and not p.superseded]
-    finished = [p.result for p in checked if p.state == "finished"]
-    return tuple(map(str, finished[-1].get("warnings") or ())) if finished else ()
+    checks = [p for p in with_result(history.phases, CheckResult) if p.cycle == history.cycle and not p.superseded]
+    return checks[-1].result.warnings if checks else ()

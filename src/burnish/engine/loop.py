@@ -118,7 +118,7 @@ def _moved_on(deps: Deps, site: TaskSetup, history: History, step: Step) -> bool
         return False
     head = site.head()
     review_fix = isinstance(step, ReviewStep) and step.fixing and committed(site, history.task, step)
-    if head.sha != done.result["commit"] and not review_fix:
+    if head.sha != done.result.commit and not review_fix:
         why = "somebody committed on the task's branch"
         base = deps.repository.base_now(history.task, head.sha).commit
         deps.record(history.task, *judge_again_on_new_base(history, head.sha, head.tree, why, base=base))
@@ -231,6 +231,6 @@ def _sentence(text: str) -> str:
 
 def _tripped(deps: Deps, task: Task) -> bool:
     """Three identical failures on the same commit."""
-    failed = [p.result for p in deps.event_log.history(task.id).phases if p.state == "failed"]
-    alike = [(r.get("phase"), r.get("error"), r.get("what"), r.get("commit")) for r in failed[-BREAKER:]]
+    failures = [p.result for p in deps.event_log.history(task.id).failures()]
+    alike = [(failure.phase, failure.error, failure.what, failure.commit) for failure in failures[-BREAKER:]]
     return len(alike) == BREAKER and len(set(alike)) == 1 and alike[0][1] not in _NOT_THE_TASKS

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from burnish.core.approval import VoidCause
 from burnish.core.event import Event
 from burnish.core.flow import RUNNING
-from burnish.core.history import History
+from burnish.core.history import History, with_result
+from burnish.core.journal import WorkResult
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.ports import EventLog
@@ -88,8 +89,8 @@ def find_recovery(repository: Repository, history: History) -> Recovery | None:
 
 def _commits(history: History) -> list[tuple[str, str, int]]:
     """Commit, tree and cycle of what the run made, newest first."""
-    done = [p for p in history.phases if p.state == "finished" and p.result.get("changed") and p.result.get("commit")]
-    found = {str(p.result["commit"]): (str(p.result["tree"]), p.cycle) for p in done}
+    records = [p for p in with_result(history.phases, WorkResult) if p.result.changed and p.result.commit]
+    found = {p.result.commit: (p.result.tree, p.cycle) for p in records}
     return [(commit, tree, cycle) for commit, (tree, cycle) in reversed(found.items())]
 
 

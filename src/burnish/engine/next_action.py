@@ -17,16 +17,16 @@ def action_required(history: History, cycle: int) -> str:
     decision = history.decision(cycle)
     if decision is None:
         return ""
-    task, why = history.task, str(decision.data.get("why") or "")
+    task, why = history.task, decision.data.why
     waits = task.status is Status.WAITING_APPROVAL and cycle == history.cycle
     if decision.action == "revise":
         return _next_cycle(decision, cycle, task.max_cycles)
     if waits or decision.action == "ask":
         return f"A person decides: `burnish decide {task.id} approve` (or `reject`, `fix`). {task.note or why}".strip()
-    if decision.action == "wait" and decision.data.get("proposed") == "revise":
+    if decision.action == "wait" and decision.data.proposed == "revise":
         return f"`burnish improve {task.id}` has the findings fixed. The next step is started by hand. {why}".strip()
     if decision.action == "escalate":
-        reason = decision.data.get("reason") or "blocked"
+        reason = decision.data.reason or "blocked"
         return f"A person must decide ({reason}): {why}\n\n`burnish inbox` names the command for task {task.id}."
     if decision.action == "accept":
         return "None: the change is accepted."
@@ -34,7 +34,7 @@ def action_required(history: History, cycle: int) -> str:
 
 
 def _next_cycle(decision: DecisionRecord, cycle: int, most: int) -> str:
-    blockers = listed([str(one) for one in decision.data.get("blockers") or ()])
+    blockers = listed(list(decision.data.blockers))
     number = f"cycle {cycle + 1} of {most}" if cycle < most else f"cycle {cycle + 1} (max {most})"
     return f"The agent fixes {blockers or 'what the review asks for'} in {number}."
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from burnish.core.codec import decode
 from burnish.core.decision import effective_verdict
 from burnish.core.finding import Finding, Severity
 from burnish.core.flow import ReviewStep
 from burnish.core.history import History, PhaseRecord, fixed_by_reviewer
+from burnish.core.journal import ReviewerRecord, ReviewFixResult, ReviewResult
 from burnish.core.ledger.ledger import LedgerDiff
 from burnish.core.override import in_words
 from burnish.core.policy import is_test
 from burnish.core.recorded_reviews import untested_note
-from burnish.core.review import Compliance, PanelResult, Review, ReviewerResult, Unreadable, Verdict
+from burnish.core.review import PanelResult, Review, ReviewerResult, Unreadable, Verdict
 from burnish.core.task import Task
 from burnish.engine.checking import NO_TESTS
 from burnish.engine.ports import Deps
@@ -44,7 +43,7 @@ def write_review_files(
         max_cycles=task.max_cycles,
         panel=panel,
         findings=tuple(
-            f for f in update.findings if f.alive or f.id in update.resolved or f.id in fix.get("issues", ())
+            f for f in update.findings if f.alive or f.id in update.resolved or (fix and f.id in fix.issues)
         ),
         commit=subject.commit.sha,
         tree=subject.commit.tree,
@@ -61,14 +60,14 @@ def write_review_files(
     return {"artifact": str(whole), "review_ref": f"review-cycle://{task.id}/{name}"}
 
 
-def _fixed_text(fix: Mapping[str, Any]) -> str:
+def _fixed_text(fix: ReviewFixResult | None) -> str:
     """What a reviewer that may fix things did, in its own words, and where."""
-    if not fix:
+    if fix is None:
         return ""
-    agents = ", ".join(str(voice.get("agent")) for voice in fix.get("mended_by", ()))
-    issues = ", ".join(str(id) for id in fix.get("issues", ())) or "no finding listed"
-    where = f"{agents} changed the code in commit {str(fix['commit'])[:12]} ({issues})"
-    return f"{where}: {fix['summary']}" if fix.get("summary") else f"{where}."
+    agents = ", ".join(reviewer.agent for reviewer in fix.fixers)
+    issues = ", ".join(fix.issues) or "no finding listed"
+    where = f"{agents} changed the code in commit {fix.commit[:12]} ({issues})"
+    return f"{where}: {fix.summary}" if fix.summary else f"{where}."
 
 
 def write_reviewer_files(deps: Deps, history: History, step: ReviewStep) -> None:
@@ -80,7 +79,7 @@ def write_reviewer_files(deps: Deps, history: History, step: ReviewStep) -> None
     deps.task_files.write(history.task, _kept_as(heard[-1]), text)
 
 
-def _kept_as(heard: PhaseRecord) -> str:
+def _kept_as(heard: PhaseRecord[ReviewResult]) -> str:
     place = heard.phase.replace(":", "-").removeprefix("review").lstrip("-")
     return f"{file_name(heard.cycle).removesuffix('.md')}.{f'{place}-' if place else ''}attempt-{heard.attempt}.md"
 
@@ -88,57 +87,57 @@ def _kept_as(heard: PhaseRecord) -> str:
 def with_earlier(history: History, step: ReviewStep, panel: PanelResult) -> PanelResult:
     """The panel with those of the same cycle before it, so that one artifact holds all that was said."""
     panel = _with_steps(history, step, panel) if step.step else panel
-    heard = history.superseded_reviews(step.cycle, step.phase)
-    if not heard:
+    earlier = history.superseded_reviews(step.cycle, step.phase)
+    if not earlier:
         return panel
-    rows = [f"- {_names(r)}, {r.result.get('verdict') or 'unreadable'}: {r.result.get('summary', '')}" for r in heard]
-    told = "\n".join([f"Heard before in this cycle (whole in {_kept_as(heard[-1])}):", "", *rows])
-    voices = (voice_of(v) for r in heard for v in r.result.get("reviewers", ()))
-    return replace(panel, voices=(*voices, *panel.voices), summary=f"{panel.summary}\n\n{told}".strip())
+    reviews = [record.result for record in earlier]
+    rows = [f"- {_names(review)}, {review.verdict or 'unreadable'}: {review.summary}" for review in reviews]
+    note = "\n".join([f"Heard before in this cycle (whole in {_kept_as(earlier[-1])}):", "", *rows])
+    voices = (voice_of(reviewer) for review in reviews for reviewer in review.reviewers)
+    return replace(panel, voices=(*voices, *panel.voices), summary=f"{panel.summary}\n\n{note}".strip())
 
 
-def _names(record: PhaseRecord) -> str:
-    return ", ".join(str(voice.get("agent", "")) for voice in record.result.get("reviewers", ()))
+def _names(review: ReviewResult) -> str:
+    return ", ".join(reviewer.agent for reviewer in review.reviewers)
 
 
 def _with_steps(history: History, step: ReviewStep, panel: PanelResult) -> PanelResult:
-    before = [record for record in history.reviews(step.cycle) if record.phase != step.phase]
-    said = [(str(r.result.get("step") or "review"), str(r.result.get("summary", ""))) for r in before]
-    said.append((step.step, panel.summary))
+    before = [record.result for record in history.reviews(step.cycle) if record.phase != step.phase]
+    summaries = [(review.step or "review", review.summary) for review in before]
+    summaries.append((step.step, panel.summary))
     return replace(
         panel,
         voices=(
             *(
-                replace(voice_of(v), step=str(r.result.get("step") or "review"))
-                for r in before
-                for v in r.result.get("reviewers", ())
+                replace(voice_of(reviewer), step=review.step or "review")
+                for review in before
+                for reviewer in review.reviewers
             ),
             *(replace(voice, step=step.step) for voice in panel.voices),
         ),
-        summary="\n".join(f"{name}: {text}" for name, text in said if text),
+        summary="\n".join(f"{name}: {text}" for name, text in summaries if text),
         compliance=(
-            *(decode(Compliance, c) for r in before for c in r.result.get("compliance", ())),
+            *(item for review in before for item in review.compliance),
             *panel.compliance,
         ),
     )
 
 
-def voice_of(data: Mapping[str, Any]) -> ReviewerResult:
+def voice_of(record: ReviewerRecord) -> ReviewerResult:
     """A reviewer's part, read back from the journal."""
-    verdict = data.get("verdict")
-    reading: Review | Unreadable = Unreadable(str(data.get("summary", "")), "")
-    if verdict:
-        reading = Review(Verdict(verdict), str(data.get("summary", "")), blocking=bool(data.get("blocking")))
+    reading: Review | Unreadable = Unreadable(record.summary, "")
+    if record.verdict:
+        reading = Review(Verdict(record.verdict), record.summary, blocking=record.blocking)
     return ReviewerResult(
-        agent=str(data.get("agent", "")),
-        model=data.get("model"),
+        agent=record.agent,
+        model=record.model,
         reading=reading,
-        reviewed_at=str(data.get("reviewed_at", "")),
-        raw_sha256=str(data.get("raw_sha256", "")),
-        raw_path=str(data.get("raw_path", "")),
-        command=str(data.get("command", "")),
-        provider=str(data.get("provider", "")),
-        prose=str(data.get("prose", "")),
+        reviewed_at=record.reviewed_at,
+        raw_sha256=record.raw_sha256,
+        raw_path=record.raw_path,
+        command=record.command,
+        provider=record.provider,
+        prose=record.prose,
     )
 
 

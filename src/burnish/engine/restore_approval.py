@@ -10,7 +10,8 @@ from burnish.core.decision import Accept
 from burnish.core.earlier_approvals import JUDGING, EarlierApproval, earlier_approvals
 from burnish.core.event import Event
 from burnish.core.flow import DecideStep, next_step
-from burnish.core.history import History, PhaseRecord, is_review
+from burnish.core.history import AnyPhase, History
+from burnish.core.journal import is_review
 from burnish.core.policy import Policy
 from burnish.core.status import FinalVerdict, ReviewStatus, Status
 from burnish.core.task import Task
@@ -89,7 +90,7 @@ def _bound(earlier: EarlierApproval) -> dict[str, Any]:
 def _as_approved(history: History, earlier: EarlierApproval) -> History:
     """The record as it was before the approval was decided: with the checks and reviews that it rests on."""
 
-    def counts(record: PhaseRecord) -> PhaseRecord:
+    def counts(record: AnyPhase) -> AnyPhase:
         if record.cycle != earlier.cycle or not (record.phase in JUDGING or is_review(record.phase)):
             return record
         return replace(record, superseded=(record.phase, record.attempt) not in earlier.phases)

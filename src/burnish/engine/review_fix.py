@@ -13,7 +13,8 @@ from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.finding import FindingState, Remark
 from burnish.core.flow import ReviewStep
-from burnish.core.history import REVIEW_FIX, History
+from burnish.core.history import History
+from burnish.core.journal import REVIEW_FIX
 from burnish.core.ledger.ledger import absorb_review
 from burnish.core.review import Review, ReviewerResult, Verdict
 from burnish.core.task import Task

@@ -97,7 +97,7 @@ def review_input(deps: Deps, site: TaskSetup, history: History, cycle: int, step
         deps.repository.context_files(site.workspace, site.base) if "project_context" in site.policy.context else ()
     )
     # that burnish was stopped is no error of the work, and must not make a question that was answered a new one
-    failed = [p.result for p in history.phases if p.state == "failed" and p.result.get("error") != "INTERRUPTED"]
+    failures = [p.result for p in history.failures() if not p.result.is_interrupted]
     return ReviewInput(
         spec=_beside_criteria(task.spec) if step else task.spec,
         cycle=cycle,
@@ -110,7 +110,7 @@ def review_input(deps: Deps, site: TaskSetup, history: History, cycle: int, step
         comparisons=remembered(deps, task, cycle),
         project_context=context,
         plan=plans_of(deps, task),
-        previous_error=error_text(failed[-1], site.policy.limits.error_kb) if failed else "",
+        previous_error=error_text(failures[-1], site.policy.limits.error_kb) if failures else "",
         session_log=_session_log(deps, site, task, cycle),
         auto_fixed=_auto_fixed(deps, task, cycle),
         read=lambda path: site.workspace.read(head.sha, [path]).get(path),

@@ -149,10 +149,11 @@ def started(deps: Deps, task: Task, policy: Policy, step: ReviewStep, attempt: i
 
 def _new_to_them(history: History, step: ReviewStep, policy: Policy) -> bool:
     work = history.work(step.cycle)
-    heard = [record.result for record in history.superseded_reviews(step.cycle, step.phase)]
-    asked = asked_for(history.task.spec)
-    others = any(not policy.judges_as(str(said.get("judge"))) or said.get("asked", asked) != asked for said in heard)
-    return others or bool(work and work.result.get("by_hand"))
+    reviews = [record.result for record in history.superseded_reviews(step.cycle, step.phase)]
+    spec_hash = asked_for(history.task.spec)
+    by_others = any(not policy.judges_as(review.criteria_hash or "") for review in reviews)
+    for_another_spec = any(review.spec_hash not in (None, spec_hash) for review in reviews)
+    return by_others or for_another_spec or bool(work and work.result.by_hand)
 
 
 def _hearing(

@@ -18,8 +18,8 @@ _DIFF_SHARE = 3
 
 def rescue_refs(history: History, cycle: int) -> list[str]:
     """Where attempts at this cycle's work that were cut left their files, oldest first."""
-    failed = (p.result.get("rescue") for p in history.phases if p.cycle == cycle and p.state == "failed")
-    return list(dict.fromkeys(str(ref) for ref in failed if ref))
+    refs = (p.result.rescue for p in history.failures() if p.cycle == cycle)
+    return list(dict.fromkeys(ref for ref in refs if ref))
 
 
 def give_back(site: TaskSetup, history: History, step: WorkStep) -> bool:

@@ -8,7 +8,8 @@ from burnish.core.agent import AgentReply, AgentRequest
 from burnish.core.commit import Commit
 from burnish.core.event import Event
 from burnish.core.flow import ReviewStep, WorkStep
-from burnish.core.history import REVIEW_FIX, History
+from burnish.core.history import History
+from burnish.core.journal import REVIEW_FIX, Failure
 from burnish.core.status import ErrorCode, Status
 from burnish.core.task import Task, TaskType
 from burnish.engine.attribution import AuthorSession, author_of, session_of, taken_over, who_did
@@ -87,8 +88,8 @@ def _enter(
 
 def _kept(history: History, step: WorkStep) -> bool:
     """Did the last attempt leave work that only lacks a commit? The next one goes on with it."""
-    tries = [p for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
-    return bool(tries and tries[-1].state == "failed" and tries[-1].result.get("kept"))
+    results = [p.result for p in history.phases if (p.cycle, p.phase) == (step.cycle, step.phase)]
+    return bool(results and isinstance(results[-1], Failure) and results[-1].kept)
 
 
 def _cut(deps: Deps, site: TaskSetup, history: History, step: WorkStep, attempt: int, call: CallDir) -> None:

@@ -11,7 +11,7 @@ from burnish.core.agent import CostSource, joint_source
 from burnish.core.codec import decode, encode
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import ALIVE, FindingState
-from burnish.core.history import REVIEW_FIX
+from burnish.core.journal import REVIEW_FIX
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
 from burnish.core.task import Spec
 from burnish.errors import NotFound, Refused

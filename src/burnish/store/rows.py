@@ -14,7 +14,7 @@ from burnish.core.approval import Approval, optional_fields
 from burnish.core.codec import decode, encode
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
-from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.history import AnyPhase, DecisionRecord, decision_record, phase_record
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status
 from burnish.core.task import Item, Spec, Task, TaskType
 from burnish.store.trouble import damaged
@@ -188,17 +188,17 @@ def event_of(row: sqlite3.Row) -> RecordedEvent:
 
 
 @whole
-def phase_of(row: sqlite3.Row) -> PhaseRecord:
-    return PhaseRecord(
+def phase_of(row: sqlite3.Row) -> AnyPhase:
+    return phase_record(
         run=row["run"],
         cycle=row["cycle"],
         phase=row["phase"],
         attempt=row["attempt"],
         state=row["state"],
+        stored=json.loads(row["result"]),
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         runner=row["runner"],
-        result=json.loads(row["result"]),
         superseded=bool(row["superseded"]),
         cost_usd=row["cost_usd"],
         tokens=row["tokens"],
@@ -207,7 +207,7 @@ def phase_of(row: sqlite3.Row) -> PhaseRecord:
 
 @whole
 def decision_of(row: sqlite3.Row) -> DecisionRecord:
-    return DecisionRecord(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
+    return decision_record(row["run"], row["cycle"], row["action"], row["by_whom"], json.loads(row["data"]))
 
 
 @whole

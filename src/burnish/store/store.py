@@ -13,7 +13,7 @@ from burnish.core.approval import Approval
 from burnish.core.codec import decode, encode
 from burnish.core.event import Event, RecordedEvent
 from burnish.core.finding import Finding
-from burnish.core.history import DecisionRecord, History, PhaseRecord
+from burnish.core.history import AnyPhase, DecisionRecord, History
 from burnish.core.status import Status
 from burnish.core.task import Spec, Task, TaskType
 from burnish.store import claims, log, planning, projects, rows
@@ -261,7 +261,7 @@ class Store:
                 findings=tuple(rows.finding_of(r) for r in self._db.all("findings_of_run", where)),
             )
 
-    def phases(self, project: str, task: int, run: int | None = None) -> tuple[PhaseRecord, ...]:
+    def phases(self, project: str, task: int, run: int | None = None) -> tuple[AnyPhase, ...]:
         """The phase journal, oldest first, of one run or of all."""
         name = "phases_of_task" if run is None else "phases_of_run"
         return tuple(rows.phase_of(r) for r in self._db.all(name, {"project": project, "task": task, "run": run}))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from burnish.core.finding import Category, FindingState, Severity
+from burnish.core.journal import PhaseResult, phase_result
 from burnish.core.status import Status
 from burnish.store.database import Database
 from burnish.store.rows import whole
@@ -42,7 +42,7 @@ class PhaseRow:
     cost_usd: float | None
     tokens: int
     # of checks the flaky tests alone; empty for gates, and for what began before the time that is looked at
-    result: Mapping[str, Any]
+    result: PhaseResult | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _phase(row: sqlite3.Row) -> PhaseRow:
         row["finished_at"],
         row["cost_usd"],
         row["tokens"],
-        json.loads(row["result"]),
+        phase_result(row["phase"], row["state"], json.loads(row["result"])),
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from burnish.core.agent import CostSource, joint_source
+from burnish.core.journal import Failure, PhaseResult, ReviewerRecord, ReviewFixResult, ReviewResult, WorkResult
 from burnish.core.review import is_person
 from burnish.store.tally import Of, PhaseRow, Tally
 
@@ -103,7 +104,7 @@ def by_task(phases: Iterable[Paid], tally: Tally) -> tuple[CostLine, ...]:
 def _whole(phase: PhaseRow) -> CostView:
     """The phase by the clock, whoever worked side by side in it."""
     machine = phase.phase == "check"
-    source = _source(phase.result, phase.cost_usd)
+    source = _source(phase.result.cost_source if phase.result else "", phase.cost_usd)
     return CostView(
         calls=1,
         failed=int(phase.state == "failed"),
@@ -126,45 +127,49 @@ def _lines(lines: Iterable[CostLine]) -> tuple[CostLine, ...]:
 def _calls(phase: PhaseRow, effort: CostView, authors: Mapping[Of, str]) -> Iterator[tuple[tuple[str, str], CostView]]:
     if phase.phase == "check":
         return
-    result = phase.result
-    voices = [v for v in result.get("reviewers") or result.get("mended_by") or () if not is_person(_word(v, "agent"))]
-    if voices and all("cost_usd" in voice for voice in voices):
-        yield from (_voice(phase, effort, voice) for voice in voices)
-    elif voices:
+    records = _reviewers(phase.result)
+    reviewers = [record for record in records if not is_person(record.agent)]
+    if reviewers and all(record.has_own_cost for record in reviewers):
+        yield from (_reviewer(phase, effort, record) for record in reviewers)
+    elif reviewers:
         # kept before each reviewer's own cost was: together, rather than a guess
-        names = dict.fromkeys(_word(voice, "agent") for voice in voices)
-        models = dict.fromkeys(word for voice in voices if (word := _word(voice, "model")))
+        names = dict.fromkeys(record.agent for record in reviewers)
+        models = dict.fromkeys(record.model for record in reviewers if record.model)
         yield (" + ".join(names), " + ".join(models)), effort
-    elif not result.get("reviewers"):
+    elif isinstance(phase.result, ReviewFixResult) or not records:
         own = phase.phase in ("implement", "improve")
-        author = _word(result, "agent") or (authors.get(phase.of, "") if own else "")
-        yield (author or NOBODY, _word(result, "model")), effort
+        agent = phase.result.agent if isinstance(phase.result, WorkResult | Failure) else ""
+        model = phase.result.model if isinstance(phase.result, WorkResult) else ""
+        author = agent or (authors.get(phase.of, "") if own else "")
+        yield (author or NOBODY, model), effort
 
 
-def _voice(phase: PhaseRow, whole: CostView, voice: Mapping[str, Any]) -> tuple[tuple[str, str], CostView]:
-    ended = _between(phase.started_at, voice.get("reviewed_at")) if voice.get("reviewed_at") else None
-    took = whole.seconds if ended is None else min(ended, whole.seconds)
-    cost, source = voice.get("cost_usd"), _source(voice, voice.get("cost_usd"))
+def _reviewers(result: PhaseResult | None) -> tuple[ReviewerRecord, ...]:
+    if isinstance(result, ReviewFixResult):
+        return result.fixers
+    return result.reviewers if isinstance(result, ReviewResult) else ()
+
+
+def _reviewer(phase: PhaseRow, whole: CostView, record: ReviewerRecord) -> tuple[tuple[str, str], CostView]:
+    duration = _between(phase.started_at, record.reviewed_at) if record.reviewed_at else None
+    seconds = whole.seconds if duration is None else min(duration, whole.seconds)
+    cost, source = record.cost_usd, _source(record.cost_source, record.cost_usd)
     unpriced = int(cost is None and source is not None)
-    effort = CostView(1, int(not voice.get("verdict")), took, cost, int(voice.get("tokens") or 0), unpriced, source)
-    return (_word(voice, "agent"), _word(voice, "model")), effort
+    effort = CostView(1, int(not record.verdict), seconds, cost, record.tokens, unpriced, source)
+    return (record.agent, record.model or ""), effort
 
 
-def _source(data: Mapping[str, Any], cost: float | None) -> str | None:
+def _source(source: str | None, cost: float | None) -> str | None:
     """Of one call or phase. What was recorded before sources were has a cost of an unknown kind, or none known."""
-    if "cost_source" in data:
-        return data["cost_source"] or None
-    return CostSource.UNKNOWN if cost is None else CostSource.MIXED
-
-
-def _word(data: Mapping[str, Any], key: str) -> str:
-    return str(data.get(key) or "")
+    if source == "":
+        return CostSource.UNKNOWN if cost is None else CostSource.MIXED
+    return source
 
 
 def _seconds(phase: PhaseRow) -> float:
-    told = phase.result.get("seconds")
-    if isinstance(told, int | float) and told >= 0:
-        return float(told)
+    seconds = phase.result.seconds if isinstance(phase.result, WorkResult) else None
+    if isinstance(seconds, int | float) and seconds >= 0:
+        return float(seconds)
     return _between(phase.started_at, phase.finished_at) or 0.0
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from burnish.core.commit import left_out_words
-from burnish.core.history import REVIEW_FIX, DecisionRecord, PhaseRecord, is_review
+from burnish.core.history import AnyPhase, DecisionRecord, PhaseRecord, with_result
+from burnish.core.journal import CheckResult, ReviewFixResult, ReviewResult, WorkResult
 
 FINDINGS_BYTES = 2048
 # what a journal's result tells about who did it, and what went wrong
-_TOLD = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue", "by_hand", "why")
+_PASSED_ON = ("agent", "model", "seconds", "commit", "error", "what", "hint", "rescue", "by_hand", "why")
 
 
-def cycles(phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
+def cycles(phases: Sequence[AnyPhase], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
     """One entry a cycle, in order. `phases` and `decisions` are of one run, oldest first."""
     numbers = sorted({phase.cycle for phase in phases} | {decision.cycle for decision in decisions})
     return [
@@ -23,86 +24,88 @@ def cycles(phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -
     ]
 
 
-def _cycle(number: int, phases: list[PhaseRecord], decisions: list[DecisionRecord]) -> dict[str, Any]:
-    standing = [p.result for p in phases if p.state == "finished" and not p.superseded]
-    work = _last(standing, "commit")
+def _cycle(number: int, phases: list[AnyPhase], decisions: list[DecisionRecord]) -> dict[str, Any]:
+    standing = [p for p in phases if p.state == "finished" and not p.superseded]
     # the review, and the steps of the pipeline after it: the last one has the word
-    reviews = [r for r in standing if is_review(str(r.get("phase")))]
-    review = _last(reviews, "phase")
-    check = _last([r for r in standing if r.get("phase") == "check"], "phase")
+    reviews = with_result(standing, ReviewResult)
+    review = reviews[-1] if reviews else None
+    checks = with_result(standing, CheckResult)
+    # what programs get is as it was stored
+    stored_review = review.stored if review else {}
+    stored_check = checks[-1].stored if checks else {}
     return {
         "number": number,
         "phases": [_phase(phase) for phase in phases],
-        "commit": work.get("commit"),
-        "tree": _last(standing, "tree").get("tree"),
+        "commit": _last(standing, "commit"),
+        "tree": _last(standing, "tree"),
         "review_status": _review_status(review, decisions),
         **_verdict(review, decisions),
-        "summary": review.get("summary"),
-        "review_findings": review_findings(reviews),
+        "summary": stored_review.get("summary"),
+        "review_findings": review_findings([record.result for record in reviews]),
         # with `review.may_fix`: what the reviewer changed by itself
         "fixed": _fixed(standing),
-        "reviewers": [voice for r in reviews for voice in r.get("reviewers") or ()],
-        "checks": check.get("checks") or [],
+        "reviewers": [reviewer for record in reviews for reviewer in record.stored.get("reviewers") or ()],
+        "checks": stored_check.get("checks") or [],
         # the author's own last message
-        "last_words": _last(standing, "last_words").get("last_words"),
-        "warnings": [*_left_out(standing), *(check.get("warnings") or ())],
-        "unseen_files": review.get("unseen_files") or [],
-        "artifact": review.get("artifact"),
-        "decision": dict(decisions[-1].data) if decisions else None,
+        "last_words": _last(standing, "last_words"),
+        "warnings": [*_left_out(standing), *(checks[-1].result.warnings if checks else ())],
+        "unseen_files": stored_review.get("unseen_files") or [],
+        "artifact": stored_review.get("artifact"),
+        "decision": dict(decisions[-1].stored) if decisions else None,
     }
 
 
-def _fixed(standing: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    fix = next((r for r in reversed(standing) if r.get("phase") == REVIEW_FIX and r.get("changed")), None)
-    if fix is None:
+def _fixed(standing: Sequence[AnyPhase]) -> dict[str, Any] | None:
+    fixes = [p.result for p in with_result(standing, ReviewFixResult) if p.result.changed]
+    if not fixes:
         return None
-    return {"commit": fix.get("commit"), "summary": fix.get("summary") or "", "issues": list(fix.get("issues") or ())}
+    return {"commit": fixes[-1].commit, "summary": fixes[-1].summary, "issues": list(fixes[-1].issues)}
 
 
-def review_findings(reviews: Sequence[Mapping[str, Any]]) -> str | None:
+def review_findings(reviews: Sequence[ReviewResult]) -> str | None:
     """The first 2 KB of what the reviewers wrote; the summary of one that wrote nothing beside its verdict."""
-    voices = [voice for review in reviews for voice in review.get("reviewers") or ()]
-    texts = [str(voice.get("prose") or voice.get("summary") or "").strip() for voice in voices]
+    reviewers = [reviewer for review in reviews for reviewer in review.reviewers]
+    texts = [(reviewer.prose or reviewer.summary).strip() for reviewer in reviewers]
     words = [
-        f"{voice.get('agent')}: {text}" if len(voices) > 1 else text
-        for voice, text in zip(voices, texts, strict=True)
+        f"{reviewer.agent}: {text}" if len(reviewers) > 1 else text
+        for reviewer, text in zip(reviewers, texts, strict=True)
         if text
     ]
     joined = "\n\n".join(words).encode("utf-8", "replace")[:FINDINGS_BYTES]
     return joined.decode("utf-8", "ignore") or None
 
 
-def _left_out(standing: Sequence[Any]) -> list[str]:
-    names = _last(standing, "left_out").get("left_out")
-    return [left_out_words(names)] if names else []
+def _left_out(standing: Sequence[AnyPhase]) -> list[str]:
+    names = [p.result.left_out for p in with_result(standing, WorkResult) if p.result.left_out]
+    return [left_out_words(names[-1])] if names else []
 
 
-def _verdict(review: dict[str, Any], decisions: list[DecisionRecord]) -> dict[str, Any]:
+def _verdict(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> dict[str, Any]:
     """What the review came to, and why that is not what the reviewer said; accepted since, its own word stands."""
-    accepted = bool(decisions) and decisions[-1].action == "accept"
-    if accepted or "weighed" not in review:
-        return {"verdict": review.get("verdict"), "but": ""}
-    return {"verdict": review["weighed"], "but": review.get("but") or ""}
+    review = record.result if record else ReviewResult()
+    if decisions and decisions[-1].action == "accept":
+        return {"verdict": review.verdict, "but": ""}
+    return {"verdict": review.effective_verdict, "but": review.caveat}
 
 
-def _last(results: Sequence[Any], key: str) -> dict[str, Any]:
-    return next((dict(result) for result in reversed(results) if result.get(key)), {})
+def _last(records: Sequence[AnyPhase], key: str) -> Any:
+    return next((record.stored[key] for record in reversed(records) if record.stored.get(key)), None)
 
 
-def _review_status(review: dict[str, Any], decisions: list[DecisionRecord]) -> str | None:
+def _review_status(record: PhaseRecord[ReviewResult] | None, decisions: list[DecisionRecord]) -> str | None:
     """A decision has the last word: a person may have skipped or rejected."""
     if decisions and decisions[-1].action == "again":
         decisions = []
     for decision in reversed(decisions):
-        if said := decision.data.get("review_status"):
-            return str(said)
-    if said := review.get("review_status"):
-        return str(said)
+        if decision.data.review_status:
+            return decision.data.review_status
+    if record and record.result.review_status:
+        return record.result.review_status
     # sent back before anyone reviewed: the checks did it
-    return "failed" if not review and decisions and decisions[-1].action == "revise" else None
+    return "failed" if record is None and decisions and decisions[-1].action == "revise" else None
 
 
-def _phase(phase: PhaseRecord) -> dict[str, Any]:
+def _phase(phase: AnyPhase) -> dict[str, Any]:
     return {
         "phase": phase.phase,
         "attempt": phase.attempt,
@@ -111,24 +114,27 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
         "started_at": phase.started_at,
         "finished_at": phase.finished_at,
         "cost_usd": phase.cost_usd,
-        "cost_source": phase.result.get("cost_source"),
+        "cost_source": phase.stored.get("cost_source"),
         "tokens": phase.tokens,
-        **{key: phase.result.get(key) for key in _TOLD},
+        **{key: phase.stored.get(key) for key in _PASSED_ON},
         **_reckoned(phase),
     }
 
 
-def _reckoned(phase: PhaseRecord) -> dict[str, Any]:
+def _reckoned(phase: AnyPhase) -> dict[str, Any]:
     """What the result does not say, but the journal does: how long it took, and who reviewed."""
     known: dict[str, Any] = {}
-    if phase.result.get("seconds") is None and phase.finished_at and phase.started_at:
+    if phase.stored.get("seconds") is None and phase.finished_at and phase.started_at:
         known["seconds"] = _seconds(phase.started_at, phase.finished_at)
-    voices = phase.result.get("reviewers") or ()
-    for key in ("agent", "model"):
-        names = dict.fromkeys(str(voice[key]) for voice in voices if voice.get(key))
-        if names and phase.result.get(key) is None:
-            known[key] = ", ".join(names)
-    return known
+    if isinstance(phase.result, ReviewResult):
+        reviewers = phase.result.reviewers
+        known["agent"] = _names(reviewer.agent for reviewer in reviewers)
+        known["model"] = _names(reviewer.model for reviewer in reviewers)
+    return {key: value for key, value in known.items() if value is not None or key == "seconds"}
+
+
+def _names(names: Iterable[str | None]) -> str | None:
+    return ", ".join(dict.fromkeys(name for name in names if name)) or None
 
 
 def _seconds(start: str, end: str) -> float | None:

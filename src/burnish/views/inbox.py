@@ -10,6 +10,7 @@ from typing import Any
 from burnish.core.commit import left_out_words
 from burnish.core.decision import needs_description
 from burnish.core.finding import FindingState, worst_first
+from burnish.core.journal import WorkResult
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -125,7 +126,7 @@ def _under_way(store: Store, task: Task, alive: Callable[[str], bool]) -> Iterat
     approval = store.approval(task.project, task.id)
     if task.waits_for:
         command = WAITING.get(task.waits_for, WAITING["review"]).format(task.id)
-        why = str((own[-1].data.get("why") if own else "") or "its review is to be asked for")
+        why = (own[-1].data.why if own else "") or "its review is to be asked for"
         yield InboxEntry(task, "review", why, *_when(task, command))
     elif approval and not approval.valid and task.status is Status.CODE_REVIEW:
         why = f"no longer approved: {task.note}" if task.note else "its approval is void"
@@ -162,15 +163,16 @@ def _at_rest(store: Store, task: Task) -> InboxEntry:
 
 def _unseen_files(store: Store, task: Task) -> tuple[tuple[str, str], ...]:
     own = [d for d in store.decisions(task.project, task.id) if d.run == task.run]
-    files = own[-1].data.get("unseen_files", ()) if own else ()
-    return tuple((str(file["path"]), str(file["description"])) for file in files)
+    files = own[-1].data.unseen_files if own else ()
+    return tuple((file.path, file.description) for file in files)
 
 
 def _with_left_out(store: Store, entry: InboxEntry) -> InboxEntry:
     """Adds the files that were left out of the commit. NO_CHANGES names them in its own message."""
     task = entry.task
     worked = [p for p in store.phases(task.project, task.id, task.run) if p.phase in ("implement", "improve")]
-    names = worked[-1].result.get("left_out") if worked else None
+    result = worked[-1].result if worked else None
+    names = result.left_out if isinstance(result, WorkResult) else ()
     if not names or task.reason is Reason.NO_CHANGES:
         return entry
     return replace(entry, why=f"{entry.why}. {left_out_words(names)}")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from burnish.core.finding import Category, FindingState, Severity
-from burnish.core.history import is_review
+from burnish.core.journal import ReviewResult, is_review
 from burnish.core.review import Verdict
 from burnish.store.tally import FindingRow, PhaseRow, Tally
 
@@ -73,8 +73,8 @@ def reviews(phases: Iterable[PhaseRow]) -> list[PhaseRow]:
 
 def outcome(review: PhaseRow) -> str:
     """What it counted for: an approval that its own findings contradict is none."""
-    said = review.result.get("weighed", review.result.get("verdict"))
-    return str(said) if said in VERDICTS else UNREADABLE
+    verdict = review.result.effective_verdict if isinstance(review.result, ReviewResult) else None
+    return verdict if verdict in VERDICTS else UNREADABLE
 
 
 def verdicts(held: Iterable[PhaseRow]) -> dict[str, int]:
@@ -101,18 +101,16 @@ def by_category(findings: Iterable[FindingRow]) -> dict[str, Severities]:
 
 def reviewers(held: Iterable[PhaseRow], findings: Iterable[FindingRow]) -> tuple[ReviewerStats, ...]:
     """A finding with two voices counts for both."""
-    said: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for review in held:
-        for voice in review.result.get("reviewers") or ():
-            word = str(voice.get("verdict"))
-            said.setdefault(str(voice.get("agent") or "unknown"), Counter())[
-                word if word in VERDICTS else UNREADABLE
-            ] += 1
+        for record in review.result.reviewers if isinstance(review.result, ReviewResult) else ():
+            verdict = record.verdict if record.verdict in VERDICTS else UNREADABLE
+            counts.setdefault(record.agent or "unknown", Counter())[verdict] += 1
     raised: dict[str, list[FindingRow]] = {}
     for finding in findings:
         for name in finding.reviewers:
             raised.setdefault(name, []).append(finding)
-    found = [_reviewer(name, said.get(name, Counter()), raised.get(name, [])) for name in {**said, **raised}]
+    found = [_reviewer(name, counts.get(name, Counter()), raised.get(name, [])) for name in {**counts, **raised}]
     return tuple(sorted(found, key=lambda r: (not r.reviews, -r.found.all, -r.reviews, r.name)))
 
 

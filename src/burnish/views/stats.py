@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from burnish.core.journal import CheckResult
 from burnish.core.status import Status
 from burnish.store import Store
 from burnish.store.tally import PhaseRow, TaskRow
@@ -106,7 +107,8 @@ def _outcomes(tasks: Iterable[TaskRow], since: str) -> Outcomes:
 
 
 def _flaky_tests(phases: Iterable[PhaseRow]) -> dict[str, int]:
-    names = (str(name) for phase in phases if phase.phase == "check" for name in phase.result.get("flaky") or ())
+    checks = (phase.result for phase in phases if isinstance(phase.result, CheckResult))
+    names = (name for check in checks for name in check.flaky)
     return dict(Counter(names).most_common())
 
 

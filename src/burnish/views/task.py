@@ -8,7 +8,8 @@ from typing import Any
 from burnish.core.codec import encode
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
-from burnish.core.history import DecisionRecord, PhaseRecord
+from burnish.core.history import AnyPhase, DecisionRecord, with_result
+from burnish.core.journal import CheckResult, ReviewResult
 from burnish.core.status import Status
 from burnish.core.task import Task
 from burnish.store import Store
@@ -109,7 +110,7 @@ def _asked(task: Task) -> dict[str, Any]:
     }
 
 
-def _cycles_of(run: int, phases: Sequence[PhaseRecord], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
+def _cycles_of(run: int, phases: Sequence[AnyPhase], decisions: Sequence[DecisionRecord]) -> list[dict[str, Any]]:
     own = [phase for phase in phases if phase.run == run]
     return cycles(own, [decision for decision in decisions if decision.run == run])
 
@@ -150,19 +151,20 @@ def ruled_json(finding: Finding, task: Task) -> dict[str, Any]:
 
 def review_json(store: Store, project: str, id: int) -> dict[str, Any]:
     """What `review 29 --json` prints: the newest review of the task, and what is open."""
-    read = [p for p in store.phases(project, id) if p.phase == "review" and p.state == "finished"]
-    said = read[-1].result if read else {}
-    checked = [p for p in store.phases(project, id) if p.phase == "check" and p.state == "finished"]
-    checks = checked[-1].result if checked else {}
+    phases = store.phases(project, id)
+    reviews = [p.result for p in with_result(phases, ReviewResult) if p.phase == "review"]
+    review = reviews[-1] if reviews else ReviewResult()
+    checks = with_result(phases, CheckResult)
+    warnings = checks[-1].result.warnings if checks else ()
     return {
-        "verdict": said.get("weighed", said.get("verdict")),
-        "summary": said.get("summary") or said.get("why") or "",
+        "verdict": review.effective_verdict,
+        "summary": review.summary or review.why,
         "findings": [finding_json(finding) for finding in store.findings(project, id)],
-        "inspected": list(said.get("inspected", ())),
-        "not_shown": [*said.get("uncovered", ()), *(file["path"] for file in said.get("unseen_files", ()))],
-        "checks": list(checks.get("checks", ())),
-        "notes": [*checks.get("warnings", ()), *said.get("notes", ())],
-        "judged_by": list(dict.fromkeys(str(voice["agent"]) for voice in said.get("reviewers", ()))),
+        "inspected": list(review.inspected),
+        "not_shown": [*review.uncovered, *(file.path for file in review.unseen_files)],
+        "checks": list(checks[-1].stored.get("checks", ())) if checks else [],
+        "notes": [*warnings, *review.notes],
+        "judged_by": list(dict.fromkeys(reviewer.agent for reviewer in review.reviewers)),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from burnish.core.event import RecordedEvent
-from burnish.core.history import is_review
+from burnish.core.journal import is_review
 from burnish.features.review.single_review import in_three
 from burnish.store import Store
 

@@ -8,7 +8,8 @@ from burnish.core.event import Event
 from burnish.core.finding import Category, blocks
 from burnish.core.flow import passes_as_waived, pending_steps
 from burnish.core.gate import Actor, GateChoice, GateDecision
-from burnish.core.history import History, PhaseRecord
+from burnish.core.history import History, JudgedPhase
+from burnish.core.journal import ReviewResult
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review
 from burnish.core.status import ErrorCode, FinalVerdict, Reason, ReviewStatus, Status, check_move
@@ -48,7 +49,7 @@ def decide(
         return event_log.task(task_id)
     seen = check_seen(repository, history, answer.commit)
     if answer.choice is GateChoice.FIX:
-        events = send_back(event_log, history, answer.note, person, commit=seen.result["commit"])
+        events = send_back(event_log, history, answer.note, person, commit=seen.result.commit)
     elif answer.choice is GateChoice.REJECT:
         events = _reject(event_log, history, answer.note, person, seen)
     else:
@@ -105,11 +106,11 @@ def is_against(history: History, policy: Policy) -> bool:
         # a plan is reviewed only by the person who decides on it
         return False
     last = history.decision(history.cycle)
-    accepted = last is not None and last.action in ("accept", "wait") and last.data.get("review_status") != "failed"
+    accepted = last is not None and last.action in ("accept", "wait") and last.data.review_status != "failed"
     accepted = accepted or passes_as_waived(history, policy)
     review = stored_review(history, history.cycle)
     unseen = policy.review_required and review is None
-    rejected_by_person = review is not None and history.rejected_by_person(review.result.get("tree"))
+    rejected_by_person = review is not None and history.rejected_by_person(review.result.tree)
     return not accepted or unseen or rejected_by_person or any(blocks(f, policy.block_on) for f in history.findings)
 
 
@@ -127,12 +128,12 @@ def checks_stand(history: History, policy: Policy) -> bool:
 
 
 def _pass_on(
-    history: History, answer: GateDecision, person: Actor, seen: PhaseRecord, passed: str, step: str
+    history: History, answer: GateDecision, person: Actor, seen: JudgedPhase, passed: str, step: str
 ) -> list[Event]:
     """This review may pass; the next step of the pipeline is still to judge."""
     task, why = history.task, answer.note or f"approved by a person, {step} is next"
     data = {"action": "again", "why": why, "passed": passed, "next": step}
-    data |= {"commit": seen.result["commit"], **_signed(answer.choice, answer.note, person)}
+    data |= {"commit": seen.result.commit, **_signed(answer.choice, answer.note, person)}
     return [
         Event("decision.made", data, run=task.run, cycle=history.cycle),
         status_events(task, Status.CODE_REVIEW, cycle=history.cycle, note=why),
@@ -144,7 +145,7 @@ def _accept(
     answer: GateDecision,
     policy: Policy,
     person: Actor,
-    seen: PhaseRecord,
+    seen: JudgedPhase,
     follow_up: FollowUp | None,
 ) -> list[Event]:
     task, skips = history.task, answer.choice is GateChoice.SKIP
@@ -157,8 +158,9 @@ def _accept(
         return _pass_on(history, answer, person, seen, names[names.index(steps[0]) - 1], steps[0])
     if not against and task.review_status is ReviewStatus.FIXED and not skips:
         status = ReviewStatus.FIXED
-    judged = {} if against or skips else seen.result
-    judge, asked = str(judged.get("judge", policy.judge)), str(judged.get("asked", ""))
+    judge, asked = policy.judge, ""
+    if isinstance(seen.result, ReviewResult) and not (against or skips):
+        judge, asked = seen.result.criteria_hash or policy.judge, seen.result.spec_hash or ""
     over = [overridden(history, answer.grounds, person, follow_up)] if against and answer.grounds else []
     why = answer.note or f"{'skipped' if skips else 'approved'} by a person"
     data = {
@@ -167,7 +169,7 @@ def _accept(
         "review_status": status.value,
         **_signed(answer.choice, answer.note, person),
     }
-    data["commit"] = seen.result["commit"]
+    data["commit"] = seen.result.commit
     final = None if skips else FinalVerdict.APPROVED
     return [
         *over,
@@ -177,14 +179,14 @@ def _accept(
     ]
 
 
-def _reject(event_log: EventLog, history: History, note: str, person: Actor, seen: PhaseRecord) -> list[Event]:
+def _reject(event_log: EventLog, history: History, note: str, person: Actor, seen: JudgedPhase) -> list[Event]:
     task, why = history.task, note or "rejected by a person"
     where = {"run": task.run, "cycle": history.cycle}
     blockers = history.open_finding_ids()
     reason, status = Reason.HUMAN_REJECTED, ReviewStatus.REJECTED
     data: dict[str, Any] = {"action": "escalate", "why": why, "reason": reason.value, "review_status": status.value}
-    commit = seen.result["commit"]
-    data |= {"blockers": blockers, "tree": seen.result["tree"], "commit": commit}
+    commit = seen.result.commit
+    data |= {"blockers": blockers, "tree": seen.result.tree, "commit": commit}
     data |= _signed(GateChoice.REJECT, note, person)
     stop = status_events(
         task,
@@ -203,10 +205,10 @@ def _reject(event_log: EventLog, history: History, note: str, person: Actor, see
 def send_back(event_log: EventLog, history: History, note: str, person: Actor, **more: Any) -> list[Event]:
     """One more improve, with the findings and the person's own words; the maximum does not count here."""
     task = history.task
-    said = [r.result.get("summary") for r in history.reviews(history.cycle)]
-    asked = history.decision(history.cycle)
-    rejected = asked is not None and asked.action in ("ask", "escalate", "revise")
-    if not (note.strip() or history.open_finding_ids() or (rejected and any(said))):
+    summaries = [review.result.summary for review in history.reviews(history.cycle)]
+    decision = history.decision(history.cycle)
+    rejected = decision is not None and decision.action in ("ask", "escalate", "revise")
+    if not (note.strip() or history.open_finding_ids() or (rejected and any(summaries))):
         raise BadInput(
             f"There is nothing to fix in task {task.id}: no finding is open.",
             hint='Say what to change: -m "…"',

@@ -11,6 +11,7 @@ from burnish.core.event import Event
 from burnish.core.flow import RUNNING
 from burnish.core.gate import Actor
 from burnish.core.history import History
+from burnish.core.journal import ReviewResult
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import Policy
 from burnish.core.status import Reason, Status, check_move
@@ -89,7 +90,7 @@ def _instead(task: Task) -> str:
 
 def _reached_review(history: History) -> bool:
     work = history.work(history.cycle)
-    return bool(work and work.result.get("changed"))
+    return bool(work and work.result.changed)
 
 
 def _unblock(history: History, by: str) -> list[Event]:
@@ -118,7 +119,7 @@ def _with_note(events: list[Event], note: str) -> list[Event]:
 
 def _stuck_work(history: History) -> bool:
     work = history.work(history.cycle)
-    return history.task.reason is Reason.STALLED and bool(work and not work.result.get("changed"))
+    return history.task.reason is Reason.STALLED and bool(work and not work.result.changed)
 
 
 def _again(task: Task, cycle: int, by: str, phases: list[str], why: str) -> Event:
@@ -282,8 +283,9 @@ def _changed_at_gate(event_log: EventLog, repository: Repository, task: Task) ->
     seen, head = judged_commit(history), repository.workspace(task).head()
     if seen is None or head is None:
         return None
-    if seen.result["commit"] == head.sha:
-        if seen.result.get("asked") in (None, asked_for(task.spec)):
+    if seen.result.commit == head.sha:
+        spec_hash = seen.result.spec_hash if isinstance(seen.result, ReviewResult) else None
+        if spec_hash in (None, asked_for(task.spec)):
             return None
         why = "what the task asks for has changed while it waited for a person"
         event_log.record(task.id, judge_again(history, why), status_events(task, Status.CODE_REVIEW, note=why))

@@ -9,7 +9,8 @@ from typing import Any
 from burnish.core.approval import asked_for
 from burnish.core.event import Event
 from burnish.core.gate import Actor, GateChoice
-from burnish.core.history import History, PhaseRecord
+from burnish.core.history import History, JudgedPhase
+from burnish.core.journal import WorkResult
 from burnish.core.override import OverrideReasons
 from burnish.core.policy import Policy
 from burnish.core.recorded_reviews import stored_review
@@ -24,23 +25,27 @@ from burnish.errors import BadInput, Refused
 SHORTEST = 7
 
 
-def judged_commit(history: History) -> PhaseRecord | None:
+def judged_commit(history: History) -> JudgedPhase | None:
     """The newest review of the run, or the work that nobody reviewed yet: what a decision is about."""
     for cycle in range(history.cycle, 0, -1):
-        seen = stored_review(history, cycle) or history.tip(cycle)
-        if seen and seen.result.get("commit") and seen.result.get("changed", True):
+        seen: JudgedPhase | None = stored_review(history, cycle) or history.tip(cycle)
+        if seen and seen.result.commit and not _is_unchanged(seen):
             return seen
     return None
 
 
-def check_seen(repository: Repository, history: History, commit: str = "") -> PhaseRecord:
+def _is_unchanged(seen: JudgedPhase) -> bool:
+    return isinstance(seen.result, WorkResult) and seen.result.changed is False
+
+
+def check_seen(repository: Repository, history: History, commit: str = "") -> JudgedPhase:
     """A decision belongs to the commit that was shown; if that is not what is there now, it is refused."""
     task, seen = history.task, judged_commit(history)
     if seen is None:
         raise Refused(
             f"Task {task.id} has no commit to decide on.", hint=f"`burnish retry {task.id}` has it worked on again."
         )
-    reviewed = str(seen.result["commit"])
+    reviewed = seen.result.commit
     head = repository.workspace(task).head()
     if head is None or head.sha != reviewed:
         now = f"is at {head.sha[:12]} now" if head else "is gone"
@@ -57,9 +62,9 @@ def check_seen(repository: Repository, history: History, commit: str = "") -> Ph
     return seen
 
 
-def approved(task: Task, seen: PhaseRecord, judge: str, why: str, person: Actor, *, asked: str = "") -> Event:
+def approved(task: Task, seen: JudgedPhase, judge: str, why: str, person: Actor, *, asked: str = "") -> Event:
     """Bound to base, tree, judge and what was asked for (the task as it is now) like any other approval."""
-    bound = {"base": task.base, "tree": seen.result["tree"], "commit": seen.result["commit"], "judge": judge}
+    bound = {"base": task.base, "tree": seen.result.tree, "commit": seen.result.commit, "judge": judge}
     bound["asked"] = asked or asked_for(task.spec)
     return Event("review.approved", {**bound, "why": why, "by": person.name}, run=task.run, cycle=task.cycle)
 
@@ -81,7 +86,7 @@ def override(
     road = moves_to_verified(task)
     seen = check_seen(repository, history, commit)
     data = {"action": "accept", "why": f"override, {grounds.words}", "review_status": ReviewStatus.PASSED.value}
-    data |= {"by": person.name, "via": person.via, "choice": "override", "commit": seen.result["commit"]}
+    data |= {"by": person.name, "via": person.via, "choice": "override", "commit": seen.result.commit}
     events = [
         *gate_closed(history, GateChoice.APPROVE),
         overridden(history, grounds, person, follow_up),

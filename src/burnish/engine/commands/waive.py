@@ -73,7 +73,7 @@ def _let_go_on(history: History, update: LedgerDiff, waiver: Waiver, block_on: S
     task, decision = history.task, history.decision(history.cycle)
     if task.status is not Status.BLOCKED or task.reason not in OVER_FINDINGS or decision is None:
         return []
-    blockers = list(decision.data.get("blockers", ()))
+    blockers = list(decision.data.blockers)
     if not last_blockers_gone(update.findings, blockers, block_on):
         return []
     why = "the last blocker was waived"

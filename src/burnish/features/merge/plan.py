@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from burnish.core.approval import Approval
 from burnish.core.commit import Commit
 from burnish.core.event import RecordedEvent
+from burnish.core.history import with_result
+from burnish.core.journal import ReviewResult
 from burnish.core.status import Reason, Status
 from burnish.core.task import Task
 from burnish.engine.commands import lifecycle as actions
@@ -241,5 +243,6 @@ def _message(app: App, fit: MergeResult, how: str) -> str:
 
 def review_summary(app: App, task: Task) -> str:
     """What the last review said in short."""
-    reviews = [p for p in app.store.phases(app.key, task.id, task.run) if p.phase == "review" and p.state == "finished"]
-    return str(reviews[-1].result.get("summary", "")).strip() if reviews else ""
+    phases = with_result(app.store.phases(app.key, task.id, task.run), ReviewResult)
+    reviews = [record for record in phases if record.phase == "review"]
+    return reviews[-1].result.summary.strip() if reviews else ""

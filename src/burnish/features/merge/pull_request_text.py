@@ -9,7 +9,9 @@ from typing import Any
 from burnish.core.check import count_of
 from burnish.core.cost_text import UNKNOWN_COST, cost_with_source
 from burnish.core.finding import Finding, worst_first
-from burnish.core.history import History
+from burnish.core.history import History, with_result
+from burnish.core.journal import ReviewResult
+from burnish.core.review import Compliance
 from burnish.core.task import Task
 from burnish.views.cycles import cycles
 
@@ -20,11 +22,11 @@ _LONGEST = 300
 def body(history: History, *, approved: str | None) -> str:
     """Markdown: summary, criteria, findings with their state, checks, cycles, cost."""
     told = [cycle for cycle in cycles(history.phases, history.decisions) if cycle["phases"]]
-    reviewed = [p.result for p in history.phases if p.phase == "review" and p.state == "finished" and not p.superseded]
-    last: Mapping[str, Any] = reviewed[-1] if reviewed else {}
+    reviews = [p for p in with_result(history.phases, ReviewResult) if p.phase == "review" and not p.superseded]
+    last = reviews[-1].result if reviews else ReviewResult()
     parts = [
         _head(history.task, last, approved),
-        _list("Criteria", [_criterion(entry) for entry in last.get("compliance", ())]),
+        _list("Criteria", [_criterion(entry) for entry in last.compliance]),
         _findings(history.findings),
         _list("Checks", [_check(check) for check in _last_checks(told)]),
         _list("Cycles", [_cycle(cycle) for cycle in told]),
@@ -41,9 +43,9 @@ def plain(text: object) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip("\\") + "…"
 
 
-def _head(task: Task, last: Mapping[str, Any], approved: str | None) -> str:
+def _head(task: Task, last: ReviewResult, approved: str | None) -> str:
     verdict = f"**Approved** by burnish at {approved[:12]}." if approved else f"**Not approved yet** ({task.status})."
-    lines = [plain(task.spec.description), verdict, plain(last.get("summary", ""))]
+    lines = [plain(task.spec.description), verdict, plain(last.summary)]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -53,10 +55,10 @@ def _list(title: str, items: Sequence[str]) -> str:
     return f"### {title}\n\n" + "\n".join([*shown, *more]) if items else ""
 
 
-def _criterion(entry: Mapping[str, Any]) -> str:
-    met = {True: "met", False: "**not met**"}.get(entry.get("met"), "not judged")  # type: ignore[arg-type]
-    comment = plain(entry.get("note"))
-    return f"{plain(entry.get('item'))}: {met}" + (f" ({comment})" if comment else "")
+def _criterion(entry: Compliance) -> str:
+    met = "not judged" if entry.met is None else "met" if entry.met else "**not met**"
+    comment = plain(entry.note)
+    return f"{plain(entry.item)}: {met}" + (f" ({comment})" if comment else "")
 
 
 def _findings(findings: tuple[Finding, ...]) -> str:

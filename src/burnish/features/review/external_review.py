@@ -122,7 +122,7 @@ def _refuse_moved(history: History, head: Commit, offered: ReviewFile, kind: str
     task = history.task
     named = offered.commit or (page_of(offered.text).commit if kind == "markdown" else "")
     tip = history.tip(history.cycle)
-    seen = named or str(tip.result.get("commit", "") if tip else "")
+    seen = named or (tip.result.commit if tip else "")
     if named and len(named) < 7:
         raise BadInput(f"{named!r} is too short for a commit.", hint="Give seven digits of it or more.")
     if not seen or not head.sha.startswith(seen.lower()):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from burnish.adapters.redaction import secrets_from_environment
 from burnish.core.change import Change
-from burnish.core.history import is_review
+from burnish.core.history import with_result
+from burnish.core.journal import ReviewResult
 from burnish.core.task import Task
 from burnish.errors import BadInput, Refused
 from burnish.git.objects import read_objects
@@ -44,8 +45,8 @@ def ends(app: App, task_id: int, *, since_review: bool) -> tuple[str, str]:
 
 def last_reviewed(app: App, task: Task) -> str | None:
     """The tree of the last review before the newest cycle."""
-    reviews = (p for p in app.store.history(app.key, task.id).phases if is_review(p.phase) and p.cycle < task.cycle)
-    trees = [str(p.result["tree"]) for p in reviews if p.state == "finished" and p.result.get("tree")]
+    reviews = with_result(app.store.history(app.key, task.id).phases, ReviewResult)
+    trees = [p.result.tree for p in reviews if p.cycle < task.cycle and p.result.tree]
     return trees[-1] if trees else None
 
 

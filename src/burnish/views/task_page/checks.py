@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from burnish.core.check import CheckReport, Counts, count_of
+from burnish.core.check import CheckReport, Counts
 from burnish.core.finding import Category, Finding
+from burnish.core.history import with_result
+from burnish.core.journal import CheckRecord, CheckResult, TestCounts
 from burnish.core.review_checks import CheckState, stored_check
 from burnish.store import Store
 
@@ -15,7 +16,7 @@ NAMES = ("total", "passed", "failed", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedTest:
     name: str
     message: str = ""
 
@@ -46,8 +47,8 @@ class CheckView:
     # "" where there is none, or it could not be run
     baseline_status: str
     numbers: tuple[Number, ...]
-    new: tuple[Failure, ...]
-    old: tuple[Failure, ...]
+    new: tuple[FailedTest, ...]
+    old: tuple[FailedTest, ...]
     fixed: tuple[str, ...]
     # of each how many there are in all: a flood lists only the first
     new_count: int
@@ -76,69 +77,69 @@ class ChecksView:
 
 def checks_view(store: Store, project: str, id: int, *, tree: str) -> ChecksView | None:
     """Of the newest checks that were finished, against the base, which is `tree`; None before the first."""
-    done = [p for p in store.phases(project, id) if p.phase == "check" and p.state == "finished"]
-    if not done:
+    records = with_result(store.phases(project, id), CheckResult)
+    if not records:
         return None
-    last = done[-1]
-    views = [_check(store, project, check, tree) for check in last.result.get("checks") or ()]
+    last = records[-1]
+    views = [_check(store, project, check, tree) for check in last.result.checks]
     guard = [f for f in store.findings(project, id) if f.remark.category is Category.GUARD]
     return ChecksView(
         last.run,
         last.cycle,
-        str(last.result.get("commit") or ""),
+        last.result.commit,
         tuple(views),
-        tuple(str(w) for w in last.result.get("warnings") or ()),
+        last.result.warnings,
         tuple(guard),
     )
 
 
-def _check(store: Store, project: str, check: Mapping[str, Any], tree: str) -> CheckView:
-    command = str(check.get("command") or "")
+def _check(store: Store, project: str, check: CheckRecord, tree: str) -> CheckView:
     # measured once for a tree and a command, maybe by another task
-    base = store.baseline(project, tree, command) if check.get("baseline") and tree else None
-    messages = check.get("new_messages") or {}
-    status = str(check.get("status") or "")
-    new = tuple(Failure(str(name), str(messages.get(name) or "")) for name in check.get("new") or ())
-    clean = not new and not check.get("problems") and not check.get("broken")
+    base = store.baseline(project, tree, check.command) if check.baseline and tree else None
+    status = check.status
+    new = tuple(FailedTest(name, check.new_messages.get(name, "")) for name in check.new)
+    clean = not new and not check.problems and not check.broken
     left_out, entry = status == "not_run", stored_check(check)
     return CheckView(
-        name=str(check.get("name") or "check"),
-        command=command,
+        name=check.name or "check",
+        command=check.command,
         status="not run" if left_out else status,
         tone="" if left_out else "good" if status == "passed" else ("warn" if clean else "bad"),
-        seconds=check.get("seconds"),
-        exit_code=check.get("exit_code"),
-        blocking=bool(check.get("blocking", True)),
-        has_baseline=bool(check.get("baseline")) or left_out,
+        seconds=check.seconds,
+        exit_code=check.exit_code,
+        blocking=check.blocking,
+        has_baseline=check.baseline or left_out,
         baseline_status=base.status.value if base else "",
-        numbers=_numbers(base.counts if base else None, check.get("counts")),
+        numbers=_numbers(base.counts if base else None, check.counts),
         new=new,
-        old=_old(base, check.get("old") or ()),
-        fixed=tuple(str(name) for name in check.get("fixed") or ()),
-        new_count=count_of(check, "new"),
-        old_count=count_of(check, "old"),
-        fixed_count=count_of(check, "fixed"),
-        problems=int(check.get("problems") or 0),
-        broken=bool(check.get("broken")),
-        error=str(check.get("error") or check.get("why") or ""),
-        tail=str(check.get("tail") or ""),
+        old=_old(base, check.old),
+        fixed=check.fixed,
+        new_count=check.new_count,
+        old_count=check.old_count,
+        fixed_count=check.fixed_count,
+        problems=check.problems,
+        broken=check.broken,
+        error=check.error or check.why,
+        tail=check.tail,
         line=entry.line.partition(": ")[2],
         uncountable=entry.state is CheckState.UNCOUNTABLE,
         flaky=entry.flaky,
     )
 
 
-def _numbers(before: Counts | None, now: Mapping[str, Any] | None) -> tuple[Number, ...]:
+def _numbers(before: Counts | None, now: TestCounts | None) -> tuple[Number, ...]:
     if now is None and before is None:
         return ()
     return tuple(
         Number(
-            "collected" if name == "total" else name, getattr(before, name) if before else None, (now or {}).get(name)
+            "collected" if name == "total" else name,
+            getattr(before, name) if before else None,
+            getattr(now, name) if now else None,
         )
         for name in NAMES
     )
 
 
-def _old(base: CheckReport | None, names: Sequence[Any]) -> tuple[Failure, ...]:
+def _old(base: CheckReport | None, names: Sequence[str]) -> tuple[FailedTest, ...]:
     messages = {failure.name: failure.message for failure in base.failures} if base else {}
-    return tuple(Failure(str(name), messages.get(str(name), "")) for name in names)
+    return tuple(FailedTest(name, messages.get(name, "")) for name in names)

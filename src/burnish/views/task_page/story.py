@@ -10,7 +10,8 @@ from burnish.core.agent import joint_source
 from burnish.core.check import count_of
 from burnish.core.event import RecordedEvent
 from burnish.core.finding import Finding
-from burnish.core.history import DecisionRecord, PhaseRecord, is_review
+from burnish.core.history import AnyPhase, DecisionRecord
+from burnish.core.journal import is_review
 from burnish.core.override import in_words
 from burnish.core.task import Task
 from burnish.store import Store
@@ -125,7 +126,7 @@ def story(store: Store, project: str, id: int, *, running: bool) -> Story:
 def _run(
     number: int,
     task: Task,
-    phases: Sequence[PhaseRecord],
+    phases: Sequence[AnyPhase],
     decisions: Sequence[DecisionRecord],
     events: Sequence[RecordedEvent],
     findings: Sequence[Finding],

@@ -1,0 +1,359 @@
+"""Phase results and decisions as types: the one place that knows which keys the journal has on disk.
+
+What is stored is never rewritten. Data of earlier versions pass through upcasters, one for each type and version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from burnish.core.codec import decode
+from burnish.core.finding import Remark
+from burnish.core.review import Compliance, UnseenFile
+
+T = TypeVar("T")
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+
+REVIEW_FIX = "review-fix"
+
+
+def is_review(phase: str) -> bool:
+    return phase == "review" or phase.startswith("review:")
+
+
+def stored_as(key: str, default: Any) -> Any:
+    """A field whose key on disk is not its name."""
+    return field(default=default, metadata={"key": key})
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseResult:
+    """What every phase that ended has on record."""
+
+    phase: str = ""
+    # counts from 1 within run, cycle and phase
+    attempt: int = 1
+    # None: not known, which is not zero
+    cost_usd: float | None = None
+    # None: the phase uses nothing that has a price; "": from before sources were recorded
+    cost_source: str | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkResult(PhaseResult):
+    """Implement or improve."""
+
+    commit: str = ""
+    tree: str = ""
+    # None: not on record
+    changed: bool | None = None
+    agent: str = ""
+    model: str = ""
+    seconds: float | None = None
+    call_dir: str = ""
+    session: str | None = None
+    session_usage: Mapping[str, int] | None = None
+    # ids of the findings that the author disputes
+    disputes: tuple[str, ...] = ()
+    # files that git ignores by their name
+    left_out: tuple[str, ...] = ()
+    # files outside of the workspace that changed meanwhile
+    touched: tuple[str, ...] = ()
+    last_words: str = ""
+    # no agent worked: a person committed on the branch
+    by_hand: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerRecord:
+    """One reviewer's part in a review."""
+
+    agent: str = ""
+    model: str | None = None
+    provider: str = ""
+    command: str = ""
+    reviewed_at: str = ""
+    # None: the reply could not be read
+    verdict: str | None = None
+    blocking: bool = False
+    # of an unreadable reply, why it could not be read
+    summary: str = ""
+    raw_sha256: str = ""
+    raw_path: str = ""
+    cost_usd: float | None = None
+    cost_source: str | None = None
+    tokens: int = 0
+    # what the reviewer wrote around its verdict
+    prose: str = ""
+    # False in records from before each reviewer's own cost was stored
+    has_own_cost: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFixResult(WorkResult):
+    """A review that may fix what it finds (`review.may_fix`)."""
+
+    verdict: str | None = None
+    summary: str = ""
+    fixers: tuple[ReviewerRecord, ...] = stored_as("mended_by", ())
+    # ids of the findings that were fixed
+    issues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestCounts:
+    __test__ = False
+
+    total: int | None = None
+    passed: int | None = None
+    failed: int | None = None
+    skipped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """One check, as its event and the phase of all checks hold it."""
+
+    name: str = ""
+    check: str = ""
+    command: str = ""
+    # passed, failed, error, not_run
+    status: str = ""
+    # of a check that was not run
+    why: str = ""
+    seconds: float | None = None
+    exit_code: int | None = None
+    blocking: bool = True
+    # None: only its exit code is known
+    counts: TestCounts | None = None
+    # names up to a limit, the counts are of all
+    new: tuple[str, ...] = ()
+    new_count: int = 0
+    new_messages: Mapping[str, str] = field(default_factory=dict)
+    old: tuple[str, ...] = ()
+    old_count: int = 0
+    fixed: tuple[str, ...] = ()
+    fixed_count: int = 0
+    problems: int = 0
+    broken: bool = False
+    # was there a run on the base to compare with?
+    baseline: bool = False
+    # why new failures cannot be told from old ones
+    uncountable: str = ""
+    # why only a part of its tests ran
+    partial: str = ""
+    flaky: tuple[str, ...] = ()
+    error: str = ""
+    tail: str = ""
+    output_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult(PhaseResult):
+    """All checks of one commit."""
+
+    commit: str = ""
+    checks: tuple[CheckRecord, ...] = ()
+    warnings: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRemark(Remark):
+    """What a review says against an approval, and the id of the finding that it became."""
+
+    finding: str = stored_as("id", "")
+
+    def as_remark(self) -> Remark:
+        return Remark(**{one.name: getattr(self, one.name) for one in fields(Remark)})
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewResult(PhaseResult):
+    """The review of a cycle, or a step of the pipeline after it."""
+
+    commit: str = ""
+    tree: str = ""
+    # "": the review itself
+    step: str = ""
+    # hash of the checks, reviewers and prompts that judged; None: not on record
+    criteria_hash: str | None = stored_as("judge", None)
+    # hash of what the task asks for; None: not on record
+    spec_hash: str | None = stored_as("asked", None)
+    base_tree: str = ""
+    # the panel's own verdict; None: unreadable
+    verdict: str | None = None
+    # the verdict that counts beside open findings, criteria and coverage
+    effective_verdict: str | None = stored_as("weighed", None)
+    # why the two verdicts differ
+    caveat: str = stored_as("but", "")
+    summary: str = ""
+    # of a review without a verdict
+    why: str = ""
+    blocking: bool = False
+    signed: bool = True
+    mechanical: bool = False
+    # open findings that an unsigned review neither rules on nor raises again
+    not_ruled: tuple[str, ...] = ()
+    rejection_reason: str = ""
+    # of records from before the decision held it
+    review_status: str | None = None
+    compliance: tuple[Compliance, ...] = ()
+    # changed paths that nobody looked at
+    uncovered: tuple[str, ...] = ()
+    # changed paths that no reviewer was shown; None: not on record
+    unseen: tuple[str, ...] | None = None
+    # changed files with content that cannot be shown
+    unseen_files: tuple[UnseenFile, ...] = ()
+    inspected: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+    blocking_remarks: tuple[RecordedRemark, ...] = stored_as("grave", ())
+    notes: tuple[str, ...] = ()
+    reviewers: tuple[ReviewerRecord, ...] = ()
+    artifact: str | None = None
+    review_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult(PhaseResult):
+    """A person's answer at the gate."""
+
+    choice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(PhaseResult):
+    """A phase that could not be carried out."""
+
+    agent: str = ""
+    error: str = ""
+    what: str = ""
+    hint: str = ""
+    # the end of what the program printed
+    output: str = ""
+    # the ref that holds what was in the workspace
+    rescue: str | None = None
+    # the work is left in the workspace and only lacks a commit
+    kept: bool = False
+    commit: str = ""
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.error == "INTERRUPTED"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionData:
+    """What a `decision.made` event holds beside its action and its author."""
+
+    why: str = ""
+    reason: str | None = None
+    review_status: str | None = None
+    # ids of the findings that stand in the way
+    blockers: tuple[str, ...] = ()
+    # phases of the cycle that no longer count
+    supersede: tuple[str, ...] = ()
+    # phase and attempt of results that count again
+    reinstate: tuple[tuple[str, int], ...] = ()
+    # number of the event that gave the approval which counts again
+    restored: int | None = None
+    # what the settings alone would have done, where a person is asked or starts the next step
+    proposed: str | None = None
+    # `improve` or `review`, where a person asked for one step
+    step: str = ""
+    # what a person wants to have changed
+    guidance: str = ""
+    # a person waived the last blocker
+    waived: bool = False
+    # the review that a person let pass ("" is the review itself), and the step after it
+    passed: str | None = None
+    next: str = ""
+    # the task waits for a review from outside
+    is_external: bool = stored_as("outside", False)
+    unseen_files: tuple[UnseenFile, ...] = ()
+    tree: str = ""
+    commit: str = ""
+    choice: str = ""
+    via: str = ""
+    note: str = ""
+
+
+def phase_result(phase: str, state: str, data: Mapping[str, Any]) -> PhaseResult | None:
+    """The result of a phase as the journal holds it; None while it runs."""
+    return None if state == "started" else read(_result_type(phase, state), data)
+
+
+def _result_type(phase: str, state: str) -> type[PhaseResult]:
+    if state == "failed":
+        return Failure
+    if is_review(phase):
+        return ReviewResult
+    kinds = {"implement": WorkResult, "improve": WorkResult, REVIEW_FIX: ReviewFixResult, "check": CheckResult}
+    return {**kinds, "gate": GateResult}.get(phase, PhaseResult)
+
+
+def read(kind: type[T], data: Mapping[str, Any]) -> T:
+    """Stored data as a type."""
+    return decode(kind, current(kind, data))
+
+
+def current(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Data of any earlier version as the newest version would have written them. null counts as missing."""
+    upgraded = dict(data)
+    for upcaster in _upcasters(cast(Any, kind)):
+        upgraded = upcaster(upgraded)
+    return {key: value for key, value in upgraded.items() if value is not None}
+
+
+@cache
+def _upcasters(kind: type[Any]) -> tuple[Upcaster, ...]:
+    return tuple(upcaster for parent in reversed(kind.__mro__) for upcaster in UPCASTERS.get(parent, ()))
+
+
+def _cost_without_source(data: dict[str, Any]) -> dict[str, Any]:
+    return {"cost_source": "", **data}
+
+
+def _reviewer_without_cost(data: dict[str, Any]) -> dict[str, Any]:
+    return {"has_own_cost": "cost_usd" in data, "cost_source": "", **data}
+
+
+def _review_without_effective_verdict(data: dict[str, Any]) -> dict[str, Any]:
+    return {"weighed": data.get("verdict"), **data}
+
+
+def _check_in_report(data: dict[str, Any]) -> dict[str, Any]:
+    """The first version of `check.finished` had the report under a key of its own."""
+    report = data.get("report")
+    return {**report, **data} if isinstance(report, Mapping) else data
+
+
+def _check_with_all_names(data: dict[str, Any]) -> dict[str, Any]:
+    """Before there was a limit to the names, their number was the count."""
+    counts = {f"{names}_count": len(data.get(names) or ()) for names in ("new", "old", "fixed")}
+    return {**data, **{key: data.get(key) or count for key, count in counts.items()}}
+
+
+def _nested(key: str, kind: type[Any]) -> Upcaster:
+    """Brings what a list holds to the newest version."""
+
+    def upcast(data: dict[str, Any]) -> dict[str, Any]:
+        return {**data, key: [current(kind, part) for part in data.get(key) or ()]}
+
+    return upcast
+
+
+# Oldest first: each takes the data of one version to the next, and leaves those of later versions as they are.
+UPCASTERS: dict[type[Any], tuple[Upcaster, ...]] = {
+    PhaseResult: (_cost_without_source,),
+    ReviewerRecord: (_reviewer_without_cost,),
+    ReviewFixResult: (_nested("mended_by", ReviewerRecord),),
+    ReviewResult: (_review_without_effective_verdict, _nested("reviewers", ReviewerRecord)),
+    CheckRecord: (_check_in_report, _check_with_all_names),
+    CheckResult: (_nested("checks", CheckRecord),),
+}

@@ -1,0 +1,165 @@
+"""The journal as types: what is on disk reads as it did by key, and what earlier versions wrote reads the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from burnish.core.codec import encode, key_of
+from burnish.core.finding import Category, Remark, Severity
+from burnish.core.history import decision_record, phase_record, with_result
+from burnish.core.journal import (
+    CheckRecord,
+    CheckResult,
+    DecisionData,
+    Failure,
+    GateResult,
+    PhaseResult,
+    RecordedRemark,
+    ReviewerRecord,
+    ReviewFixResult,
+    ReviewResult,
+    WorkResult,
+    phase_result,
+    read,
+)
+
+# `first.jsonl` was written before the journal had types: an event of each shape that there was.
+FILES = sorted((Path(__file__).parent / "journals").glob("*.jsonl"))
+EVENTS = [json.loads(line) for file in FILES for line in file.read_text("utf-8").splitlines()]
+ENDS = [event["data"] for event in EVENTS if event["type"] == "phase.finished"]
+FAILURES = [event["data"] for event in EVENTS if event["type"] == "phase.failed"]
+DECISIONS = [event["data"] for event in EVENTS if event["type"] == "decision.made"]
+
+
+def compare(value: Any, stored: dict[str, Any], *, beside: frozenset[str] = frozenset()) -> None:
+    """Each field holds what its key has on disk, or its default; and there is a field for each key."""
+    known = {key_of(field): field for field in fields(value)}
+    assert set(stored) - beside <= set(known)
+    for key, field in known.items():
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        decoded = getattr(value, field.name)
+        if stored.get(key) is None:
+            assert decoded == default or key in ("cost_source", "weighed")
+        elif key in ("reviewers", "mended_by", "checks"):
+            for part, raw in zip(decoded, stored[key], strict=True):
+                compare_part(part, raw)
+        else:
+            assert encode(decoded) == stored[key], key
+
+
+def compare_part(value: ReviewerRecord | CheckRecord, stored: dict[str, Any]) -> None:
+    again = encode(value)
+    assert set(stored) <= set(again)
+    empty = (None, "", 0, False)
+    assert all(again[key] == raw or (raw is None and again[key] in empty) for key, raw in stored.items())
+
+
+@pytest.mark.parametrize("stored", ENDS, ids=lambda data: data["phase"])
+def test_a_finished_phase_reads_as_it_did_by_key(stored: dict[str, Any]) -> None:
+    result = phase_result(stored["phase"], "finished", stored)
+    assert result
+    compare(result, stored)
+
+
+@pytest.mark.parametrize("stored", FAILURES, ids=lambda data: data["error"])
+def test_a_failed_phase_reads_as_it_did_by_key(stored: dict[str, Any]) -> None:
+    result = phase_result(stored["phase"], "failed", stored)
+    assert isinstance(result, Failure)
+    compare(result, stored)
+
+
+@pytest.mark.parametrize("stored", DECISIONS, ids=lambda data: data["action"])
+def test_a_decision_reads_as_it_did_by_key(stored: dict[str, Any]) -> None:
+    compare(read(DecisionData, stored), stored, beside=frozenset({"action", "by"}))
+
+
+def test_the_recorded_phases_are_of_every_kind() -> None:
+    kinds = {type(phase_result(data["phase"], "finished", data)) for data in ENDS}
+    assert kinds == {WorkResult, ReviewFixResult, CheckResult, ReviewResult, GateResult}
+    assert {data["action"] for data in DECISIONS} == {"accept", "revise", "escalate", "wait", "ask", "again"}
+
+
+def test_a_phase_that_runs_has_no_result() -> None:
+    assert phase_result("review", "started", {}) is None
+
+
+def test_a_phase_that_nobody_knows_has_what_all_phases_have() -> None:
+    assert phase_result("polish", "finished", {"phase": "polish", "tokens": 7}) == PhaseResult(
+        "polish", cost_source="", tokens=7
+    )
+
+
+def test_keys_of_newer_versions_are_left_alone() -> None:
+    stored = {"phase": "check", "colour": "blue"}
+    record = phase_record(1, 1, "check", 1, "finished", stored)
+    assert record.stored == stored and isinstance(record.result, CheckResult)
+
+
+def test_phases_are_found_by_their_result() -> None:
+    records = [phase_record(1, 1, name, 1, "finished", {}) for name in ("implement", "review-fix", "review:style")]
+    records.append(phase_record(1, 1, "review", 1, "failed", {}))
+    assert [p.phase for p in with_result(records, WorkResult)] == ["implement", "review-fix"]
+    assert [p.phase for p in with_result(records, ReviewResult)] == ["review:style"]
+    assert [p.phase for p in with_result(records, Failure)] == ["review"]
+
+
+# What earlier versions wrote, a version at a time.
+
+
+def test_before_the_effective_verdict_the_verdict_was_the_one_that_counts() -> None:
+    assert read(ReviewResult, {"verdict": "approved"}).effective_verdict == "approved"
+    assert read(ReviewResult, {"verdict": "approved", "weighed": "rejected"}).effective_verdict == "rejected"
+    assert read(ReviewResult, {"verdict": "approved", "weighed": None}).effective_verdict is None
+
+
+def test_a_cost_from_before_sources_is_not_one_without_a_price() -> None:
+    assert read(WorkResult, {"cost_usd": 0.25}).cost_source == ""
+    assert read(WorkResult, {"cost_usd": None, "cost_source": None}).cost_source is None
+
+
+def test_reviewers_from_before_each_had_a_cost_are_known_by_that() -> None:
+    review = read(ReviewResult, {"reviewers": [{"agent": "a"}, {"agent": "b", "cost_usd": None, "cost_source": None}]})
+    assert [one.has_own_cost for one in review.reviewers] == [False, True]
+    assert [one.cost_source for one in review.reviewers] == ["", None]
+
+
+def test_before_names_had_a_limit_their_number_was_the_count() -> None:
+    check = read(CheckRecord, {"name": "test", "new": ["a", "b"], "old": ["c"]})
+    assert (check.new_count, check.old_count, check.fixed_count) == (2, 1, 0)
+    assert read(CheckRecord, {"new": ["a"], "new_count": 70}).new_count == 70
+
+
+def test_the_first_checks_had_their_report_under_a_key_of_its_own() -> None:
+    check = read(
+        CheckRecord, {"check": "test", "report": {"name": "test", "status": "passed", "counts": {"passed": 3}}}
+    )
+    assert (check.name, check.status, check.counts and check.counts.passed) == ("test", "passed", 3)
+
+
+def test_a_review_that_did_not_list_what_was_unseen_is_not_one_that_saw_all() -> None:
+    assert read(ReviewResult, {}).unseen is None
+    assert read(ReviewResult, {"unseen": []}).unseen == ()
+
+
+def test_work_without_a_word_on_changes_is_neither_changed_nor_unchanged() -> None:
+    assert read(WorkResult, {}).changed is None
+
+
+def test_the_remarks_of_a_review_are_remarks_again() -> None:
+    remark = Remark(Category.CODE, Severity.ERROR, "Lost update", file="a.py")
+    review = read(ReviewResult, {"grave": [{"id": "F3", **encode(remark)}]})
+    assert [(one.finding, one.as_remark()) for one in review.blocking_remarks] == [("F3", remark)]
+    assert replace(review.blocking_remarks[0], finding="") == RecordedRemark(
+        **{field.name: getattr(remark, field.name) for field in fields(remark)}
+    )
+
+
+def test_a_decision_keeps_what_it_has_on_disk() -> None:
+    stored = {"action": "wait", "by": "burnish", "why": "w", "outside": True, "colour": "blue"}
+    record = decision_record(1, 2, "wait", "burnish", stored)
+    assert (record.data.why, record.data.is_external, record.stored) == ("w", True, stored)
