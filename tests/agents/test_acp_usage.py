@@ -45,7 +45,7 @@ def ask(project) -> Any:
     return ask
 
 
-@pytest.mark.representatives(3)
+@pytest.mark.representatives(1)
 @acp
 @pytest.mark.parametrize(
     ("result", "name", "model", "expected"),
@@ -89,7 +89,7 @@ def test_a_count_that_cannot_be_makes_the_cost_unknown_or_partial(ask, bad: Any)
     assert (partial.cost_usd, partial.cost_source) == (pytest.approx(1.0), "partial")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @acp
 @pytest.mark.parametrize("result", [{"_meta": {"quota": 5}}, {"_meta": {"quota": {"model_usage": "x"}}}, {"_meta": {}}])
 def test_a_meta_field_of_another_shape_is_no_usage(ask, result: dict[str, Any]) -> None:

@@ -87,6 +87,7 @@ def test_an_analyser_reads_the_files_and_writes_nothing(root: Path) -> None:
     assert (root / "home" / "private").exists()
 
 
+@pytest.mark.long
 def test_ruff_and_coverage_work_in_there(root: Path) -> None:
     app = "def half(n):\n    if n % 2:\n        raise ValueError(m)\n    return n // 2\n"
     test = TEST.replace("HOME", repr(str(root / "home")))

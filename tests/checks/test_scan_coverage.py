@@ -42,6 +42,7 @@ def review(root: Path, test: CheckSpec | None, new: str = NEW, **more: object) -
 PYTEST = CheckSpec("test", (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"))
 
 
+@pytest.mark.long
 def test_changed_lines_that_no_test_runs_are_named(tmp_path: Path) -> None:
     done = review(tmp_path, CheckSpec("test", PYTEST.words), coverage=True)
     assert [(r.rule, r.line, r.title) for r in done.remarks] == [

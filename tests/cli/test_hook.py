@@ -110,6 +110,7 @@ def test_nothing_changed_means_nothing_to_pay_for(agent: Agent, tmp_path: Path) 
     assert agent.stops() is not None and asked() == 2
 
 
+@pytest.mark.long
 def test_a_session_is_held_up_three_times_at_most_and_another_has_its_own_count(agent: Agent, tmp_path: Path) -> None:
     asked = counting(agent, tmp_path, REJECTS)
     answers = []
@@ -134,6 +135,7 @@ def test_the_settings_say_how_often(agent: Agent) -> None:
     assert agent.stops() is None
 
 
+@pytest.mark.long
 def test_work_that_was_committed_between_two_stops_is_still_reviewed(agent: Agent, tmp_path: Path) -> None:
     asked = counting(agent, tmp_path, REJECTS)
     agent.works()
@@ -143,6 +145,7 @@ def test_work_that_was_committed_between_two_stops_is_still_reviewed(agent: Agen
     assert "Zero is not handled" in agent.stops()["reason"] and asked() == 2
 
 
+@pytest.mark.long
 def test_an_approved_change_that_is_then_committed_is_not_reviewed_again(agent: Agent, tmp_path: Path) -> None:
     seen = tmp_path / "prompt"
     agent.person.agent("judge", APPROVES + f"pathlib.Path({str(seen)!r}).write_text(prompt)\n")
@@ -227,6 +230,7 @@ def test_a_reviewer_that_fails_lets_it_go_and_says_so(agent: Agent, broken: str)
     assert agent.person.err.splitlines()[-1].startswith("burnish: ")
 
 
+@pytest.mark.long
 def test_a_review_that_failed_is_in_the_inbox_until_one_succeeds(agent: Agent) -> None:
     agent.person.agent("judge", "raise SystemExit('Run gh auth login')")
     agent.works()
@@ -265,6 +269,7 @@ def test_a_copilot_hook_says_that_keys_are_taken_from_it(agent: Agent) -> None:
     assert "removes API keys from the environment of its hooks" in agent.person.types("hook", "last", code=3)
 
 
+@pytest.mark.long
 def test_reviews_by_hooks_are_few_at_a_time(agent: Agent, hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.features.hooks.limits.WAIT_FOR_A_PLACE", 0.3)
     locks = hermetic / "burnish" / "locks"
@@ -441,6 +446,7 @@ def test_a_commit_is_reviewed_in_the_background_and_the_result_is_kept(person: P
     assert said["commit"] == sha and said["verdict"] == "changes_requested" and said["findings"][0]["id"] == "F1"
 
 
+@pytest.mark.long
 def test_several_commits_are_reviewed_one_after_the_other(person: Person, tmp_path: Path) -> None:
     log = tmp_path / "log"
     wait = f"import time\nwith open({str(log)!r}, 'a') as f: f.write('[')\ntime.sleep(0.3)\n"
@@ -524,6 +530,7 @@ def test_commits_of_a_rebase_and_of_agents_are_not_reviewed(person: Person, monk
     assert not kept.exists()
 
 
+@pytest.mark.long
 def test_of_many_commits_that_wait_only_the_newest_are_reviewed(tmp_path: Path) -> None:
     reviews = CommitReviews(tmp_path / "commits")
     for number in range(13):

@@ -57,7 +57,7 @@ def test_a_run_and_its_log_as_background_jobs_end_on_every_signal(lab: Lab, numb
     assert lab.task()["error"] == "INTERRUPTED"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_server_as_a_background_job_stops_in_order_on_every_signal(lab: Lab, number: signal.Signals) -> None:
     with start(lab, "serve", "--port", "0") as serving:

@@ -114,6 +114,7 @@ def test_a_binary_file_is_not_approved_without_a_person(change: Person) -> None:
     assert said["verdict"] == "needs_discussion" and said["not_shown"] == ["logo.png"]
 
 
+@pytest.mark.long
 def test_a_panel_speaks_with_all_its_voices(change: Person) -> None:
     change.agent("judge", REJECTS)
     change.agent("robot", REJECTS)
@@ -184,6 +185,7 @@ def test_a_task_wins_over_a_revision_and_rev_over_a_task(person: Person) -> None
     assert "no revision '7'" in person.err
 
 
+@pytest.mark.long
 def test_a_verified_task_can_be_reviewed_again(person: Person) -> None:
     person.types("add", "Something")
     person.types("run", "1")
@@ -196,6 +198,7 @@ def test_a_verified_task_can_be_reviewed_again(person: Person) -> None:
     assert list(said) == KEYS and said["verdict"] == "approved"
 
 
+@pytest.mark.long
 def test_a_second_look_that_finds_something_takes_the_approval_back(person: Person) -> None:
     person.types("add", "Something", "--max-cycles", "2")
     person.types("run", "1")

@@ -61,6 +61,7 @@ def test_a_suite_that_dies_before_and_after_is_exit_3(user_repo: UserRepo, capsy
     assert "This does not count as a pass" in " ".join(out.split())
 
 
+@pytest.mark.long
 def test_a_suite_that_the_change_breaks_as_a_whole_is_a_finding(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_suite_that_the_change_breaks_as_a_whole_is_a_finding(
     assert "Check test: fails, and did not fail before" in out
 
 
+@pytest.mark.long
 def test_a_red_exit_code_before_and_after_is_not_a_pass(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,7 +178,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(lab: Lab, name: str) ->
         assert "bug in burnish" not in lab.burnish(*argv, code=None).err
 
 
-@pytest.mark.representatives(4)
+@pytest.mark.representatives(2)
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
 @pytest.mark.parametrize(

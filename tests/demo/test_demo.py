@@ -70,6 +70,7 @@ def one_task(monkeypatch: pytest.MonkeyPatch, plan: tasks.Planned) -> None:
         monkeypatch.setattr(module, "TASKS", (plan,))
 
 
+@pytest.mark.long
 def test_a_demo_that_ends_otherwise_is_a_failed_self_test(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
 ) -> None:

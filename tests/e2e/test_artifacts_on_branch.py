@@ -54,7 +54,7 @@ def test_rejected_fixed_approved_and_merged_with_the_reviews_on_the_branch(tmp_p
     assert kept(lab, lab.task(2)["branch"]) == kept(lab)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)])
 def test_a_target_that_moved_is_checked_and_gets_the_reviews_as_well(tmp_path: Path, how: tuple[str, ...]) -> None:
     # a check that would see artifacts, were they laid
@@ -121,7 +121,7 @@ def test_an_agent_at_work_in_the_folder_is_a_finding_of_the_guard(tmp_path: Path
     assert f"+++ b/{FOLDER}/review-cycle-1.md" in lab.burnish("diff", "1").out
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["archived", "decided", "work-committed:2"])
 def test_a_runner_killed_around_the_artifacts_goes_on_where_it_was(tmp_path: Path, point: str) -> None:
     lab = Lab.make(tmp_path, extra=ON_BRANCH)

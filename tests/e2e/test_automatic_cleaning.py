@@ -106,6 +106,7 @@ def test_too_much_is_brought_below_the_limit_with_the_oldest_first(lab: Lab) -> 
     assert not (task_folder(lab, first) / "outputs").exists() and (task_folder(lab, second) / "outputs").is_dir()
 
 
+@pytest.mark.long
 def test_both_limits_at_zero_switch_it_off_and_status_tells_it(lab: Lab) -> None:
     old = completed(lab, "Add division")
     lab.env |= {"BURNISH__CLEAN__AFTER_DAYS": "0", "BURNISH__CLEAN__MAX_GB": "0"}
@@ -136,6 +137,7 @@ def test_a_task_that_was_opened_again_meanwhile_is_left_alone(lab: Lab, monkeypa
     assert place.is_dir() and (task_folder(lab, place) / "calls").is_dir()
 
 
+@pytest.mark.long
 def test_a_task_whose_work_an_open_task_continues_is_left_alone(lab: Lab) -> None:
     old = completed(lab, "Add division")
     lab.add("More of it", "--type", "improve", "--of", "1")

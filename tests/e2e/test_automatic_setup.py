@@ -64,7 +64,7 @@ def test_a_node_project_is_set_up_once_and_only_after_it_is_trusted(lab: Lab) ->
     assert (check["name"], check["command"], check["status"]) == ("test", "npm test", "passed")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 def test_review_and_doctor_use_the_same_set_up(lab: Lab) -> None:
     lab.trust()
     lab.repo.commit({"index.js": "module.exports = (a, b) => a - b\n"}, "broken")

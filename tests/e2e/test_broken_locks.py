@@ -40,6 +40,7 @@ def test_a_home_whose_locks_do_not_hold_is_refused_before_anything_is_paid(tmp_p
     assert not lab.calls()
 
 
+@pytest.mark.long
 def test_without_locks_reading_goes_on_and_doctor_names_the_cause(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.add()
@@ -50,6 +51,7 @@ def test_without_locks_reading_goes_on_and_doctor_names_the_cause(tmp_path: Path
     assert "File locks do not work" in lab.apart("serve", "--port", "0", code=3, **env).err
 
 
+@pytest.mark.long
 def test_a_new_home_without_locks_is_refused_in_words(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     env = broken_locks(tmp_path / "site", FLOCK_FAILS) | {"BURNISH_HOME": str(tmp_path / "new")}

@@ -56,7 +56,7 @@ def test_without_a_sandbox_an_editable_install_of_the_checkout_is_refused_before
     assert "calc is imported from" in note and "workspace.setup" in note
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("author", "status"), [(BREAK, "blocked"), (GOOD, "verified")])
 def test_set_up_in_the_workspace_installs_the_workspace(lab: Lab, author: str, status: str) -> None:
     virtual_environment(lab.repo.path / ".venv", editable=lab.repo.path / "src")

@@ -37,6 +37,7 @@ def test_it_shows_what_lies_there_and_removes_nothing_by_itself(lab: Lab) -> Non
     assert place.is_dir()
 
 
+@pytest.mark.long
 def test_all_completed_takes_what_is_over_and_leaves_what_is_not(lab: Lab) -> None:
     _, place = done(lab)
     lab.add("Second")
@@ -180,6 +181,7 @@ def lab(tmp_path: Path) -> Lab:
     return Lab.make(tmp_path)
 
 
+@pytest.mark.long
 def test_environments_of_checks_are_listed_and_removed_unless_a_run_uses_them(tmp_path: Path) -> None:
     setup = "mkdir node_modules; touch node_modules/here"
     settings = f"checks: {{test: 'test -f node_modules/here'}}\nworkspace: {{setup: '{setup}'}}\n"

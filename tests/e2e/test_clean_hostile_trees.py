@@ -39,7 +39,7 @@ def nest(folder: Path, depth: int) -> None:
     os.close(handle)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", ["data.bin", ".env", "app.py"])
 def test_a_sparse_file_is_kept_as_a_sparse_file(workspace: tuple[Lab, Path], name: str) -> None:

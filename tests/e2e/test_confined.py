@@ -101,7 +101,7 @@ def test_a_listed_path_that_does_not_exist_is_a_warning_of_one_line(tmp_path: Pa
     assert warning.startswith("Warning: ") and warning.endswith("~/not-there (sandbox.read).")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("mode", "code"), [("require", 3), ("auto", 0)])
 def test_without_bubblewrap_require_refuses_and_auto_goes_on(tmp_path: Path, mode: str, code: int) -> None:
     lab = Lab.make(tmp_path, confined=True)

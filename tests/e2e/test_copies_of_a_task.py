@@ -45,6 +45,7 @@ def test_a_verified_task_keeps_its_workspace_and_nothing_else(tmp_path: Path, co
     assert lab.task()["status"] == "completed" and copies(lab) == ["workspaces/1-add-division"]
 
 
+@pytest.mark.long
 def test_a_blocked_or_failed_task_keeps_its_workspace_and_can_be_retried(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, confined=False, extra=ONE_CYCLE)
     lab.agent("judge", REJECT)
@@ -60,7 +61,7 @@ def test_a_blocked_or_failed_task_keeps_its_workspace_and_can_be_retried(tmp_pat
     assert lab.task()["status"] == "verified" and copies(lab) == ["workspaces/1-add-division"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("confined", [True, False])
 @pytest.mark.parametrize("point", ["check-run", "review-replied"])
 def test_what_a_killed_run_left_is_used_or_removed_by_the_next_one(tmp_path: Path, point: str, confined: bool) -> None:

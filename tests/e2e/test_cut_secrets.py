@@ -59,7 +59,7 @@ def test_what_a_check_printed(tmp_path: Path, printed: str) -> None:
     assert not leaks(lab)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("reads_files", ["true", "false"])
 def test_a_long_line_of_the_base_and_the_heading_of_a_hunk(tmp_path: Path, reads_files: str) -> None:
     lab = Lab.make(tmp_path, author=EDITS, judge=APPROVE)

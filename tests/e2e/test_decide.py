@@ -117,6 +117,7 @@ def test_fix_with_nothing_to_fix_is_refused_before_any_change(tmp_path: Path) ->
     assert facts(lab) == before
 
 
+@pytest.mark.long
 def test_skip_is_refused_where_the_review_is_required(tmp_path: Path) -> None:
     lab = waiting(tmp_path)
     before = facts(lab)
@@ -150,7 +151,7 @@ def test_with_the_last_blocker_waived_approving_is_no_override(tmp_path: Path) -
     assert (task["status"], task["final_verdict"], task["overrides"]) == ("verified", "APPROVED", 0)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "judge",
     [
@@ -202,7 +203,7 @@ def test_a_branch_that_moves_at_the_gate_of_a_rejection_is_judged_anew(tmp_path:
     assert [c["phase"] for c in lab.calls()].count("improve") == 0
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("choice", ["approve", "reject", "fix", "skip"])
 def test_there_is_nothing_to_decide_on_what_was_never_worked_on_or_is_over(tmp_path: Path, choice: str) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, author=ADDS_A_LINE)

@@ -86,6 +86,7 @@ def test_what_the_first_run_left_in_the_tree_does_not_help_the_second(tmp_path: 
     assert [f["title"] for f in lab.show()["findings"]] == ["Test fails: test_net.py::test_add"]
 
 
+@pytest.mark.long
 def test_a_change_to_the_test_itself_is_not_excused(tmp_path: Path) -> None:
     test = chance(tmp_path / "marks", "net", fails="run == 2")
     touch = 'net = pathlib.Path("test_net.py")\nnet.write_text(net.read_text() + "# more\\n")'

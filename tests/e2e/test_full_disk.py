@@ -33,6 +33,7 @@ def assert_disk_full(lab: Lab, *, program: str) -> None:
     assert "Free some space" in note and "burnish retry 1" in note
 
 
+@pytest.mark.long
 @MOUNTED
 def test_an_agent_that_ends_silently_while_the_disk_is_full(tmp_path: Path, temporary: Path) -> None:
     lab = Lab.make(tmp_path / "lab", author=SILENT, judge=APPROVE)

@@ -95,6 +95,7 @@ def test_skip_where_the_settings_allow_it(tmp_path: Path) -> None:
     assert (lab.task()["status"], lab.task()["review_status"]) == ("verified", "skipped")
 
 
+@pytest.mark.long
 def test_approving_against_the_review_asks_the_five_questions(tmp_path: Path) -> None:
     lab = gated(tmp_path, REJECT)
     with terminal(lab, *RUN) as screen:
@@ -110,7 +111,7 @@ def test_approving_against_the_review_asks_the_five_questions(tmp_path: Path) ->
     assert lab.task(2)["depends_on"] == ["1"] and "Zero is not handled" in lab.show(2)["description"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("keys", "code"), [("\x03", 130), ("\x04", 1)], ids=["ctrl-c", "end of input"])
 def test_leaving_is_not_an_answer_and_the_gate_is_there_again(tmp_path: Path, keys: str, code: int) -> None:
     lab = gated(tmp_path)
@@ -176,7 +177,7 @@ def test_a_branch_that_moves_while_the_person_reads_is_not_approved(tmp_path: Pa
     assert lab.task()["status"] == "waiting_approval"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"BURNISH_PLAIN": "1"}, {"TERM": "dumb"}], ids=str)
 def test_without_colour_there_is_none(tmp_path: Path, env: dict[str, str]) -> None:
     lab = gated(tmp_path, TWO)
@@ -197,7 +198,7 @@ def test_what_a_review_says_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b]0;" not in screen.shown and "\x1b[2J" not in screen.shown and "\u202e" not in screen.shown
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("argv", [("-j", "2"), ("--json",)], ids=str)
 def test_with_several_at_once_or_for_a_program_there_is_a_warning_and_the_gate_holds(
     tmp_path: Path, argv: tuple[str, ...]

@@ -123,7 +123,7 @@ def leaked(text: str, home: Path, seen: Path) -> bool:
     return any(CANARY.encode() in path.read_bytes() for path in files)
 
 
-@pytest.mark.representatives(4)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("build", CLONES, ids=lambda build: build.__name__)
 def test_nothing_of_a_hostile_clone_is_started_and_nothing_outside_is_read(
     tmp_path: Path,
@@ -184,6 +184,7 @@ def test_the_control_tests_of_a_trusted_repository_run(tmp_path: Path, environme
     assert trap.started()
 
 
+@pytest.mark.long
 def test_a_trusted_repository_is_not_started_by_a_look_either(tmp_path: Path, environment: Path) -> None:
     """`doctor`, `init` and `review --no-tests` start nothing of the checkout, trusted or not."""
     trap = make_trap(tmp_path / "trap")

@@ -65,7 +65,7 @@ def by_unittest_below_a_script(lab: Lab) -> str:
     return CHECKS.replace("pytest -q", "sh run_tests.sh")
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "way",
     [
@@ -131,7 +131,7 @@ def in_environment_outside(tmp_path: Path, way: str) -> Lab:
     return lab
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", HIDDEN)
 def test_imports_that_are_not_reported_stop_the_run_where_an_environment_leads_to_the_checkout(
     tmp_path: Path, way: str
@@ -151,7 +151,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("way", HARMLESS)
 def test_tests_that_import_the_tree_run_beside_an_environment_that_leads_to_the_checkout(
     tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,7 @@ def test_a_void_approval_and_a_waiver_that_ran_out_are_there(tmp_path: Path) -> 
     assert (found["kind"], found["command"]) == ("voided", "burnish run 2")
 
 
+@pytest.mark.long
 def test_a_commit_that_the_hooks_review_did_not_pass_is_there_until_one_passes(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     folder = commits_folder(Path(lab.env["BURNISH_HOME"]), lab.repo.path / ".git")

@@ -80,7 +80,7 @@ def test_every_verb_is_tried_or_known_to_be_harmless() -> None:
     assert set(VERBS) - HARMLESS_VERBS == tried
 
 
-@pytest.mark.representatives(5)
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("command", OTHER_COMMANDS, ids=" ".join)
 def test_the_other_verbs_are_refused_too(
     command: list[str], user_repo: UserRepo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

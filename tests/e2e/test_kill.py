@@ -164,7 +164,7 @@ def die_again_and_again(server: ForkServer, lab: Lab, point: str, most: int) -> 
     return deaths
 
 
-@pytest.mark.representatives(3)
+@pytest.mark.representatives(1)
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.parametrize("batch", range(BATCHES))
 @pytest.mark.parametrize("point", failpoints())

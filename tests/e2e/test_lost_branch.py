@@ -135,7 +135,7 @@ def user_git_problems(lab: Lab) -> list[str]:
     return found
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", LOSSES)
 def test_no_command_shows_an_approval_of_a_commit_that_is_gone(verified: Lab, lose: Callable[[Lab], None]) -> None:
     lose(verified)
@@ -176,6 +176,7 @@ def test_done_refuses_a_task_whose_branch_is_gone(verified: Lab) -> None:
     assert verified.task()["status"] == "blocked"
 
 
+@pytest.mark.long
 def test_a_server_shows_no_approval_of_a_branch_that_was_deleted_while_it_ran(
     verified: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_server_shows_no_approval_of_a_branch_that_was_deleted_while_it_ran(
     registry.close()
 
 
+@pytest.mark.long
 def test_another_repository_at_the_old_place_takes_no_approval_away(verified: Lab) -> None:
     old = verified.repo.path
     old.rename(old.with_name("elsewhere"))
@@ -202,7 +204,7 @@ def test_another_repository_at_the_old_place_takes_no_approval_away(verified: La
     assert moved.events("approval.voided") == []
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("after", [["merge", "1"], ["run"]])
 def test_the_command_in_the_message_brings_the_approval_back_without_a_call(verified: Lab, after: list[str]) -> None:
     delete(verified)
@@ -258,7 +260,7 @@ def test_run_of_a_failed_task_by_name_tells_that_the_branch_was_brought_back(tmp
     assert f"Task 1: the branch {BRANCH} was brought back at {commit[:12]}." in said.err.splitlines(), said
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("lose", "calls"), [(delete_and_prune, ["review"]), (empty_commit, ["review"]), (empty_tree, [])]
 )
@@ -299,7 +301,7 @@ def test_where_nothing_is_left_retry_begins_again_from_the_base(verified: Lab) -
     assert (verified.task()["status"], len(verified.commits(BRANCH))) == ("verified", 2)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("lose", [delete_and_prune, empty_tree, empty_ref])
 def test_a_restart_works_from_the_base_and_keeps_a_workspace_that_cannot_be_compared(
     verified: Lab, lose: Callable[[Lab], None]
@@ -314,7 +316,7 @@ def test_a_restart_works_from_the_base_and_keeps_a_workspace_that_cannot_be_comp
     assert saved or list(workspace.parent.glob("*/unsaved.txt"))
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("lose", DAMAGES)
 def test_a_damaged_task_stops_no_other_one_and_the_users_git_works_after_the_run(
     verified: Lab, lose: Callable[[Lab], None]
@@ -342,7 +344,7 @@ def test_objects_that_vanish_without_a_restart_of_the_machine_harm_neither_git_n
     assert user_git_problems(verified) == []
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("lose", [empty_commit, empty_ref])
 @pytest.mark.parametrize("command", ["cancel", "rm"])
 def test_a_task_without_its_branch_can_be_cancelled_and_removed(

@@ -87,6 +87,7 @@ def test_an_improve_with_a_review_stops_after_it_even_if_cycles_are_left(tmp_pat
     assert lab.show(1)["cycles"][1]["review_status"] == "failed"
 
 
+@pytest.mark.long
 def test_an_approved_task_may_be_improved_and_is_then_no_longer_approved(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS_A_LINE, judge=APPROVE)
     lab.add()

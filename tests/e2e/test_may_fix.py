@@ -85,7 +85,7 @@ def test_with_a_panel_nobody_mends(tmp_path: Path) -> None:
     assert [p for _, p in lab.phases_committed(lab.task()["branch"])] == ["implement", "improve"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["fix-started", "fix-replied", "fix-committed", "fix-finished"])
 def test_a_runner_killed_meanwhile_pays_for_nothing_twice(tmp_path: Path, point: str) -> None:
     lab = Lab.make(tmp_path, author=AUTHOR, judge=FIXES, extra=MAY)

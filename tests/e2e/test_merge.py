@@ -125,7 +125,7 @@ sys.exit(1 if bad else 0)
 """
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "clear"), [("app.py", True), ("other.py", False)])
 def test_a_case_that_fails_is_clear_only_if_it_failed_before_the_task_began(
     tmp_path: Path, file: str, clear: bool
@@ -263,6 +263,7 @@ def test_a_target_in_the_middle_of_a_rebase_is_refused(tmp_path: Path) -> None:
     assert (lab.refs("refs/"), lab.repo.fingerprint()) == before
 
 
+@pytest.mark.long
 def test_the_users_own_hooks_run_as_they_would_for_them(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     verified(lab)
@@ -274,7 +275,7 @@ def test_the_users_own_hooks_run_as_they_would_for_them(tmp_path: Path) -> None:
     assert (tmp_path / "hooked").read_text().strip() == str(lab.repo.path)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("how", [(), ("--squash",), ("--rebase",)])
 def test_stacked_tasks_go_in_order(tmp_path: Path, how: tuple[str, ...]) -> None:
     grow = "app.write_text(app.read_text().replace('    return a + b', f'    # {task}\\n    return a + b'))"
@@ -392,6 +393,7 @@ def test_usage_is_told(tmp_path: Path) -> None:
     lab.burnish("merge", "9", code=2)
 
 
+@pytest.mark.long
 def test_what_a_person_accepted_against_the_review_is_merged_as_long_as_it_is_that(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="print(verdict('rejected', 'no'))")
     lab.add()

@@ -119,7 +119,7 @@ class Interposed:
         return self.real(argv, **more)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("checked_out", [False, True])
 def test_a_branch_that_moves_before_any_step_of_the_merge(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, checked_out: bool

@@ -128,7 +128,7 @@ def exported(repo: UserRepo, rev: str, folder: Path) -> str:
     return digest(folder)
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.attacks("merge what was not checked", 34 if TORTURE else 7)
 @pytest.mark.parametrize("rule", ["recheck", "review", "refuse"])
 @pytest.mark.parametrize("check", [True, False])
@@ -171,7 +171,7 @@ def test_nothing_is_merged_unchecked(tmp_path: Path, rule: str, check: bool) -> 
         assert outcome["merged"], "and some must get in"
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
 @pytest.mark.parametrize("rule", ["recheck", "review", "refuse"])
 def test_a_target_that_moved_to_the_same_files_has_moved(tmp_path: Path, rule: str, how: str) -> None:
@@ -190,7 +190,7 @@ def test_a_target_that_moved_to_the_same_files_has_moved(tmp_path: Path, rule: s
     assert bool(merged.data.get("same_tree")) == (rule == "recheck") == (not asked)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["merge", "squash"])
 def test_what_burnish_itself_merged_before_is_no_move_of_the_target(tmp_path: Path, how: str) -> None:
     lab = lab_of(tmp_path, "refuse", check=False)
@@ -246,7 +246,7 @@ def added_only(repo: UserRepo) -> None:
 MESSES = [staged, unstaged, both, deleted, in_the_way, ignored_in_the_way, half_merged, added_only]
 
 
-@pytest.mark.representatives(3)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("mess", MESSES)
 def test_a_refusal_leaves_everything_of_the_users_byte_for_byte(
     tmp_path: Path, mess: Callable[[UserRepo], None]

@@ -11,7 +11,7 @@ from testing.lab import Lab
 from testing.program import PROGRAM, put_on_path, spender
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("settings", "argv", "name", "phases"),
     [
@@ -117,6 +117,7 @@ def test_with_more_money_it_goes_on_and_is_told_of_what_was_rescued(tmp_path: Pa
     assert "refs/burnish/rescue/1-1-implement" in (Path(prompts[0]) / "prompt.md").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("often")
 def test_a_reviewer_that_passes_a_budget_blocks_the_task_and_leaves_the_work(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
@@ -150,7 +151,7 @@ if os.environ["BURNISH_PHASE"] != "check":
 """
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("cost", ["-1000", "float('nan')", "float('-inf')", "10 ** 400", "0"])
 def test_a_forged_result_line_does_not_get_around_a_budget(tmp_path: Path, cost: str) -> None:
     lab = Lab.make(tmp_path)
@@ -182,6 +183,7 @@ def test_an_unknown_cost_is_shown_as_unknown_on_every_screen_and_announced_once(
     assert "cannot be counted: claude told no cost" in said.err
 
 
+@pytest.mark.long
 def test_a_call_without_a_cost_ends_a_task_whose_budget_must_be_counted(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "budget: {task_usd: 0.5, uncounted: refuse}", UNPRICED)

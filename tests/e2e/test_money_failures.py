@@ -36,6 +36,7 @@ def damaged(phase: str) -> str:
     return SPENDS.format(phase=phase, failure="pass") + PROGRAM + FIRST_IS_DAMAGED.format(phase=phase)
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("phase", ["implement", "review"])
 def test_a_line_that_makes_a_call_unreadable_does_not_hide_its_cost(tmp_path: Path, phase: str) -> None:
     lab = Lab.make(tmp_path)
@@ -62,6 +63,7 @@ def test_attempts_that_failed_reach_a_budget_before_the_next_one(tmp_path: Path)
     assert (lab.root / "attempts").read_text() == "xx"
 
 
+@pytest.mark.long
 def test_a_call_that_reports_at_its_end_only_and_fails_has_an_unknown_cost(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "budget: {task_usd: 5}", "import sys\nsys.exit('no such model')")
@@ -74,6 +76,7 @@ def test_a_call_that_reports_at_its_end_only_and_fails_has_an_unknown_cost(tmp_p
     assert warned["data"]["uncounted"] and "cannot be counted" in warned["data"]["why"]
 
 
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     "text", ["import sys\nsys.exit('no such model')", SPENDS.format(phase="implement", failure="sys.exit(3)")]
 )
@@ -89,6 +92,7 @@ def test_refuse_acts_on_a_failed_call_with_an_unknown_or_partial_cost(tmp_path: 
     assert "cannot be counted" in reached["data"]["why"] and "Its call failed" in reached["data"]["why"]
 
 
+@pytest.mark.long
 def test_refuse_acts_on_an_answer_with_a_partial_cost_and_asks_no_further(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     put_on_path(lab, "budget: {task_usd: 5, uncounted: refuse}", damaged("implement"))
@@ -100,6 +104,7 @@ def test_refuse_acts_on_an_answer_with_a_partial_cost_and_asks_no_further(tmp_pa
     assert (lab.root / "attempts").read_text() == "x"
 
 
+@pytest.mark.long
 def test_the_answers_of_a_review_that_fails_as_a_whole_are_paid_for(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     settings = "agents: {judge: {kind: command, argv: [sh, -c, 'sleep 2; exit 3']}}\nreview: {agents: [claude, judge]}"

@@ -106,6 +106,7 @@ def test_a_copy_whose_original_was_deleted_is_taken_for_the_original(tmp_path: P
     assert titles(copies[0]) == []
 
 
+@pytest.mark.long
 def test_two_repositories_that_changed_places_keep_their_own_tasks(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     other = at(lab, tmp_path / "other")
@@ -240,7 +241,7 @@ def test_a_checkout_that_is_removed_hands_over_to_another_one_of_the_repository(
     assert titles(lab) == ["One", "Two"] and projects(lab) == [str(lab.repo.path)]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("words", [["projects", "relink", "repo", "--new"], ["projects", "link"]])
 def test_words_that_make_no_sense_are_refused(tmp_path: Path, words: list[str]) -> None:
     said: Said = Lab.make(tmp_path).burnish(*words, code=2)

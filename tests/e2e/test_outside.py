@@ -84,6 +84,7 @@ def test_a_rejection_becomes_an_artifact_and_a_fix_prompt_and_the_fix_is_approve
     assert len(re.findall(r"review +finished .*by user:", said)) == 2 and "> Looks right now." in said
 
 
+@pytest.mark.long
 def test_the_prompt_is_the_real_one_and_its_number_signs_the_answer(tmp_path: Path) -> None:
     lab = handed(tmp_path, EXPLICIT, "--accept", "divides")
     first = lab.burnish("handoff", "1")
@@ -319,6 +320,7 @@ def test_what_was_rejected_outright_is_not_approved_by_another_review(tmp_path: 
     assert "burnish override 1" in said.err and state(lab) == before
 
 
+@pytest.mark.long
 def test_checks_that_have_not_seen_the_code_are_run_before_a_persons_word_counts(tmp_path: Path) -> None:
     broken = f"checks: {{test: null, lint: null, extra: {{bug: {{command: '! grep -q BUG app.py'}}}}}}\n{EXPLICIT}"
     lab = handed(tmp_path, EXPLICIT)
@@ -400,7 +402,7 @@ def test_killed_before_it_is_taken_it_is_brought_again_and_killed_after_it_is_on
     assert len(lab.events("review.completed")) == len(lab.events("review.approved")) == 1
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("status", ["backlog", "cancelled"])
 def test_a_task_that_cannot_be_reviewed_is_not_handed_over(tmp_path: Path, status: str) -> None:
     lab = Lab.make(tmp_path)

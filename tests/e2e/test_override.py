@@ -20,7 +20,7 @@ def blocked(tmp_path: Path) -> Lab:
     return lab
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("flags", "category"),
     [
@@ -53,6 +53,7 @@ def test_without_a_reason_nothing_happens_and_it_is_told_what_to_type(tmp_path: 
     assert facts(lab) == before
 
 
+@pytest.mark.long
 def test_it_is_in_the_artifact_on_the_ref_in_show_in_status_and_in_the_next_fix_prompt(tmp_path: Path) -> None:
     lab = blocked(tmp_path)
     lab.burnish("override", "1", "--pre-existing", "--explain", "it was there in 2019")
@@ -99,7 +100,7 @@ def test_edit_done_and_decide_ask_the_same(tmp_path: Path) -> None:
     assert lab.events("override.recorded", task=2)[-1]["data"]["category"] == "cross_scope"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "argv", [["override", "1"], ["edit", "1", "--verdict", "APPROVED"], ["done", "1"]], ids=lambda argv: argv[0]
 )

@@ -26,7 +26,7 @@ def panel(tmp_path: Path, quorum: str, *voices: str) -> Lab:
     return lab
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("quorum", "voices", "status"),
     [
@@ -53,6 +53,7 @@ def test_a_blocking_finding_of_one_stands_whatever_the_quorum(tmp_path: Path) ->
     assert lab.task()["status"] == "blocked"
 
 
+@pytest.mark.long
 def test_the_same_finding_of_two_is_one_with_two_voices(tmp_path: Path) -> None:
     same = 'print(verdict("changes_requested", "no", [flaw]))'
     lab = panel(tmp_path, "all", same, same)
@@ -115,6 +116,7 @@ def test_steps_come_in_order_after_approval_and_one_artifact_holds_them_all(tmp_
     assert "Running review: security…" in said.err and "Review (security): APPROVED" in said.err
 
 
+@pytest.mark.long
 def test_a_rejection_in_a_step_sends_it_back_and_everything_is_judged_again(tmp_path: Path) -> None:
     lab = steps(tmp_path, guardian=GUARDIAN)
     lab.add()
@@ -146,7 +148,7 @@ def test_a_step_is_not_asked_when_the_review_rejects(tmp_path: Path) -> None:
     assert order(lab) == [(1, "robot"), (1, "judge")]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("point", ["review-started:2", "review-replied:2", "review-finished:2", "review-started:3"])
 def test_a_runner_killed_in_the_pipeline_pays_no_step_twice(tmp_path: Path, point: str) -> None:
     lab = steps(tmp_path)

@@ -158,7 +158,7 @@ def test_after_a_loss_of_power_the_user_s_git_works_and_nothing_is_paid_twice(tm
 
 
 # moments at which these file systems lost something that ext4 happened to keep
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.attacks("loss of power on xfs and btrfs", 1)
 @pytest.mark.skipif(not TORTURE, reason="long: make torture")
 @pytest.mark.parametrize("moment", ["work-committed:2", "check-finished:1", "decided:1"])

@@ -117,7 +117,7 @@ def test_a_program_that_leads_to_the_checkout_leads_to_the_tree_in_a_sandbox(tmp
     assert check["new"] == ["test_calc.py::test_add"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("confined", [False, True], ids=["unconfined", "confined"])
 def test_a_copy_that_was_installed_from_the_checkout_stops_the_run(tmp_path: Path, confined: bool) -> None:
     """As `pipx install .` does it."""
@@ -157,7 +157,7 @@ def test_a_program_of_the_checkout_that_tests_do_not_start_stops_nothing(tmp_pat
     assert run(lab) == "verified"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("install", ["cp cli.sh {}/calc", "ln -sf $PWD/cli.sh {}/calc"])
 def test_a_program_that_the_test_command_installs_itself_is_that_of_the_tree(tmp_path: Path, install: str) -> None:
     lab = make_lab(tmp_path)
@@ -191,7 +191,7 @@ MAKEFILE = "calc: {0}calc.c\n\tcc -o calc {0}calc.c\ntest: calc\n\ttest $$(./cal
 SOURCE = '#include <stdio.h>\nint main(void) { printf("%d\\n", 1 + 2); }\n'
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 @pytest.mark.parametrize("confined", [False, True], ids=["unconfined", "confined"])
 def test_a_build_file_that_names_the_checkout_does_not_hide_a_broken_change(tmp_path: Path, confined: bool) -> None:

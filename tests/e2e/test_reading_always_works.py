@@ -80,6 +80,7 @@ def test_a_home_without_the_right_to_write_can_be_read(tmp_path: Path) -> None:
         subprocess.run(["chmod", "-R", "u+w", str(home)], check=True)
 
 
+@pytest.mark.long
 @needs_mount
 def test_a_full_disk_can_be_read_and_a_run_goes_on_when_there_is_room(tmp_path: Path, disk: Path) -> None:
     lab = made(tmp_path, disk / "home")

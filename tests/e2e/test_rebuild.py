@@ -99,6 +99,7 @@ def test_only_what_is_missing_is_added_and_numbers_do_not_clash(lab: Lab) -> Non
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.long
 def test_a_merged_task_comes_back_completed(lab: Lab) -> None:
     lab.burnish("merge", "1")
     lose_database(lab)
@@ -106,7 +107,7 @@ def test_a_merged_task_comes_back_completed(lab: Lab) -> None:
     assert lab.task()["status"] == "completed"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("from_ref", [False, True])
 def test_a_removed_task_stays_removed(lab: Lab, from_ref: bool) -> None:
     lab.burnish("rm", "1")
@@ -230,7 +231,7 @@ def straight_to_the_end(events: list[dict[str, Any]]) -> None:
             event["data"]["to"] = "completed"
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("edit", [without_approval, other_tree, no_such_commit, voided, straight_to_the_end])
 def test_an_approval_that_nothing_shows_does_not_come_back(lab: Lab, edit: Edit) -> None:
     altered(lab, edit)
@@ -244,6 +245,7 @@ def test_an_approval_that_nothing_shows_does_not_come_back(lab: Lab, edit: Edit)
     assert [c["phase"] for c in lab.calls()[calls:]] == ["review"], "and it can be had again"
 
 
+@pytest.mark.long
 def test_without_any_story_the_commits_tell_what_there_is(lab: Lab) -> None:
     drop_refs(lab)
     shutil.rmtree(story_file(lab).parents[1])

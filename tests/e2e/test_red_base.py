@@ -89,6 +89,7 @@ def test_an_approval_without_any_test_that_ran_waits_for_a_person(tmp_path: Path
     assert lab.task()["status"] == "waiting_approval"
 
 
+@pytest.mark.long
 def test_settings_may_accept_it_and_it_is_still_told(tmp_path: Path) -> None:
     checks = "{test: sh run-tests.sh, lint: null}"
     lab = laboratory(tmp_path, checks, {"run-tests.sh": SCRIPT})
@@ -125,7 +126,7 @@ class Calc(unittest.TestCase):
 """
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("command", [f"{sys.executable} -m unittest", f"cd . && {sys.executable} -m unittest -v"])
 def test_unittest_on_a_red_base_names_what_the_change_broke(tmp_path: Path, command: str) -> None:
     lab = laboratory(tmp_path, f"{{test: '{command}', lint: null}}", {"test_calc.py": UNITTEST})
@@ -194,7 +195,7 @@ RUSTUP = (
 )
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "files"),
     [

@@ -37,7 +37,7 @@ NAMED = {
 }
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("name", NAMED)
 def test_a_variable_of_the_repository_shows_nothing_of_the_home_directory(tmp_path: Path, name: str) -> None:
     needs_bubblewrap()

@@ -43,7 +43,7 @@ def test_a_task_that_was_cut_goes_on_and_says_where_the_old_workspace_is(cut: La
     assert ("# BUG" in (aside / "app.py").read_text()) is (moment != "work-started")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [["retry", "1", "--restart", "--later"], ["clean", "--all-completed"], ["cancel", "1"], ["rm", "1"]],

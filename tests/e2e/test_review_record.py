@@ -25,6 +25,7 @@ def test_a_review_that_crashed_is_a_failed_iteration(tmp_path: Path) -> None:
     assert "boom" in spec["iterations"][0]["error"]
 
 
+@pytest.mark.long
 def test_a_rejection_has_a_reason_and_a_manual_task_is_rejected(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=REJECT)
     lab.add("Add division", "-A")
@@ -54,6 +55,7 @@ def test_steps_of_the_pipeline_are_named_in_the_artifact(tmp_path: Path) -> None
     assert "step: security" in text
 
 
+@pytest.mark.long
 def test_the_five_answers_of_an_override_are_stored(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=REJECT)
     lab.add("Add division", "--max-cycles", "1")
@@ -111,7 +113,7 @@ def test_pointers_of_spec_kitty_resolve(tmp_path: Path) -> None:
     lab.burnish("show", "feedback://001-login/WP02/none.md", code=2)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("linked", ["spec-kitty", "spec-kitty/feedback", "spec-kitty/feedback/001-login/WP01", ""])
 def test_a_pointer_of_spec_kitty_follows_no_symbolic_link(linked: str, tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
@@ -140,7 +142,7 @@ def test_skip_tests_says_why_it_waits(tmp_path: Path) -> None:
     assert lab.show(1)["note"] == "its tests were skipped (skip_tests), so a person is to approve it"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("slow", "setting"),
     [("implement", "timeout_minutes"), ("improve", "improve_timeout_minutes"), ("review", "review_timeout_minutes")],
@@ -156,7 +158,7 @@ def test_a_time_out_names_the_setting_of_its_phase(tmp_path: Path, slow: str, se
     assert f"Raise task_types.implement.{setting} " in task["note"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("template", ["{title} #{cycle}", "{{ title }} #{{ cycle }}", "{featureTitle} #{cycle}"])
 def test_a_commit_message_knows_the_variables_of_prompts(tmp_path: Path, template: str) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra=f"commit: {{message: '{template}'}}\n")

@@ -25,6 +25,7 @@ def test_a_failed_improve_after_a_rejection_ends_with_changes_requested(tmp_path
     assert "CHANGES_REQUESTED" in lab.burnish("status").out
 
 
+@pytest.mark.long
 def test_a_first_phase_that_fails_has_no_verdict(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="sys.exit(3)")
     lab.add()
@@ -92,7 +93,7 @@ def test_a_handoff_says_that_it_voids_the_approval_and_marks_the_task(tmp_path: 
     assert "is void" not in lab.burnish("handoff", "1").err
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("author", "judge"), [(AUTHOR, 'print("fine")'), ('print("no")', REJECT)])
 def test_what_no_review_judged_has_no_verdict_however_often_it_is_tried(
     author: str, judge: str, tmp_path: Path
@@ -106,7 +107,7 @@ def test_what_no_review_judged_has_no_verdict_however_often_it_is_tried(
     assert lab.task()["final_verdict"] is None
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("author", "judge", "place"), [
     (AUTHOR, 'print("fine")', "review-started"),
     ('print("no")', REJECT, "work-started"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 
@@ -43,6 +45,7 @@ def test_a_planted_defect_is_found_fixed_and_approved_and_the_user_notices_nothi
     assert set(lab.refs("refs/heads/")) == {"refs/heads/main", f"refs/heads/{branch}"}
 
 
+@pytest.mark.long
 def test_every_change_of_status_is_exactly_one_event(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path)
     lab.add()

@@ -66,7 +66,7 @@ OWN: dict[str, Callable[[Lab], Path]] = {
 }
 
 
-@pytest.mark.representatives(4)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("way", ["empty", "garbage"])
 @pytest.mark.parametrize("name", OWN)
 def test_a_torn_file_is_healed_at_the_start_of_a_run(lab: Lab, name: str, way: str) -> None:
@@ -96,7 +96,7 @@ def rescue(lab: Lab) -> str:
     return "refs/burnish/rescue/1-1-implement"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("torn", "missing", "left"),
     [
@@ -135,7 +135,7 @@ def test_a_rescue_of_which_nothing_can_be_read_is_removed(lab: Lab, rescue: str)
     assert (lab.refs("refs/burnish/rescue/"), user_git_problems(lab)) == ({}, [])
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["index of the workspace", "state of the workspace", "HEAD"])
 def test_a_phase_that_was_cut_goes_on_with_a_torn_file(lab: Lab, name: str) -> None:
     lab.apart("run", code=-signal.SIGKILL, BURNISH_FAILPOINT="work-replied:2")
@@ -159,7 +159,7 @@ def test_locks_from_before_the_start_of_the_machine_stop_no_run_and_younger_ones
     assert young.exists()
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["ref of artifacts", "file among the artifacts", "file of the change"])
 def test_doctor_names_what_is_torn_and_what_puts_it_right(lab: Lab, name: str) -> None:
     lab.burnish("run")
@@ -197,7 +197,7 @@ def test_a_torn_log_of_the_database_costs_no_more_than_what_was_in_it(lab: Lab, 
     assert user_git_problems(lab) == []
 
 
-@pytest.mark.representatives(3)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("number", range(FILES_EACH))

@@ -100,7 +100,7 @@ def test_an_environment_that_imports_something_else_is_refused_before_an_agent_i
     assert "calc is imported from" in lab.show()["note"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 def test_a_copy_of_a_namespace_package_is_refused_before_an_agent_is_paid(lab: Lab) -> None:
     module, toml = "src/acme/calc/__init__.py", PROJECT["pyproject.toml"]
     test = PROJECT["tests/test_calc.py"].replace("from calc", "from acme.calc")
@@ -118,7 +118,7 @@ def test_a_copy_of_a_namespace_package_is_refused_before_an_agent_is_paid(lab: L
     assert "acme is imported from" in lab.show()["note"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 def test_two_tasks_at_once_that_start_from_one_commit_are_checked_alike(lab: Lab) -> None:
     """Both ask where the packages come from at the same moment; one answer is enough, and no tree is laid twice."""
     module = "def two(a, b):\n    return a + b\n"
@@ -161,7 +161,7 @@ def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab:
     assert [task["status"] for task in lab.burnish("status", "--json").json["tasks"]] == ["verified", "verified"]
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize("forgery", ["runner", "byte code", "settings"])
 def test_ignored_files_of_the_author_do_not_help(lab: Lab, forgery: str) -> None:
     lab.settle(set_up(lab))
@@ -195,7 +195,7 @@ def test_git_works_inside_a_check(lab: Lab) -> None:
     assert run(lab) == "verified"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 def test_a_build_step_runs_on_each_tree_and_its_result_is_tested(lab: Lab) -> None:
     reads = "from pathlib import Path\n\n\ndef test_built():\n    assert 'a + b' in Path('built.txt').read_text()\n"
     lab.repo.commit({"tests/test_built.py": reads}, "tests what was built")
@@ -204,6 +204,7 @@ def test_a_build_step_runs_on_each_tree_and_its_result_is_tested(lab: Lab) -> No
     assert run(lab) == "blocked"
 
 
+@pytest.mark.long
 def test_an_author_tests_its_own_change_with_the_environment_of_the_checkout(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = make_lab(tmp_path, confined=True)
@@ -214,7 +215,7 @@ def test_an_author_tests_its_own_change_with_the_environment_of_the_checkout(tmp
     assert "the author fails" in lab.burnish("log", "1").out
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 def test_a_reviewer_named_by_a_relative_path_is_the_checkouts_own(lab: Lab) -> None:
     judge = f"#!{sys.executable}\n" + (lab.root / "judge.py").read_text()
     lab.repo.commit({"tools/judge.py": judge}, "a judge")
@@ -251,7 +252,7 @@ def test_what_init_tries_is_the_baseline_of_the_first_run_and_doctor_shows_its_i
     assert (check["baseline"], check["new"]) == (True, ["tests/test_calc.py::test_add"])
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("environment", ["none", "made"])
 def test_without_a_sandbox_checks_run_side_by_side_unless_an_environment_holds_its_path(
     tmp_path: Path, environment: str
@@ -306,7 +307,7 @@ def test_the_hint_for_a_flat_package_without_dependencies_helps(tmp_path: Path) 
     assert lab.show()["cycles"][0]["checks"][0]["new"] == ["tests/test_calc.py::test_add"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["command", "settings"])
 def test_a_python_path_that_leads_to_the_checkout_is_refused_and_a_relative_one_is_used(
     tmp_path: Path, way: str

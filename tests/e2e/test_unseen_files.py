@@ -52,6 +52,7 @@ def test_the_gate_on_a_terminal_lists_them(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_the_users_own_settings_may_allow_them(tmp_path: Path) -> None:
     lab = waiting(tmp_path, BURNISH__REVIEW__UNSEEN__ALLOW='["assets/*"]')
     assert [file["path"] for file in lab.burnish("inbox", "--json").json["inbox"][0]["unseen_files"]] == ["tool"]
@@ -62,6 +63,7 @@ def test_the_users_own_settings_may_allow_them(tmp_path: Path) -> None:
     assert lab.task(number)["status"] == "verified"
 
 
+@pytest.mark.long
 def test_that_a_reviewer_lists_a_binary_file_as_inspected_changes_nothing(tmp_path: Path) -> None:
     lab = Lab.make(
         tmp_path, author=BINARY.author(), judge='print(verdict("approved", inspected=["assets/logo.png", "tool"]))'

@@ -71,6 +71,7 @@ def test_a_review_that_says_no_for_other_reasons_is_not_undone_by_waivers(
     assert lab.task()["status"] == "blocked"
 
 
+@pytest.mark.long
 def test_a_path_nobody_looked_at_is_not_approved_by_a_waiver(tmp_path: Path) -> None:
     author = """
 import pathlib
@@ -102,6 +103,7 @@ print(verdict("changes_requested", "one error", [flaw], compliance=met))
     assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
 
 
+@pytest.mark.long
 def test_other_judges_are_asked_anew_before_a_waiver_counts(tmp_path: Path) -> None:
     lab = blocked(tmp_path)
     lab.burnish("waive", "1", "F1", "--reason", "fine")
@@ -170,6 +172,7 @@ def test_a_waiver_that_has_run_out_takes_the_approval_with_it(tmp_path: Path, mo
     assert len(lab.calls()) == calls
 
 
+@pytest.mark.long
 def test_reopening_what_an_approval_rested_on_voids_it_and_the_next_run_sends_it_back(tmp_path: Path) -> None:
     lab = blocked(tmp_path)
     lab.burnish("waive", "1", "F1", "--reason", "fine")

@@ -109,6 +109,7 @@ def test_what_another_judge_rejected_since_is_not_approved_by_going_back(two: La
     assert [e for e in two.events("review.approved") if "restored" in e["data"]] == []
 
 
+@pytest.mark.long
 def test_an_added_reviewer_is_asked_and_a_removed_one_voids_nothing(two: Lab) -> None:
     verified(two)
     two.settle(TWO)
@@ -124,6 +125,7 @@ def test_an_added_reviewer_is_asked_and_a_removed_one_voids_nothing(two: Lab) ->
     assert len(two.events("approval.voided")) == 1
 
 
+@pytest.mark.long
 def test_a_reviewer_that_rejected_does_not_stay_alone_with_the_approval_of_another(two: Lab) -> None:
     two.settle("review: {agents: [judge, second], quorum: any}\n")
     two.agent("second", "print(verdict('changes_requested', 'a matter of taste', [{**flaw, 'severity': 'info'}]))")
@@ -181,6 +183,7 @@ def test_a_finding_that_a_person_reopens_keeps_the_approval_away(tmp_path: Path)
     assert lab.task()["status"] == "code_review"
 
 
+@pytest.mark.long
 def test_what_waited_for_a_person_waits_again(two: Lab) -> None:
     two.settle(ONE + "approval: required\n")
     verified(two)
@@ -193,7 +196,7 @@ def test_what_waited_for_a_person_waits_again(two: Lab) -> None:
     assert two.task()["status"] == "verified"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["decide", "override", "review"])
 def test_a_persons_own_approval_survives_settings_prompts_and_reviewers(two: Lab, how: str) -> None:
     if how == "decide":
@@ -319,7 +322,7 @@ def test_a_persons_own_approval_is_not_among_the_costs(two: Lab) -> None:
     assert "void" not in two.burnish("prompts", "edit", "review.system").err
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("reopened", [True, False])
 def test_a_persons_approval_does_not_return_over_a_finding_that_was_reopened_since(
     tmp_path: Path, *, reopened: bool

@@ -21,7 +21,7 @@ def told(said: Said) -> str:
     return said.err
 
 
-@pytest.mark.representatives(4)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize(
     ("words", "hears"),
     [
@@ -44,7 +44,7 @@ def test_unknown_ids_and_words_are_usage_errors(lab: Lab, words: list[str], hear
     assert lab.burnish("status", "--json").json == {"tasks": []}
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("settings", "hears"),
     [
@@ -115,6 +115,7 @@ def test_an_agent_that_hangs_is_ended_its_work_rescued_and_retry_works(tmp_path:
     assert "refs/burnish/rescue/1-1-implement" in lab.calls()[1]["prompt"]
 
 
+@pytest.mark.long
 def test_an_agent_that_crashes_leaves_its_work_rescued(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="app.write_text('half\\n')\nos.kill(os.getpid(), 11)")
     lab.add()
@@ -140,6 +141,7 @@ def test_two_hundred_megabytes_of_output_are_capped(tmp_path: Path) -> None:
     assert weight < 10_000_000
 
 
+@pytest.mark.long
 def test_output_that_is_not_utf8_is_no_trouble(tmp_path: Path) -> None:
     noise = "sys.stdout.buffer.write(b'\\xff\\xfe\\x80 caf\\xe9 \\x00\\n')\nsys.stdout.flush()\n"
     lab = Lab.make(tmp_path, author=noise + AUTHOR, judge=noise.replace("\\x00", "") + CRITIC)
@@ -150,6 +152,7 @@ def test_output_that_is_not_utf8_is_no_trouble(tmp_path: Path) -> None:
     lab.burnish("show", "1")
 
 
+@pytest.mark.long
 def test_a_file_where_the_home_should_be_is_told(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "in-the-way").write_text("")
     for place in ("in-the-way", "in-the-way/burnish"):

@@ -52,6 +52,7 @@ def test_a_check_that_times_out_at_the_base_stops_before_the_agent(tmp_path: Pat
     assert "timeout_minutes" in lab.burnish("init", "--try", code=None).out
 
 
+@pytest.mark.long
 def test_a_check_that_does_not_block_is_left_out_with_a_note(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra=checks("extra: {scan: {command: nowhere-x, blocking: false}}"))
     lab.add()
@@ -117,6 +118,7 @@ def test_a_check_that_breaks_names_the_cause_in_its_finding(tmp_path: Path) -> N
     assert "ImportError: no trustme" in lab.burnish("findings", "1").out
 
 
+@pytest.mark.long
 def test_the_log_of_the_checks_has_every_run(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=checks("extra: {talk: 'echo checked'}"))
     lab.add()

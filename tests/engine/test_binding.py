@@ -87,6 +87,7 @@ def test_a_merge_by_hand_that_undoes_the_target_is_not_merged_on_the_old_approva
     assert "-1" in lab.burnish("diff", "1").out and lab.text("main", "news.py") == "1"
 
 
+@pytest.mark.long
 def test_the_checks_run_on_what_was_committed_by_hand(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra="checks: {test: 'test ! -f by-hand.py', lint: null}\n")
     lab.add("Add division", "--max-cycles", "5")
@@ -139,6 +140,7 @@ def test_a_branch_that_moves_during_the_review_is_not_approved_unseen(tmp_path: 
     assert [e["data"]["tree"] for e in lab.events("review.approved")] == [tree]
 
 
+@pytest.mark.long
 def test_a_branch_that_moves_under_a_working_agent_is_not_undone(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="print(verdict('approved', inspected=['app.py', 'by-hand.py']))")
     lab.agent(
@@ -214,6 +216,7 @@ def test_done_does_not_close_what_moved_since_it_was_approved(lab: Lab) -> None:
     assert lab.events("approval.voided")
 
 
+@pytest.mark.long
 def test_other_criteria_void_the_approval_and_the_work_is_judged_by_them(lab: Lab) -> None:
     verified(lab)
     lab.burnish("edit", "1", "--priority", "5", "--max-cycles", "4")

@@ -38,6 +38,7 @@ def test_a_check_whose_paths_are_not_touched_is_not_run_and_that_is_said(tmp_pat
     assert (by_name["api"]["status"], by_name["web"]["status"]) == ("not_run", "passed")
 
 
+@pytest.mark.long
 def test_a_check_runs_in_its_folder_and_its_findings_name_the_file_from_the_root(tmp_path: Path) -> None:
     run = "PYTHONPATH=. python3 -m pytest -q -p no:cacheprovider"
     author = "pathlib.Path('api/app.py').write_text('def add(a, b):\\n    return a - b\\n')"

@@ -47,6 +47,7 @@ def test_an_unmet_criterion_reaches_the_author_with_note_and_prose_and_met_resol
     assert shown["status"] == "verified"
 
 
+@pytest.mark.long
 def test_the_artifact_has_the_reviewers_prose_and_says_what_happens_next(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=UNMET)
     lab.add("Add retries", "--accept", "retries three times")
@@ -97,6 +98,7 @@ else:
     ]
 
 
+@pytest.mark.long
 def test_what_a_person_overrode_is_not_also_listed_to_fix(tmp_path: Path) -> None:
     judge = 'print(verdict("changes_requested", "not yet", [flaw]))'
     lab = Lab.make(tmp_path, author=QUIET, judge=judge)

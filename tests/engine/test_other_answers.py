@@ -41,6 +41,7 @@ def test_what_a_reviewer_writes_while_it_works_is_not_its_verdict(tmp_path: Path
     assert claude_review(tmp_path, always=True, code=0, earlier=NARRATION).task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_what_a_reviewer_writes_after_its_last_look_belongs_to_its_answer(tmp_path: Path) -> None:
     task = claude_review(tmp_path, always=True, code=1, earlier=NARRATION, looks=False).show(1)
     assert (task["status"], task["reason"]) == ("blocked", "unreadable_review")
@@ -61,7 +62,7 @@ def test_the_reviewer_is_asked_once_more_with_both_messages_before_it(tmp_path: 
     assert any("could not read" in prompt and "Verdict: REJECTED" in prompt for prompt in prompts)
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "more",
     [
@@ -88,6 +89,7 @@ else:
     assert lab.events("review.approved") == []
 
 
+@pytest.mark.long
 def test_an_unsigned_approval_that_leaves_a_finding_open_asks_for_changes(tmp_path: Path) -> None:
     judge = """
 if cycle == 1:
@@ -103,7 +105,7 @@ else:
     assert (task["status"], task["reason"]) == ("blocked", "max_cycles")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("others", "status"), [("print('I could not look at it.')", "blocked"), (APPROVE, "verified")])
 def test_a_waiver_does_not_stand_for_reviewers_that_were_never_heard(tmp_path: Path, others: str, status: str) -> None:
     panel = "review: {agents: [judge, second, third], quorum: majority, max_cycles: 1}\n"

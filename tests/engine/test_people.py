@@ -28,6 +28,7 @@ def test_restart_begins_anew_from_the_base_and_keeps_the_old_branch_under_rescue
     assert {old["commit"], new["commit"]} <= set(lab.refs("refs/burnish/rescue/").values())
 
 
+@pytest.mark.long
 def test_restart_keeps_files_that_are_never_committed_because_of_their_names(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")
@@ -66,6 +67,7 @@ def test_three_identical_failures_trip_the_breaker(tmp_path: Path) -> None:
     assert lab.task()["status"] == "verified"
 
 
+@pytest.mark.long
 def test_a_removed_task_keeps_its_story_and_its_branch(lab: Lab) -> None:
     lab.add()
     lab.burnish("run")
@@ -109,6 +111,7 @@ def test_an_override_needs_a_reason_and_leaves_a_trace(tmp_path: Path) -> None:
     assert lab.task()["status"] == "completed"
 
 
+@pytest.mark.long
 def test_an_overridden_task_stays_verified_at_the_next_run(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge="print(verdict('rejected'))")
     lab.add()
@@ -119,7 +122,7 @@ def test_an_overridden_task_stays_verified_at_the_next_run(tmp_path: Path) -> No
     assert lab.task()["status"] == "verified" and len(lab.calls()) == calls
 
 
-@pytest.mark.representatives(2)
+@pytest.mark.representatives(1)
 @pytest.mark.parametrize(
     ("status", "illegal"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from testing.lab import APPROVE, Lab
 
 OWN_FILE = """
@@ -56,6 +58,7 @@ def test_a_dependent_task_starts_from_the_branch_it_builds_on(tmp_path: Path) ->
     assert "task-1.py" not in lab.burnish("diff", "2").out
 
 
+@pytest.mark.long
 def test_several_dependencies_are_merged_for_the_one_that_needs_them(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
     lab.add("First")
@@ -66,6 +69,7 @@ def test_several_dependencies_are_merged_for_the_one_that_needs_them(tmp_path: P
     assert [lab.text(branch, f"task-{n}.py") for n in (1, 2, 3)] == ["x = 1", "x = 2", "x = 3"]
 
 
+@pytest.mark.long
 def test_dependencies_that_contradict_each_other_are_a_clear_failure_and_nothing_more(tmp_path: Path) -> None:
     author = "app.write_text(f'x = {task}\\n')"
     lab = Lab.make(tmp_path, author=author, judge=APPROVE)
@@ -106,6 +110,7 @@ def test_a_circle_is_refused_by_name(lab: Lab) -> None:
     assert lab.task(1)["depends_on"] == []
 
 
+@pytest.mark.long
 def test_without_ids_one_task_is_run_the_next_ready_one(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=OWN_FILE, judge=OWN_JUDGE)
     lab.add("First")

@@ -41,6 +41,7 @@ def test_approval_required_waits_for_a_person(tmp_path: Path) -> None:
     assert "No task is ready" in lab.burnish("run").err
 
 
+@pytest.mark.long
 def test_tests_that_were_skipped_need_a_person_and_lint_still_runs(tmp_path: Path) -> None:
     extra = "checks: {test: 'touch ran-test; false', lint: 'true'}\n"
     lab = Lab.make(tmp_path, author=QUIET, judge=APPROVE, extra=extra)
@@ -50,6 +51,7 @@ def test_tests_that_were_skipped_need_a_person_and_lint_still_runs(tmp_path: Pat
     assert [c["name"] for c in lab.show(1)["cycles"][0]["checks"]] == ["lint"]
 
 
+@pytest.mark.long
 def test_without_auto_review_it_stops_in_code_review_and_run_leaves_it_there(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=APPROVE)
     lab.add("Task", "-A")
@@ -71,6 +73,7 @@ def test_a_task_without_auto_review_that_changed_nothing_is_not_reviewed_after_a
     assert [c["phase"] for c in lab.calls()] == ["implement", "implement"]
 
 
+@pytest.mark.long
 def test_a_plan_is_kept_ends_completed_and_is_handed_to_those_who_need_it(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE)
     lab.agent("robot", "print('1. Mind the gap.') if 'plan' in phase or task == '1' else app.write_text('x = 1\\n')")
@@ -83,6 +86,7 @@ def test_a_plan_is_kept_ends_completed_and_is_handed_to_those_who_need_it(tmp_pa
     assert len(prompts) == 2 and all("Mind the gap" in prompt for prompt in prompts)
 
 
+@pytest.mark.long
 def test_what_lint_fix_does_is_part_of_the_commit(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, judge=APPROVE, extra="checks: {test: null, lint: null, lint_fix: 'echo tidy >> app.py'}\n")
     lab.add()
@@ -109,6 +113,7 @@ def test_setup_runs_once_again_when_a_lock_file_changes_and_leaves_tracked_files
     assert "spoiled" not in lab.text(lab.task(2)["branch"])
 
 
+@pytest.mark.long
 def test_a_setup_that_fails_is_told_and_the_agents_are_not_paid_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, extra=f"workspace: {{setup: 'test ! -f {tmp_path}/broken'}}\n")
     lab.agent(

@@ -53,6 +53,7 @@ def test_stopped_once_the_agent_ends_its_work_is_kept_and_the_next_run_goes_on(s
     assert slow.phases_committed(task["branch"]) == [("1", "implement"), ("2", "improve")]
 
 
+@pytest.mark.long
 def test_stopped_twice_it_ends_at_once_even_if_the_agent_will_not(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="import signal\nsignal.signal(15, signal.SIG_IGN)\nsign('half')\ntime.sleep(60)")
     lab.add()
@@ -86,6 +87,7 @@ def test_stopped_during_the_review_the_work_is_not_paid_for_again(tmp_path: Path
     assert [c["phase"] for c in lab.calls()].count("implement") == 1
 
 
+@pytest.mark.long
 def test_a_reviewer_who_had_answered_when_the_panel_was_stopped_is_not_asked_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author="app.write_text('x = 1\\n')", judge=APPROVE)
     lab.agent("second", "time.sleep(60)")

@@ -19,7 +19,7 @@ def ended(lab: Lab, code: int) -> dict[str, Any]:
     return lab.show(1)
 
 
-@pytest.mark.representatives(4)
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize(
     ("judge", "status", "reason", "final", "review", "code"),
     [
@@ -62,6 +62,7 @@ def test_an_unreadable_review_is_asked_for_once_more_and_then_read(tmp_path: Pat
     assert [c["phase"] for c in lab.calls()] == ["implement", "review", "review"]
 
 
+@pytest.mark.long
 def test_after_an_unreadable_review_retry_reviews_again_without_working_again(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge="print('hm')")
     assert ended(lab, 1)["reason"] == "unreadable_review"
@@ -127,6 +128,7 @@ def test_a_path_that_nobody_looked_at_is_asked_for_once_and_then_needs_a_person(
     assert "huge.py" in lab.burnish("show", "1").out
 
 
+@pytest.mark.long
 def test_a_path_that_was_too_long_to_show_counts_once_the_reviewer_has_read_it(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=TWO_FILES, judge="print(verdict('approved', inspected=['app.py', 'huge.py']))")
     assert ended(lab, 0)["status"] == "verified"
@@ -177,6 +179,7 @@ def test_going_back_and_forth_is_a_stall_before_anybody_is_paid_to_review_it(tmp
     assert [c["phase"] for c in lab.calls()].count("review") == 2
 
 
+@pytest.mark.long
 def test_the_same_error_after_two_fixes_is_a_stall(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=QUIET, judge=REJECT)
     lab.add("Task", "--max-cycles", "9")
@@ -202,6 +205,7 @@ def test_a_disputed_finding_that_is_withdrawn_lets_the_task_through(tmp_path: Pa
     assert lab.events("finding.disputed")
 
 
+@pytest.mark.long
 def test_a_finding_disputed_twice_goes_to_a_person(tmp_path: Path) -> None:
     still = "prior=[dict(id='F1', state='open')]"
     judge = f"if cycle == 1:\n    {REJECT}\nelse:\n    print(verdict('changes_requested', {still}))"
@@ -234,7 +238,7 @@ UNSIGNED = "review: {agents: [judge], accept_unsigned: true}\n"
 REJECTS_THEN = "print('Zero is not handled.\\n\\n**Verdict: CHANGES_REQUESTED**' if cycle == 1 else %r)"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("approval", ["ok\n\n**Verdict: APPROVED**", "**[APPROVED]**", "**[APPROVED]** - all good"])
 def test_an_unsigned_approval_after_a_rejection_waits_for_a_person_and_pays_no_further_cycle(
     tmp_path: Path, approval: str
@@ -263,7 +267,7 @@ def test_after_a_waiver_of_what_was_not_ruled_on_the_person_approves_without_a_r
     assert lab.task()["status"] == "verified"
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "approval",
     ["**[APPROVED]** - once F1 is fixed", "**[APPROVED]** - do not merge", "**Verdict: APPROVED** - mostly"],
@@ -292,7 +296,7 @@ def test_an_unsigned_approval_of_a_task_with_criteria_names_what_was_not_judged(
     assert task["status"] == "waiting_approval" and "not judged: zero is handled" in task["note"]
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["prior", "compliance"])
 def test_a_rejection_that_leaves_a_list_out_is_a_rejection(tmp_path: Path, key: str) -> None:
     judge = f"""

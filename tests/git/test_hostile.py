@@ -77,7 +77,7 @@ def calls(
     yield "remove", workspace.remove
 
 
-@pytest.mark.representatives(8)
+@pytest.mark.representatives(5)
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v.name.replace(" ", "-"))
 def test_no_call_of_ours_runs_what_the_agent_laid(vector: Vector, world: GitWorld, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
@@ -98,7 +98,7 @@ def test_no_call_of_ours_runs_what_the_agent_laid(vector: Vector, world: GitWorl
     assert world.repo.fingerprint() == before
 
 
-@pytest.mark.representatives(4)
+@pytest.mark.representatives(2)
 @pytest.mark.parametrize("vector", [v for v in VECTORS if v.control], ids=lambda v: v.name.replace(" ", "-"))
 def test_the_same_trap_catches_a_plain_git(vector: Vector, user_repo: UserRepo, tmp_path: Path) -> None:
     marker = tmp_path / "marker"

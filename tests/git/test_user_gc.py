@@ -60,7 +60,7 @@ def test_the_users_git_may_prune_before_each_git_process(
     world.repo.git("fsck", "--strict", "--no-dangling")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("words", PRUNE_ALL, ids=lambda words: words[0])
 def test_the_users_git_may_prune_while_a_pack_is_copied(
     world: GitWorld, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
@@ -125,7 +125,7 @@ def test_a_pack_that_a_multi_pack_index_names_is_not_merged_away(
     world.repo.git("multi-pack-index", "verify")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("part", [".idx", ".rev", ".pack", ".keep"])
 def test_a_merge_that_is_killed_while_it_removes_packs_loses_nothing(
     world: GitWorld, monkeypatch: pytest.MonkeyPatch, part: str

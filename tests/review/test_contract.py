@@ -212,6 +212,7 @@ def test_an_answer_by_schema_is_held_to_the_same_fields() -> None:
     assert isinstance(read_schema(with_(number=N, summary="Do not merge this."), N, expect=NOTHING), Unreadable)
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("noise", ["not ", "I do not ", "the change ", ". ", "<", "_*", "<!--", "- a\n", ":::x\n"])
 def test_an_approval_among_a_lot_of_noise_is_judged_in_bounded_time(noise: str) -> None:

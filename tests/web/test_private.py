@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from testing.lab import Lab
 
 
+@pytest.mark.long
 def test_no_folder_of_a_task_can_be_looked_into_by_others(lab: Lab) -> None:
     home = Path(lab.env["BURNISH_HOME"])
     found = []

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 
 from testing.lab import AUTHOR, CRITIC, Lab
 from testing.serving import Served, serving
@@ -61,6 +62,7 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
     assert json.loads((Path(lab.env["BURNISH_HOME"]) / "serve" / "runs.json").read_text()) == {}
 
 
+@pytest.mark.long
 def test_what_a_program_on_the_port_collected_while_the_server_was_down_opens_nothing(tmp_path: Path) -> None:
     """An open page reconnects to whatever listens on the port, and its cookie and key go there."""
     lab = Lab.make(tmp_path / "lab", extra="approval: required\n")
