@@ -35,8 +35,9 @@ $(READY): pyproject.toml
 demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--keep keeps it)
 	@$(VENV)/bin/burnish demo $(ARGS)
 
+# A file stays in one worker, so that servers and browsers of a module start once.
 test: $(READY) ## each promise once: what to run before a commit
-	$(PY) -m pytest -n $(JOBS) $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-fast: $(READY) ## the tests that start no process: what to run after each change
 	$(PY) -m pytest -n $(JOBS) $(ARGS) $(FAST)

@@ -146,6 +146,7 @@ def test_names_of_models() -> None:
         llm_main.full_name("llama3:8b", {})
 
 
+@pytest.mark.long
 @llm
 def test_the_whole_way_through_a_process(project, monkeypatch: pytest.MonkeyPatch) -> None:
     with ModelServer(after(Refuse(503), Answer(VERDICT))) as server:

@@ -337,6 +337,7 @@ def test_a_bug_of_ours_lets_it_go(agent: Agent, monkeypatch: pytest.MonkeyPatch)
     )
 
 
+@pytest.mark.long
 def test_a_review_that_takes_too_long_is_given_up(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("burnish.features.hooks.stop.GIVE_UP", 0.5)
     agent.person.agent("judge", "import time; time.sleep(60)")
@@ -346,6 +347,7 @@ def test_a_review_that_takes_too_long_is_given_up(agent: Agent, monkeypatch: pyt
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.long
 def test_two_stops_of_one_session_at_once_are_one_review(agent: Agent, tmp_path: Path) -> None:
     asked = counting(agent, tmp_path, "import time; time.sleep(2)\n" + REJECTS)
     agent.works()
@@ -360,6 +362,7 @@ def test_two_stops_of_one_session_at_once_are_one_review(agent: Agent, tmp_path:
     assert [process.returncode for process in both] == [0, 0]
 
 
+@pytest.mark.long
 def test_the_installed_command_works_in_a_shell_even_when_burnish_is_gone(agent: Agent) -> None:
     path = agent.person.repo.path / ".claude" / "settings.local.json"
     command = json.loads(path.read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]

@@ -53,6 +53,7 @@ def test_a_check_that_cannot_be_started_is_told(user_repo: UserRepo, capsys: Cap
     assert trial["usable"] is False and "nowhere-tool: not found" in trial["steps"][0]["result"]
 
 
+@pytest.mark.long
 def test_tests_that_fail_before_any_task_are_no_obstacle(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({**TESTS, "test_old.py": "def test_old():\n    assert False\n"})
     assert types(user_repo, "init", "--try") == 0
@@ -142,6 +143,7 @@ def test_on_a_terminal_it_asks_and_a_no_runs_nothing(tmp_path: Path, keys: str, 
     assert (tmp_path / "ran").exists() is runs
 
 
+@pytest.mark.long
 def test_doctor_tells_the_last_result_of_the_set_up(user_repo: UserRepo, capsys: Capture) -> None:
     fails = "echo 'error: no such package x' && exit 2"
     user_repo.commit({**TESTS, "burnish.yaml": f'workspace: {{setup: "{fails}"}}\n'})
@@ -157,6 +159,7 @@ def test_doctor_tells_the_last_result_of_the_set_up(user_repo: UserRepo, capsys:
     assert _doctor_sign(user_repo, capsys, "set-up", code=None)["state"] == "ok"
 
 
+@pytest.mark.long
 def test_doctor_tells_that_a_test_command_did_not_work(user_repo: UserRepo, capsys: Capture) -> None:
     user_repo.commit({"Makefile": "test:\n\t@test -e works\n"})
     assert types(user_repo, "init", "--try") == 3

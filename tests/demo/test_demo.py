@@ -96,6 +96,7 @@ def test_it_leaves_nothing_behind_and_the_settings_of_the_person_out(
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_and_cleans_up(tmp_path: Path) -> None:
     env = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(DEMO, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -43,6 +43,7 @@ def test_it_goes_on_with_the_branch_and_is_told_the_last_review(tmp_path: Path) 
     assert len(lab.refs("refs/burnish/artifacts")) == 2
 
 
+@pytest.mark.long
 def test_both_are_judged_as_they_are_then_merged_one_after_the_other(lab: Lab) -> None:
     lab.burnish("run", "2")
     assert statuses(lab) == ["code_review", "verified"]

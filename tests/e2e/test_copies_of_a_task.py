@@ -90,6 +90,7 @@ def test_a_run_removes_the_trees_that_an_earlier_version_or_a_killed_run_left(tm
     assert copies(lab) == ["workspaces/1-add-division", "workspaces/2-second"]
 
 
+@pytest.mark.long
 def test_in_a_sandbox_checks_and_reviewers_use_the_same_files_and_see_nothing_of_each_other(tmp_path: Path) -> None:
     log = tmp_path / "inodes"
     command = f"stat -c %i keep.txt >> {log}; test ! -e left && echo spoiled > keep.txt && touch left more"

@@ -42,6 +42,7 @@ print(verdict("approved", "good enough", [evil], prior=[]))
 """
 
 
+@pytest.mark.long
 def test_the_reviewers_text_is_fenced_in_the_prompts_of_a_follow_up_task(tmp_path: Path) -> None:
     lab = Lab.make(tmp_path, author=ADDS, judge=ATTACK, extra="review: {agents: [judge], followups: true}\n")
     lab.add()

@@ -36,7 +36,7 @@ while not (out / f"{role}-orphan").exists() and time.monotonic() < end:
 ROLES = ("author", "improver", "reviewer", "test", "lint", "extra", "setup", "fixer", "build")
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 @pytest.mark.parametrize("confined", [True, False], ids=["sandbox", "no sandbox"])
 def test_every_role_of_a_run_is_inside_a_phase(tmp_path: Path, *, confined: bool) -> None:
     if confined:

@@ -108,6 +108,7 @@ def test_a_program_that_leads_to_the_checkout_stops_the_run_without_a_sandbox(
     assert "bubblewrap" in note and "`burnish retry 1`" in note
 
 
+@pytest.mark.long
 def test_a_program_that_leads_to_the_checkout_leads_to_the_tree_in_a_sandbox(tmp_path: Path) -> None:
     needs_bubblewrap()
     lab = make_lab(tmp_path, confined=True)

@@ -147,7 +147,7 @@ def test_the_proof_is_made_for_a_check_of_any_name_that_runs_tests(tmp_path: Pat
     assert lab.task()["error"] == "CHECK_ERROR" and not lab.calls()
 
 
-@pytest.mark.representatives(1)
+@pytest.mark.long
 def test_set_up_is_run_once_for_all_tasks_and_its_generated_files_are_there(lab: Lab) -> None:
     uses = "from calc._version import V\n\n\ndef test_version():\n    assert V == 1\n"
     lab.repo.commit({"tests/test_version.py": uses}, "a generated module")

@@ -66,6 +66,7 @@ def test_a_reviewer_that_cannot_be_heard_is_a_failure_and_no_verdict(server: AtH
     assert server.lab.task(3)["status"] == "blocked"
 
 
+@pytest.mark.representatives(6)
 @pytest.mark.parametrize(
     ("more", "status"),
     [

@@ -56,6 +56,7 @@ def test_no_decision_of_a_stale_page_is_taken(server: AtHand) -> None:
     assert server.lab.events() == before
 
 
+@pytest.mark.representatives(3)
 @pytest.mark.parametrize("commit", [None, "", "abc", "HEAD", "main", "g" * 40, "0" * 65, 7])
 def test_a_decision_has_to_name_a_commit(server: AtHand, commit: object) -> None:
     for number, verb, body in ORDERS:
