@@ -29,7 +29,7 @@ if os.environ["BURNISH_PHASE"] == "{phase}" and earlier == 0:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("burnish.agents.runner.Retry.pause", lambda self, attempt: 0.05)
+    monkeypatch.setattr("burnish.agents.runner.RetryPolicy.pause", lambda self, attempt: 0.05)
 
 
 def damaged(phase: str) -> str:
