@@ -143,6 +143,7 @@ checks:
 """
 
 
+@pytest.mark.long
 def test_a_review_runs_the_tests_of_the_parts_that_the_change_touches(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_review_runs_the_tests_of_the_parts_that_the_change_touches(
     assert states == {"test": "new_failures", "web-test": "not_run", "types": "not_run"}
 
 
+@pytest.mark.long
 def test_a_change_that_touches_no_part_is_not_approved_by_tests(
     user_repo: UserRepo, capsys: pytest.CaptureFixture[str]
 ) -> None:
