@@ -10,7 +10,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((
 ARGS ?=
 # Where it is set, each process compiles each module again: half of the time that pytest needs to collect the tests.
 unexport PYTHONDONTWRITEBYTECODE
-# What needs no process: rules, readers of text, settings, the database, the pages' data.
+# Unit tests: rules, readers of text, settings, the database, the pages' data. Almost none starts a process.
 FAST := $(addprefix tests/,config core exchange review store views)
 
 help: ## show this
@@ -39,7 +39,7 @@ demo: $(READY) ## the main job on a sample repository, without any AI (ARGS=--ke
 test: $(READY) ## each promise once: what to run before a commit
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
-test-fast: $(READY) ## the tests that start no process: what to run after each change
+test-fast: $(READY) ## unit tests, under 40 seconds: what to run after each change
 	$(PY) -m pytest -n $(JOBS) $(ARGS) $(FAST)
 
 test-all: $(READY) ## all tests, with the whole of each table: what CI runs
