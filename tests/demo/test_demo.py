@@ -18,7 +18,7 @@ from burnish.cli.main import main
 from burnish.core.status import Reason, Status
 from burnish.core.task import Spec, Task
 from burnish.demo import stage, tasks
-from burnish.demo.outcome import retold
+from burnish.demo.outcome import summarize
 from burnish.demo.tasks import TASKS, surprises
 from testing.userrepo import UserRepo
 from tools.record import FILE, record
@@ -130,13 +130,13 @@ def test_every_way_to_end_otherwise_is_noticed() -> None:
         assert len(surprises(ended)) == 1
 
 
-def test_what_is_retold_comes_from_the_record() -> None:
+def test_the_summary_comes_from_the_record() -> None:
     finding = {"id": "F4", "severity": "error", "category": "code", "file": "a.py", "line": 7, "title": "Wrong"}
     finding |= {"reviewers": ["check:lint"], "first_cycle": 2, "state": "open"}
     check = {"name": "test", "new": ["tests/test_a.py::b"], "old": ["tests/test_a.py::c"], "fixed": []}
     story = {"cycles": [{"number": 1, "checks": [check]}, {"number": 2, "checks": [check]}], "findings": [finding]}
     story |= {"status": "failed", "reason": None, "error": "TIMEOUT", "cycle": 2, "note": "it took too long"}
-    assert retold(story) == [
+    assert summarize(story) == [
         "new failure in cycle 2: test_a.py::b",
         "not blamed, failed before: test_a.py::c",
         "F4 a.py:7 Wrong (found in cycle 2 by lint; open)",

@@ -68,7 +68,7 @@ def add(
     from burnish.git.base import start_problems
     from burnish.runtime.tasks import add_task
 
-    wanted = Spec(
+    new_task = Spec(
         title=title,
         description=_description(stdin, description, file),
         type=kind,
@@ -87,7 +87,7 @@ def add(
         max_cycles=max_cycles,
     )
     app = open_app()
-    task = add_task(app, wanted)
+    task = add_task(app, new_task)
     if as_json:
         from burnish.views import task_json
 

@@ -19,15 +19,15 @@ def board(lines: Sequence[StatusLine], *, room: int, colour: bool) -> list[str]:
     states = max([10, *(len(line.status) for line in lines if line.words[:1] not in ("", "("))])
     tails = [f"{line.status:<{states}} {line.words}".rstrip() for line in lines]
     signs = max((len(mark(line.mark)) for line in lines), default=1)
-    left = room - (2 + signs + 1 + ids + 1 + 3)
+    tail_room = room - (2 + signs + 1 + ids + 1 + 3)
     wide = min(
         LONGEST_TITLE,
         max(map(width, titles), default=0),
-        max(_LEAST_TITLE, left - max(map(width, tails), default=0)),
+        max(_LEAST_TITLE, tail_room - max(map(width, tails), default=0)),
     )
     return [
         f"{_sign(line, signs, colour)} {line.id:>{ids}} {pad(cut(title, wide), wide)}   "
-        + _tail(line, cut(tail, left - wide), colour)
+        + _tail(line, cut(tail, tail_room - wide), colour)
         for line, title, tail in zip(lines, titles, tails, strict=True)
     ]
 

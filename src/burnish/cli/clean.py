@@ -63,21 +63,21 @@ def clean(
         return 0
     weights = cleaning.weigh(app)
     numbers = tuple(dict.fromkeys(task_id(text) for text in ids or ()))
-    going = cleaning.chosen(app, weights, numbers, all_completed=all_completed)
-    done = [] if dry_run else cleaning.clean(app, going)
-    stored = cleaning.environments(app)
-    deleted = cleaning.clean_environments(stored) if with_environments and not dry_run else []
+    selection = cleaning.chosen(app, weights, numbers, all_completed=all_completed)
+    reports = [] if dry_run else cleaning.clean(app, selection)
+    check_environments = cleaning.environments(app)
+    removed_environments = cleaning.clean_environments(check_environments) if with_environments and not dry_run else []
     if as_json:
-        say_json(cleaning.told(weights, going, done, stored, deleted))
+        say_json(cleaning.told(weights, selection, reports, check_environments, removed_environments))
     elif not removing:
         _say_weights(weights)
-        _say_environments(stored)
+        _say_environments(check_environments)
     else:
         if ids or all_completed:
-            _say_done(going, done, dry_run=dry_run)
+            _say_done(selection, reports, dry_run=dry_run)
         if with_environments:
-            _say_deleted(stored, deleted, dry_run=dry_run)
-    errors = [one.error for one in done if one.error]
+            _say_deleted(check_environments, removed_environments, dry_run=dry_run)
+    errors = [one.error for one in reports if one.error]
     return max((error.exit_code for error in errors), default=0)
 
 
@@ -109,47 +109,49 @@ def _say_weights(weights: list[FolderSize]) -> None:
         tell("Remove workspaces of finished tasks: burnish clean --all-completed")
 
 
-def _say_environments(stored: list[StoredEnvironment]) -> None:
-    if not stored:
+def _say_environments(check_environments: list[StoredEnvironment]) -> None:
+    if not check_environments:
         return
     say("")
     say(f"{pad('CHECK ENVIRONMENT', 33)} {'LAST USED':16} {'SIZE':>9}")
-    for one in stored:
-        used = "in use" if one.in_use else f"{one.used_at.astimezone():%Y-%m-%d %H:%M}"
-        say(f"{pad(one.path.name, 33)} {used:16} {size(one.bytes):>9}")
-    if any(not one.in_use for one in stored):
+    for one in check_environments:
+        last_use = "in use" if one.in_use else f"{one.used_at.astimezone():%Y-%m-%d %H:%M}"
+        say(f"{pad(one.path.name, 33)} {last_use:16} {size(one.bytes):>9}")
+    if any(not one.in_use for one in check_environments):
         tell("Remove unused environments: burnish clean --environments")
 
 
-def _say_deleted(stored: list[StoredEnvironment], deleted: list[StoredEnvironment], *, dry_run: bool) -> None:
-    for one in stored:
-        if one in deleted:
+def _say_deleted(
+    check_environments: list[StoredEnvironment], removals: list[StoredEnvironment], *, dry_run: bool
+) -> None:
+    for one in check_environments:
+        if one in removals:
             say(f"Removed environment {one.path.name} ({size(one.bytes)})")
         elif one.in_use or not dry_run:
             tell(f"{mark('!')} Environment {one.path.name} is in use by a run and was kept.")
         else:
             say(f"Would remove environment {one.path.name} ({size(one.bytes)})")
-    if not stored:
+    if not check_environments:
         tell("No check environments are stored.")
 
 
-def _say_done(going: list[FolderSize], done: list[CleanReport], *, dry_run: bool) -> None:
+def _say_done(selection: list[FolderSize], reports: list[CleanReport], *, dry_run: bool) -> None:
     if dry_run:
-        for weight in going:
+        for weight in selection:
             say(f"Would remove {_name(weight)} ({size(weight.removable)})")
-    for one in done:
+    for one in reports:
         if one.error:
             tell(f"{mark('!')} {_name(one.weight)}: {harmless(one.error.what)} {harmless(one.error.hint)}")
             continue
-        saved = f"; uncommitted work is saved in {one.rescue}" if one.rescue else ""
-        say(f"Removed {_name(one.weight)} ({size(one.weight.removable)}){saved}")
+        rescue_note = f"; uncommitted work is saved in {one.rescue}" if one.rescue else ""
+        say(f"Removed {_name(one.weight)} ({size(one.weight.removable)}){rescue_note}")
         if one.note:
             tell(f"  {harmless(one.note)}")
-    freed = sum(one.weight.removable for one in done if not one.error)
-    if not going:
+    freed_bytes = sum(one.weight.removable for one in reports if not one.error)
+    if not selection:
         tell("Nothing to remove.")
     elif not dry_run:
-        say(f"{size(freed)} freed, {count(len([o for o in done if not o.error]), 'workspace')}.")
+        say(f"{size(freed_bytes)} freed, {count(len([o for o in reports if not o.error]), 'workspace')}.")
 
 
 def _name(weight: FolderSize, room: int = 44) -> str:

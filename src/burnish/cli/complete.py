@@ -1,4 +1,4 @@
-"""What the shell offers when a person presses Tab. Silent whatever happens."""
+"""Shell completion of tasks and projects. Errors give no completions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tasks(incomplete: str) -> list[tuple[str, str]]:
 
     prefix = incomplete[:1] if incomplete[:1] in ("T", "t") else ""
     last = (Status.COMPLETED, Status.CANCELLED)
-    # What is over comes last: it is rarely meant.
+    # Finished tasks come last: they are rarely wanted.
     found = sorted(_tasks(), key=lambda task: (task.status in last, task.id))
     offers = [(f"{prefix}{task.id}", f"{one_line(task.spec.title)} ({task.status})") for task in found]
     return [offer for offer in offers if offer[0].startswith(incomplete)]
@@ -30,10 +30,10 @@ def projects(incomplete: str) -> list[tuple[str, str]]:
 
     try:
         with Store.open(home_of(), create=False) as store:
-            known = [(project.key, one_line(str(project.root))) for project in store.projects()]
+            offers = [(project.key, one_line(str(project.root))) for project in store.projects()]
     except BurnishError:
         return []
-    return [offer for offer in known if offer[0].startswith(incomplete)]
+    return [offer for offer in offers if offer[0].startswith(incomplete)]
 
 
 def _tasks() -> list[Any]:
@@ -51,10 +51,10 @@ def _tasks() -> list[Any]:
 
 
 def _start() -> Path:
-    """Where the command will work: `-C DIR` was typed but not carried out yet."""
+    """The directory of the command line that is completed: its `-C DIR`, else the current one."""
     try:
         words = shlex.split(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", ""))
     except ValueError:
         words = []
-    named = [after for word, after in pairwise(words) if word == "-C"]
-    return Path(named[0]).expanduser() if named else Path.cwd()
+    directories = [after for word, after in pairwise(words) if word == "-C"]
+    return Path(directories[0]).expanduser() if directories else Path.cwd()

@@ -61,20 +61,20 @@ def config(
         _show(explain.values(start_dir(), key), explain.ignored(start_dir(), key), as_json)
 
 
-def _show(values: list[Value], ignored: list[IgnoredKey], as_json: bool) -> None:
+def _show(values: list[Value], ignored_keys: list[IgnoredKey], as_json: bool) -> None:
     from burnish.features.settings.provenance import plain
 
     if as_json:
-        unused = [plain(one.as_json()) for one in ignored]
-        say_json({"settings": [one.as_json() for one in values], "ignored": unused})
+        ignored_json = [plain(one.as_json()) for one in ignored_keys]
+        say_json({"settings": [one.as_json() for one in values], "ignored": ignored_json})
         return
     with paged():
         for line in table(values, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
-        if ignored:
+        if ignored_keys:
             say("")
             say("Ignored settings of this repository:")
-        for one in ignored:
+        for one in ignored_keys:
             say(visible(f"  {one.key}: {written(one.value)}  ({one.place}; {one.reason})"))
     tell_approval_cost()
 
@@ -87,17 +87,17 @@ def table(values: list[Value], *, room: int, colour: bool) -> Iterator[str]:
     most = room - keys - 2 - (0 if narrow else origins + 2)
     words = min(max(width(written(one.value)) for one in values), max(8, most))
     for one in values:
-        changed = one.origin != "default"
+        is_changed = one.origin != "default"
         text = written(one.value)
-        # one setting alone is shown whole
-        shown = text if len(values) == 1 else cut(text, words)
-        said = paint(pad(shown, words), "bold", on=colour and changed)
-        origin = paint(one_line(one.origin), "cyan" if changed else "dim", on=colour)
-        line = f"{pad(visible(one.key), keys)}  {said}"
+        # a single setting is not shortened
+        text_shown = text if len(values) == 1 else cut(text, words)
+        value_cell = paint(pad(text_shown, words), "bold", on=colour and is_changed)
+        origin = paint(one_line(one.origin), "cyan" if is_changed else "dim", on=colour)
+        line = f"{pad(visible(one.key), keys)}  {value_cell}"
         yield line.rstrip() if narrow else f"{line}  {origin}"
-        if shown != text:
+        if text_shown != text:
             yield f"    cut from {width(text)} characters: config show {visible(one.key)}"
-        if narrow and changed:
+        if narrow and is_changed:
             yield f"    from {origin}"
 
 

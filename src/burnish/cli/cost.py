@@ -40,10 +40,10 @@ def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
     since = f" since {view.since}" if view.since else ""
     yield paint(f"{spent(view.total)}{since}", "bold", on=colour)
     tasks = view.dearest[:DEAREST]
-    left = len(view.dearest) - len(tasks)
+    hidden_count = len(view.dearest) - len(tasks)
     for title, lines in (("Agent", view.agents), ("Phase", view.phases), ("Task", tasks)):
         if lines:
             yield ""
             yield from efforts(title, lines, room=room, colour=colour)
-    if left:
-        yield f"  … and {left} more (--json has all)"
+    if hidden_count:
+        yield f"  … and {hidden_count} more (--json has all)"

@@ -55,14 +55,14 @@ def decide(
     runtime.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
     if choice in (GateChoice.APPROVE, GateChoice.SKIP) and grounds is None and questions.on_terminal():
-        shown = people.gate_view_of(app, number)
-        against = shown.against if choice is GateChoice.APPROVE else shown.skip_against and shown.may_skip
-        if against and shown.task.status is Status.WAITING_APPROVAL:
+        view = people.gate_view_of(app, number)
+        against = view.against if choice is GateChoice.APPROVE else view.skip_against and view.may_skip
+        if against and view.task.status is Status.WAITING_APPROVAL:
             # what is accepted is what was there when the questions were asked
-            grounds, commit = questions.ask(), commit or shown.commit
+            grounds, commit = questions.ask(), commit or view.commit
     unseen = people.unseen_files(app, number) if choice is GateChoice.APPROVE else ()
-    done = people.decide(app, number, GateDecision(choice, note, commit, grounds))
-    _report(done, DONE[choice], as_json, unseen)
+    task_after = people.decide(app, number, GateDecision(choice, note, commit, grounds))
+    _report(task_after, DONE[choice], as_json, unseen)
 
 
 @questions.with_grounds
@@ -84,9 +84,9 @@ def override(
 
     runtime.refuse_inside_phase()
     app, number, commit = open_app(), task_id(task), _named(commit)
-    shown = people.check_override(app, number, commit=commit)
+    view = people.check_override(app, number, commit=commit)
     grounds = questions.grounds_or_ask(grounds)
-    _report(people.override(app, number, grounds, commit=commit or shown.commit), "Overrode the review of", as_json)
+    _report(people.override(app, number, grounds, commit=commit or view.commit), "Overrode the review of", as_json)
 
 
 def _named(commit: str | None) -> str:

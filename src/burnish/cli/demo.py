@@ -40,13 +40,13 @@ def demo(
 
     Exit code 0: the tasks ended as expected, so burnish works on this machine. 3: they did not.
     """
-    from burnish.demo.stage import lay
+    from burnish.demo.stage import create_stage
 
     folder = _folder(where)
     keep = keep or where is not None
     show = DemoView(silent=as_json or SESSION.quiet)
     try:
-        stage = lay(folder)
+        stage = create_stage(folder)
         stories, wrong = _perform(stage, show)
         keep = keep or bool(wrong)
         if as_json:
@@ -61,7 +61,7 @@ def demo(
 
 
 class DemoView:
-    """What is said besides the commands themselves."""
+    """Prints the text between the commands."""
 
     def __init__(self, *, silent: bool) -> None:
         self.silent = silent
@@ -78,7 +78,7 @@ class DemoView:
             sys.stdout.flush()
 
     def types(self, *words: str, stage: Stage) -> int:
-        """Carry out a command line as a person would type it in the sample repository."""
+        """Print and run a command line in the sample repository."""
         from burnish.cli.main import main
 
         self.heading(f"$ burnish {' '.join(words)}")
@@ -87,8 +87,8 @@ class DemoView:
 
 
 def _perform(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[str]]:
-    """Run the tasks; what each came to, and where that is not what it should be."""
-    from burnish.demo.outcome import retold
+    """Run the tasks; return their records and the unexpected outcomes."""
+    from burnish.demo.outcome import summarize
     from burnish.demo.tasks import TASKS, surprises
     from burnish.runtime import open_reader
     from burnish.views import show_json
@@ -106,7 +106,7 @@ def _perform(stage: Stage, show: DemoView) -> tuple[list[dict[str, Any]], list[s
     room = min(columns(sys.stdout), 110)
     for story in stories:
         show.lines(f"  T{story['id']} {one_line(story['title'])}")
-        for text in retold(story):
+        for text in summarize(story):
             first, *rest = wrap(one_line(text), room - 6)
             show.lines(f"    · {first}", *(f"      {line}" for line in rest))
     return stories, surprises(tasks)
@@ -128,7 +128,7 @@ def _folder(where: Path | None) -> Path:
 
 
 def _called() -> str:
-    """How a person calls this burnish in this shell: by its name, if that is what the name means here."""
+    """The command that runs this burnish: its name if it is on PATH, else its path."""
     own = Path(sys.executable).parent / "burnish"
     found = shutil.which("burnish")
     if found and Path(found).parent == own.parent:
@@ -137,7 +137,7 @@ def _called() -> str:
 
 
 def _enter(stage: Stage) -> list[str]:
-    """What a shell needs so that `burnish` means this one, with the demo's state."""
+    """Shell commands after which `burnish` runs this installation with the state of the demo."""
     here = shlex.quote(str(Path(sys.executable).parent))
     path = [] if _called() == "burnish" else [f'export PATH={here}:"$PATH"']
     return [*path, f"export BURNISH_HOME={shlex.quote(str(stage.home))}", f"cd {shlex.quote(str(stage.repo))}"]

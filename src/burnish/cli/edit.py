@@ -98,20 +98,20 @@ def edit(
     if not changes and status is None and verdict is None:
         raise BadInput("No change given.", hint="`burnish edit --help` lists what can be changed.")
     if verdict is None:
-        before, edited = app.store.task(app.key, number), edit_task(app, number, changes, status=status)
-        _report(edited, "Changed", as_json)
-        if edited.status is Status.CODE_REVIEW is not before.status:
-            tell(f"  No longer approved: {edited.note}. To review it again: burnish run {number}")
-        elif edited.status is Status.BLOCKED and needs_description(edited.reason, edited.note):
+        before, task_after = app.store.task(app.key, number), edit_task(app, number, changes, status=status)
+        _report(task_after, "Changed", as_json)
+        if task_after.status is Status.CODE_REVIEW is not before.status:
+            tell(f"  No longer approved: {task_after.note}. To review it again: burnish run {number}")
+        elif task_after.status is Status.BLOCKED and needs_description(task_after.reason, task_after.note):
             tell(f"  Next: burnish retry {number}")
         return
     from burnish.features.decide import decisions as people
 
-    shown = people.check_override(app, number)
+    view = people.check_override(app, number)
     grounds = grounds or questions.ask()
     # what is accepted is the work for the task as it will read
     edit_task(app, number, changes, status=status)
-    _report(people.override(app, number, grounds, commit=shown.commit), "Changed", as_json)
+    _report(people.override(app, number, grounds, commit=view.commit), "Changed", as_json)
 
 
 def rm(task: TaskId, as_json: AsJson = False) -> None:
@@ -179,8 +179,8 @@ def _checklist(
         return None
     from burnish.runtime.task_validation import ticked
 
-    anew = tuple(Item(text) for text in items or ())
-    return ticked(anew or app.store.task(app.key, number).spec.checklist, tick, untick)
+    new_items = tuple(Item(text) for text in items or ())
+    return ticked(new_items or app.store.task(app.key, number).spec.checklist, tick, untick)
 
 
 def _ids(words: list[str]) -> tuple[int, ...]:

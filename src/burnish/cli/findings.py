@@ -35,30 +35,30 @@ def findings(
     number, reader = task_id(task), open_reader()
     if reader.project is None:
         raise BadInput(f"There is no task {number}.", hint='Add one: burnish add "TITLE"')
-    asked = reader.store.task(reader.key, number)
+    record = reader.store.task(reader.key, number)
     found = reader.store.findings(reader.key, number)
-    shown = [finding_json(one) for one in found if one.alive or not alive]
+    rows = [finding_json(one) for one in found if one.alive or not alive]
     if as_json:
-        cause = {"error": asked.error.value, "note": asked.note} if asked.error else {}
-        say_json({"id": str(number), "findings": shown, **cause})
-    elif shown:
-        for line in table(shown, room=columns(sys.stdout), colour=coloured(sys.stdout)):
+        cause = {"error": record.error.value, "note": record.note} if record.error else {}
+        say_json({"id": str(number), "findings": rows, **cause})
+    elif rows:
+        for line in table(rows, room=columns(sys.stdout), colour=coloured(sys.stdout)):
             say(line)
     else:
         say(f"Task {number} has no open findings." if found else f"Task {number} has no findings.")
-    if asked.error and not as_json:
-        output = failure_output(asked, reader.store.events(reader.key, task=number))
-        tell(f"Task {number} {asked.status} ({asked.error}): {clean(asked.note)}")
+    if record.error and not as_json:
+        output = failure_output(record, reader.store.events(reader.key, task=number))
+        tell(f"Task {number} {record.status} ({record.error}): {clean(record.note)}")
         for line in output.splitlines():
             tell(f"  │ {clean(line)}")
 
 
 def table(found: Sequence[Mapping[str, Any]], *, room: int, colour: bool) -> Iterator[str]:
-    """One line each, and below it what a person or the author said of it."""
+    """One line per finding, with its waiver, dispute or note below."""
     rows = [_row(one) for one in found]
     heads: tuple[str, ...] = HEADS
     if room < 100:
-        # who said it is told by `show`; what it is about must be readable
+        # `show` lists the reviewers; the title must stay readable
         heads, rows = HEADS[:6], [row[:6] for row in rows]
     sizes = [max(width(text) for text in (heads[i], *(row[i] for row in rows))) for i in range(len(heads))]
     others = sum(sizes) - sizes[5] + 2 * (len(heads) - 1)
@@ -96,7 +96,7 @@ def place(one: Mapping[str, Any]) -> str:
 
 
 def said_of(one: Mapping[str, Any]) -> Iterator[str]:
-    """Who waived it and until when, what the author holds against it, why it is as it is."""
+    """The waiver, dispute and note of a finding, one line each."""
     waiver = one.get("waiver")
     if waiver:
         until = f" (until {waiver['until']})" if waiver.get("until") else ""
@@ -131,8 +131,8 @@ def waive(
     if not reason.strip():
         raise BadInput("A waiver needs a reason.", hint='Say why the finding is acceptable: --reason "…"')
     app, number = open_app(), task_id(task)
-    done = waive_finding(app, number, finding, reason=reason, until=day)
-    _report(done, app.store.task(app.key, number), "Waived", as_json)
+    finding_after = waive_finding(app, number, finding, reason=reason, until=day)
+    _report(finding_after, app.store.task(app.key, number), "Waived", as_json)
 
 
 def reopen(
@@ -150,8 +150,8 @@ def reopen(
 
     runtime.refuse_inside_phase()
     app, number = open_app(), task_id(task)
-    done = reopen_finding(app, number, finding, reason=reason)
-    _report(done, app.store.task(app.key, number), "Reopened", as_json)
+    finding_after = reopen_finding(app, number, finding, reason=reason)
+    _report(finding_after, app.store.task(app.key, number), "Reopened", as_json)
 
 
 def _day(text: str) -> date:
@@ -172,5 +172,5 @@ def _report(finding: Finding, task: Task, what: str, as_json: bool) -> None:
         say_json(ruled_json(finding, task))
         return
     say(f"{what} {finding.id} of task {task.id}: {one_line(finding.remark.title)}")
-    left = f", {count(task.open_findings, 'finding')} open" if task.open_findings else ""
-    tell(f"  Task {task.id} is {task.status}{left}." + (f" {one_line(task.note)}" if task.note else ""))
+    open_count = f", {count(task.open_findings, 'finding')} open" if task.open_findings else ""
+    tell(f"  Task {task.id} is {task.status}{open_count}." + (f" {one_line(task.note)}" if task.note else ""))

@@ -1,4 +1,4 @@
-"""The gate on a terminal: what the review found, and one key for what is to become of it."""
+"""The human gate on a terminal: show the review and read a decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS = {"a": GateChoice.APPROVE, "r": GateChoice.REJECT, "f": GateChoice.FIX, "s
 MENU = "  [a]pprove  [r]eject  [f]ix-and-retry"
 SKIP = "  [s]kip"
 TONES = {"approved": "green", "changes_requested": "yellow", "rejected": "red", "needs_discussion": "magenta"}
-# Seconds between looks at whether an answer is still wanted; a stop is noticed as fast.
+# Seconds between checks whether an answer is still needed.
 PATIENCE = 0.25
 _WIDEST = 79
 _MOST = 20
@@ -30,23 +30,23 @@ _DESCRIBED, _SUGGESTED = 3, 2
 
 
 class NoAnswer(Exception):
-    """The input ended, or nobody waits for an answer any more."""
+    """The input ended, or the answer is no longer needed."""
 
 
 class TerminalGate:
-    """Asks whoever sits there. Thread-safe: one question at a time."""
+    """Asks the user at the terminal. Thread-safe: one question at a time."""
 
     def __init__(self, aside: Callable[[], AbstractContextManager[None]]) -> None:
         self.aside = aside
         self.asking = False
 
-    def ask(self, shown: GateView, waits: Callable[[], bool]) -> GateDecision | None:
+    def ask(self, view: GateView, waits: Callable[[], bool]) -> GateDecision | None:
         with self.aside():
             self.asking = True
             try:
-                for line in screen(shown, room=columns(sys.stderr), colour=coloured(sys.stderr)):
+                for line in screen(view, room=columns(sys.stderr), colour=coloured(sys.stderr)):
                     tell(line)
-                return _answer(shown, waits)
+                return _answer(view, waits)
             except NoAnswer:
                 tell("")
                 return None
@@ -55,7 +55,7 @@ class TerminalGate:
 
 
 def can_ask() -> bool:
-    """A person at a terminal that is ours to read from: a job in the background has none."""
+    """Whether a user can be asked: stdin is a terminal and this process is in its foreground group."""
     if not questions.on_terminal():
         return False
     try:
@@ -64,12 +64,12 @@ def can_ask() -> bool:
         return False
 
 
-def screen(shown: GateView, *, room: int, colour: bool) -> Iterator[str]:
+def screen(view: GateView, *, room: int, colour: bool) -> Iterator[str]:
     rule = paint("═" * min(room, _WIDEST), "cyan", on=colour)
-    task = shown.task
-    cycles = f"cycle {shown.cycle}/{task.max_cycles}"
-    if shown.cycle > task.max_cycles:
-        cycles = f"cycle {shown.cycle} (max {task.max_cycles})"
+    task = view.task
+    cycles = f"cycle {view.cycle}/{task.max_cycles}"
+    if view.cycle > task.max_cycles:
+        cycles = f"cycle {view.cycle} (max {task.max_cycles})"
     title = cut(f"Review: T{task.id} — {one_line(task.spec.title)}", min(room, _WIDEST) - width(cycles) - 2)
     gap = " " * max(2, min(room, _WIDEST) - width(title) - width(cycles))
     yield ""
@@ -77,22 +77,22 @@ def screen(shown: GateView, *, room: int, colour: bool) -> Iterator[str]:
     yield f"{paint(title, 'bold', on=colour)}{gap}{paint(cycles, 'dim', on=colour)}"
     yield rule
     yield ""
-    if shown.is_plan:
+    if view.is_plan:
         facts = f"The plan waits for your approval. To read it in another terminal: burnish show {task.id}"
     else:
-        yield from _findings(shown, room, colour)
+        yield from _findings(view, room, colour)
         yield ""
-        yield from _verdict(shown, room, colour)
-        yield from unseen_lines(shown, room, colour)
-        facts = f"Commit {shown.commit[:12]}. To see the change in another terminal: burnish diff {task.id}"
+        yield from _verdict(view, room, colour)
+        yield from unseen_lines(view, room, colour)
+        facts = f"Commit {view.commit[:12]}. To see the change in another terminal: burnish diff {task.id}"
     yield paint(cut(facts, room), "dim", on=colour)
     yield ""
-    yield paint(f"{MENU}{SKIP if shown.may_skip else ''}", "bold", on=colour)
+    yield paint(f"{MENU}{SKIP if view.may_skip else ''}", "bold", on=colour)
 
 
-def _findings(shown: GateView, room: int, colour: bool) -> Iterator[str]:
-    found = worst_first(shown.findings)
-    nothing = "No open issues." if shown.fixed else "No issues found."
+def _findings(view: GateView, room: int, colour: bool) -> Iterator[str]:
+    found = worst_first(view.findings)
+    nothing = "No open issues." if view.fixed else "No issues found."
     yield f"{count(len(found), 'issue')} found:" if found else nothing
     for finding in found[:_MOST]:
         severity = finding.remark.severity.value
@@ -102,18 +102,18 @@ def _findings(shown: GateView, room: int, colour: bool) -> Iterator[str]:
         yield from (f"    {line}" for line in more)
         yield from (paint(f"    {line}", "dim", on=colour) for line in _details(finding, room - 4))
     if len(found) > _MOST:
-        yield f"  … and {len(found) - _MOST} more: burnish findings {shown.task.id}"
-    yield from _fixed(shown, room, colour)
+        yield f"  … and {len(found) - _MOST} more: burnish findings {view.task.id}"
+    yield from _fixed(view, room, colour)
 
 
-def _fixed(shown: GateView, room: int, colour: bool) -> Iterator[str]:
-    """What the reviewer changed by itself: the person approves that as well."""
-    if not shown.fixed:
+def _fixed(view: GateView, room: int, colour: bool) -> Iterator[str]:
+    """What the reviewer changed itself: an approval includes it."""
+    if not view.fixed:
         return
-    first, *more = _few(one_line(shown.fixed), room - 2, _DESCRIBED)
+    first, *more = _few(one_line(view.fixed), room - 2, _DESCRIBED)
     yield paint(f"The reviewer changed the code: {first}", "cyan", on=colour)
     yield from (f"  {line}" for line in more)
-    for finding in worst_first(shown.fixed_findings)[:_MOST]:
+    for finding in worst_first(view.fixed_findings)[:_MOST]:
         yield f"  {paint('FIXED:', 'green', on=colour)} {cut(f'{finding.id} {_words(finding)}', room - 9)}"
 
 
@@ -124,11 +124,11 @@ def _words(finding: Finding) -> str:
 
 
 def _details(finding: Finding, room: int) -> Iterator[str]:
-    """What is wrong and what would help, as far as a few lines tell: `burnish show` has all of it."""
+    """The description and suggestion of a finding, shortened to a few lines."""
     remark = finding.remark
-    said = one_line(remark.description)
-    if said and said != one_line(remark.title):
-        yield from _few(said, room, _DESCRIBED)
+    description = one_line(remark.description)
+    if description and description != one_line(remark.title):
+        yield from _few(description, room, _DESCRIBED)
     if remark.suggestion:
         first, *more = _few(one_line(remark.suggestion), room - 2, _SUGGESTED)
         yield f"→ {first}"
@@ -140,35 +140,35 @@ def _few(text: str, room: int, most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], cut(f"{lines[most - 1]} …", max(20, room))]
 
 
-def _verdict(shown: GateView, room: int, colour: bool) -> Iterator[str]:
-    word = _fixed_word(shown) or shown.verdict.upper() or "NONE (no review, or its reply could not be read)"
-    summary = f" — {one_line(shown.summary)}" if shown.summary else ""
+def _verdict(view: GateView, room: int, colour: bool) -> Iterator[str]:
+    word = _fixed_word(view) or view.verdict.upper() or "NONE (no review, or its reply could not be read)"
+    summary = f" — {one_line(view.summary)}" if view.summary else ""
     first, *more = wrap(f"{word}{summary}", room - 9)[:6]
     head, tail = first[: len(word)], first[len(word) :]
-    yield f"Verdict: {paint(head, TONES.get(shown.verdict, 'red'), on=colour)}{tail}"
+    yield f"Verdict: {paint(head, TONES.get(view.verdict, 'red'), on=colour)}{tail}"
     yield from (f"         {line}" for line in more)
-    yield from (f"         {line}" for line in (wrap(f"{shown.but}.", room - 9) if shown.but else ()))
-    for warning in shown.warnings[:_MOST]:
+    yield from (f"         {line}" for line in (wrap(f"{view.but}.", room - 9) if view.but else ()))
+    for warning in view.warnings[:_MOST]:
         first, *more = _few(f"Note: {one_line(warning)}", room, _DESCRIBED)
         yield paint(first, "yellow", on=colour)
         yield from (f"  {line}" for line in more)
-    standing = [f.id for f in shown.findings if blocks(f, shown.block_on)]
-    if shown.against:
+    standing = [f.id for f in view.findings if blocks(f, view.block_on)]
+    if view.against:
         why = f" ({', '.join(standing)} open)" if standing else ""
         yield paint(cut(f"Approving is an override{why} and needs a reason.", room), "yellow", on=colour)
 
 
-def _fixed_word(shown: GateView) -> str:
+def _fixed_word(view: GateView) -> str:
     """An approval of code that the reviewer changed itself."""
-    if not shown.fixed or shown.verdict != "approved":
+    if not view.fixed or view.verdict != "approved":
         return ""
-    number = len(shown.fixed_findings)
+    number = len(view.fixed_findings)
     return f"REVIEW_FIXED (auto-fixed {count(number, 'issue')})" if number else "REVIEW_FIXED"
 
 
-def unseen_lines(shown: GateView, room: int, colour: bool) -> Iterator[str]:
-    """The files that an approval accepts although no reviewer could be shown their content."""
-    files = shown.unseen_files
+def unseen_lines(view: GateView, room: int, colour: bool) -> Iterator[str]:
+    """The files that an approval accepts although no reviewer saw their content."""
+    files = view.unseen_files
     if not files:
         return
     yield paint(
@@ -177,37 +177,37 @@ def unseen_lines(shown: GateView, room: int, colour: bool) -> Iterator[str]:
     for file in files[:_MOST]:
         yield cut(f"  {one_line(file.path)}: {one_line(file.description)}", room)
     if len(files) > _MOST:
-        yield f"  … and {len(files) - _MOST} more: burnish show {shown.task.id} --json"
+        yield f"  … and {len(files) - _MOST} more: burnish show {view.task.id} --json"
 
 
-def _answer(shown: GateView, waits: Callable[[], bool]) -> GateDecision:
+def _answer(view: GateView, waits: Callable[[], bool]) -> GateDecision:
     def line(prompt: str) -> str:
         return _read(prompt, waits, keys=False)
 
     while True:
         choice = KEYS.get(_read("> ", waits, keys=True))
         if choice is None:
-            keys = "a, r, f or s" if shown.may_skip else "a, r or f"
+            keys = "a, r, f or s" if view.may_skip else "a, r or f"
             tell(f"Press {keys}. Ctrl-C leaves the task waiting.")
-        elif choice is GateChoice.SKIP and not shown.may_skip:
+        elif choice is GateChoice.SKIP and not view.may_skip:
             tell(
                 fitted(
                     "The review is required, so it cannot be skipped (`review.required: false` allows it).", sys.stderr
                 )
             )
-        elif (choice is GateChoice.APPROVE and shown.against) or (choice is GateChoice.SKIP and shown.skip_against):
-            return GateDecision(choice, "", shown.commit, questions.ask(line))
+        elif (choice is GateChoice.APPROVE and view.against) or (choice is GateChoice.SKIP and view.skip_against):
+            return GateDecision(choice, "", view.commit, questions.ask(line))
         elif choice is GateChoice.FIX:
             note = line("Note for the fix (Enter for none): ").strip()
-            if note or shown.findings or shown.against:
-                return GateDecision(choice, note, shown.commit)
+            if note or view.findings or view.against:
+                return GateDecision(choice, note, view.commit)
             tell("No finding is open: describe in the note what to fix.")
         else:
-            return GateDecision(choice, "", shown.commit)
+            return GateDecision(choice, "", view.commit)
 
 
 def _read(prompt: str, waits: Callable[[], bool], *, keys: bool) -> str:
-    """A key, or a line; only what was typed after the prompt stood there."""
+    """Read a key or a line; input typed before the prompt is discarded for keys."""
     fd = sys.stdin.fileno()
     with _cbreak(fd) if keys else contextlib.nullcontext():
         if keys:
@@ -243,7 +243,7 @@ def _typed(fd: int, waits: Callable[[], bool]) -> str:
 
 @contextlib.contextmanager
 def _cbreak(fd: int) -> Iterator[None]:
-    """One key is enough; where the terminal cannot do that, a line is read."""
+    """Read single keys; a terminal that cannot do that reads lines."""
     try:
         before = termios.tcgetattr(fd)
         tty.setcbreak(fd)

@@ -42,26 +42,26 @@ def handoff(
     from burnish.features.review.handoff import DirtyWorkspace, hand_off
 
     try:
-        handed = hand_off(open_app(), task_id(task), force=force)
+        report = hand_off(open_app(), task_id(task), force=force)
     except DirtyWorkspace as dirty:
         if as_json:
             say_json({"id": str(task_id(task)), "blocking": list(dirty.blocking), "benign": list(dirty.benign)})
-        _tell_dirt(dirty.blocking, dirty.benign, forced=False)
+        _tell_dirt(dirty.blocking, dirty.benign, is_forced=False)
         raise
     if as_json:
-        say_json(handed.as_json())
+        say_json(report.as_json())
         return 0
-    _tell_dirt(handed.blocking, handed.benign, forced=True)
-    say(clean(handed.prompt).rstrip("\n"))
+    _tell_dirt(report.blocking, report.benign, is_forced=True)
+    say(clean(report.prompt).rstrip("\n"))
     if not SESSION.quiet:
-        for line in _where(handed):
+        for line in _where(report):
             tell(line)
     return 0
 
 
-def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bool) -> None:
+def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, is_forced: bool) -> None:
     on = coloured(sys.stderr)
-    lead, tone = ("left out", "yellow") if forced else ("not committed", "red")
+    lead, tone = ("left out", "yellow") if is_forced else ("not committed", "red")
     for label, paths, colour in ((lead, blocking, tone), ("ignored", benign, "dim")):
         for path in paths[:SHOWN]:
             tell(paint(f"{label}: {one_line(path)}", colour, on=on))
@@ -69,15 +69,15 @@ def _tell_dirt(blocking: tuple[str, ...], benign: tuple[str, ...], *, forced: bo
             tell(paint(f"{label}: {count(len(paths) - SHOWN, 'more path')}", colour, on=on))
 
 
-def _where(handed: HandoffReport) -> list[str]:
-    number = handed.task.id
-    void = [f"The approval of task {number} is void because of the handoff."] if handed.voided else []
+def _where(report: HandoffReport) -> list[str]:
+    number = report.task.id
+    void = [f"The approval of task {number} is void because of the handoff."] if report.voided else []
     return [
         *void,
-        f"Task {number} waits for a review of {handed.commit[:12]} (cycle {handed.cycle}).",
-        f"  files     {handed.checkout}",
-        f"  write to  {handed.file}",
-        f"  then      burnish review {number} --from {handed.file}",
+        f"Task {number} waits for a review of {report.commit[:12]} (cycle {report.cycle}).",
+        f"  files     {report.checkout}",
+        f"  write to  {report.file}",
+        f"  then      burnish review {number} --from {report.file}",
     ]
 
 
@@ -91,11 +91,11 @@ def take_review(
     from burnish.runtime import RunReport, RunRequest
     from burnish.views import review_json
 
-    offered = ReviewFile(*_given(source), _verdict(verdict), commit)
+    review_file = ReviewFile(*_given(source), _verdict(verdict), commit)
     app = open_app()
     progress = watcher(several=False, quiet=SESSION.quiet, verbose=SESSION.verbose)
     try:
-        task = bring_review(app, number, offered, progress)
+        task = bring_review(app, number, review_file, progress)
     finally:
         progress.close()
     if as_json:
@@ -133,5 +133,5 @@ def _verdict(word: str | None) -> Verdict | None:
     plain = word.strip().lower().replace("-", "_").replace(" ", "_")
     if plain in {verdict.value for verdict in Verdict}:
         return Verdict(plain)
-    known = ", ".join(verdict.value for verdict in Verdict)
-    raise BadInput(f"Unknown verdict {word!r}.", hint=f"Choose from: {known}.")
+    choices = ", ".join(verdict.value for verdict in Verdict)
+    raise BadInput(f"Unknown verdict {word!r}.", hint=f"Choose from: {choices}.")

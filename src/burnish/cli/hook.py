@@ -58,25 +58,25 @@ def hook(
     return 0
 
 
-def _show(done: HookChange, action: str, name: str, dry_run: bool, as_json: bool) -> None:
+def _show(change: HookChange, action: str, name: str, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        files = [{"path": str(e.path), "changed": e.changes, "diff": e.diff()} for e in done.edits]
-        say_json({"hook": name, "action": action, "dry_run": dry_run, "files": files, "notes": list(done.notes)})
+        files = [{"path": str(e.path), "changed": e.changes, "diff": e.diff()} for e in change.edits]
+        say_json({"hook": name, "action": action, "dry_run": dry_run, "files": files, "notes": list(change.notes)})
         return
-    if not done.changes:
+    if not change.changes:
         say(f"The {name} hook is {'already' if action == 'install' else 'not'} installed: nothing to do.")
-    for edit in done.edits:
+    for edit in change.edits:
         if edit.changes and dry_run:
             say(clean(edit.diff()))
         elif edit.changes:
             word = "Removed" if edit.new is None else "Created" if edit.old is None else "Changed"
             say(f"{word} {clean(str(edit.path))}")
-    for note in done.notes if done.changes else ():
+    for note in change.notes if change.changes else ():
         tell(clean(note))
 
 
 def _run(name: str | None, commit: str | None) -> int:
-    """What a hook calls. Whatever happens, the agent or git is let go: exit code 0, and nothing on stdout."""
+    """The command that a hook calls. An error must not block the agent: no stdout, exit code 0."""
     answer = ""
     try:
         answer = _answer(name or "", commit)
@@ -116,7 +116,7 @@ def _answer(name: str, commit: str | None) -> str:
 
 
 def _question() -> bytes:
-    """What the agent's program writes to us; one that never closes its end is not waited for."""
+    """Read the hook input from stdin, with a time limit."""
     import select
     import time
 
@@ -155,10 +155,10 @@ def _review_commit(commit: str, stops: Any) -> None:
     on_commit(found, commit, stops=stops, say=_tell, render=_rendered)
 
 
-def _rendered(done: AdhocResult) -> str:
+def _rendered(result: AdhocResult) -> str:
     from burnish.cli.report import ReportText, report
 
-    return "\n".join(report(done, ReportText(100, colour=False)))
+    return "\n".join(report(result, ReportText(100, colour=False)))
 
 
 def _last(as_json: bool) -> int:

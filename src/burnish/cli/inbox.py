@@ -55,7 +55,7 @@ def inbox(
 
 
 def _commit(news: CommitNews, folder: str, room: int, colour: bool, now: datetime) -> Iterator[str]:
-    """What the hook found in the background; no task goes with it."""
+    """A commit that the background hook reviewed; it belongs to no task."""
     where = f"  {one_line(folder)}" if folder else ""
     title = paint(one_line(news.title), "bold", on=colour)
     yield f"{paint('!', 'yellow', on=colour)} {title}{where}  {paint(ago(news.since, now), 'dim', on=colour)}"
@@ -105,8 +105,8 @@ def _entry(entry: InboxEntry, folder: str, room: int, colour: bool, now: datetim
     tone = BY_STATUS[task.status]
     since = ago(entry.since, now)
     where = f"  {one_line(folder)}" if folder else ""
-    left = room - width(since) - width(where) - 8 - len(str(task.id))
-    title = cut(one_line(task.spec.title), max(20, left))
+    title_room = room - width(since) - width(where) - 8 - len(str(task.id))
+    title = cut(one_line(task.spec.title), max(20, title_room))
     sign = paint(mark(MARKS[task.status]), tone, on=colour)
     yield f"{sign} {paint(f'T{task.id} {title}', 'bold', on=colour)}{where}  {paint(since, 'dim', on=colour)}"
     for line in wrap(one_line(entry.why), room - 4)[:_LINES]:

@@ -73,7 +73,7 @@ def init(
 
 
 def _wants_trial() -> bool:
-    """Ask; without a terminal nothing is asked and nothing is run."""
+    """Ask whether to run the checks; False without a terminal."""
     from burnish.cli.gate import can_ask
 
     if SESSION.quiet or not can_ask():
@@ -95,7 +95,7 @@ def _try_out() -> TrialReport:
 
 
 def trial_lines(trial: TrialReport, *, room: int, colour: bool) -> list[str]:
-    """What ran, how long it took, and how to go on."""
+    """What ran, how long it took, and the next step."""
     lines = [""]
     names = max((width(step.name) for step in trial.steps), default=0)
     for step in trial.steps:
@@ -114,7 +114,7 @@ def trial_lines(trial: TrialReport, *, room: int, colour: bool) -> list[str]:
 
 
 def report(outcome: InitReport, *, room: int, colour: bool) -> list[str]:
-    """What was found, decided and written, and what to type next."""
+    """What was found, decided and written, and the next commands."""
     lines = [*wrap(_found(outcome), room), ""]
     rows = [(visible(".".join(one.key)), visible(_in_folder(one)), visible(one.why)) for one in outcome.decided]
     keys = max((width(key) for key, _, _ in rows), default=0)

@@ -1,4 +1,4 @@
-"""Progress on a terminal: what has happened, and below it one line per running task, kept up to date."""
+"""Progress on a terminal: past events, and below them one live line per running task."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ class LiveProgress(PlainProgress):
             elif event.type in ("phase.finished", "phase.failed"):
                 self.rows.pop(task.id, None)
         if event.type == "phase.started":
-            return  # the live line says it
+            return  # the live line shows it
         super().event(task, event)
 
     def output(self, task_id: int, line: str) -> None:
-        said = one_line(line)
+        text = one_line(line)
         row = self.rows.get(task_id)
-        if row and said:
-            row.said = said
+        if row and text:
+            row.said = text
 
     def write(self, text: str) -> None:
-        said, room = Text.from_ansi(text), self.console.width
-        # what follows the first line stands under its words, not under its counter
+        message, room = Text.from_ansi(text), self.console.width
+        # further lines are indented to the text, not to the counter
         by = text.index("] ") + 2 if "/" in text[:12] and "] " in text[:16] else 2
-        if said.cell_len <= room:
-            self.console.print(said)
+        if message.cell_len <= room:
+            self.console.print(message)
             return
-        first, *more = said.wrap(self.console, room - by)
+        first, *more = message.wrap(self.console, room - by)
         self.console.print(Text("\n").join([first, *(Text(" " * by) + line for line in more)]))
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class LiveProgress(PlainProgress):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """No line moves while a person reads and types."""
+        """Stop redrawing while the user reads and types."""
         self.screen.stop()
         try:
             yield
@@ -103,7 +103,7 @@ class LiveProgress(PlainProgress):
         cost = f"  {words}" if words else ""
         words = f"T{row.task.id} {title}  {row.words}  {duration(time.monotonic() - row.since)}{cost}"
         grid = Table.grid(padding=(0, 1))
-        left = room - width(words) - 8
-        tail = Text(cut(row.said, left), style="dim") if left > 12 else Text("")
+        tail_room = room - width(words) - 8
+        tail = Text(cut(row.said, tail_room), style="dim") if tail_room > 12 else Text("")
         grid.add_row(row.spinner, Text(words, no_wrap=True, overflow="ellipsis"), tail)
         return grid

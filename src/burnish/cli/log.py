@@ -61,7 +61,7 @@ def log(
     read: dict[Path, int] = {}
     # what a running phase prints is redacted on the disk only when it is over
     filters: dict[Path, LineFilter] = defaultdict(partial(Filter, Secrets.of(os.environ)))
-    with paged(wanted=not follow and bool(_files(app, number, phase))):
+    with paged(enabled=not follow and bool(_files(app, number, phase))):
         while True:
             running = app.store.task(app.key, number).status in RUNNING
             for file in _files(app, number, phase):
@@ -83,26 +83,26 @@ def _why_nothing(app: App, number: int, phase: str | None) -> str:
     return f"No output yet. Run the task: burnish run {number}"
 
 
-def _check_phase(phase: str | None, seen: set[str]) -> None:
-    known = [*PHASES, *sorted(seen.difference(PHASES))]
-    if phase is not None and phase not in known:
-        raise BadInput(f"Unknown phase {phase!r}.", hint=f"Choose from: {', '.join(known)}.")
+def _check_phase(phase: str | None, logged_phases: set[str]) -> None:
+    phases = [*PHASES, *sorted(logged_phases.difference(PHASES))]
+    if phase is not None and phase not in phases:
+        raise BadInput(f"Unknown phase {phase!r}.", hint=f"Choose from: {', '.join(phases)}.")
 
 
 def _files(app: App, number: int, phase: str | None) -> list[LogFile]:
-    # What was asked is an input, not output: shown only to those who want everything.
+    # Prompts are input, not output: shown with -v only.
     from burnish.features.tasks.logs import task_logs
 
-    wanted = (phase, "baseline") if phase == "check" else (phase,)
+    phases = (phase, "baseline") if phase == "check" else (phase,)
     return [
         file
         for file in task_logs(app, number)
-        if (phase is None or file.phase in wanted) and (SESSION.verbose or not file.kind.endswith("prompt"))
+        if (phase is None or file.phase in phases) and (SESSION.verbose or not file.kind.endswith("prompt"))
     ]
 
 
 def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFilter]) -> None:
-    """What the file has gained since we last looked."""
+    """Print what was appended to the file since the last call."""
     from burnish.features.tasks.logs import is_sarif
 
     if not file.path.exists():
@@ -115,9 +115,9 @@ def _print_more(file: LogFile, read: dict[Path, int], filters: dict[Path, LineFi
             say(f"SARIF report, {file.path.stat().st_size:,} bytes: {file.path}")
             read[file.path] = file.path.stat().st_size
     for line in _lines_from(file.path, read):
-        shown = filters[file.path](line)
-        if shown is not None:
-            say(clean(shown))
+        redacted_line = filters[file.path](line)
+        if redacted_line is not None:
+            say(clean(redacted_line))
 
 
 def _lines_from(path: Path, read: dict[Path, int]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The entry point: find the verb, load it, and turn every outcome into words and an exit code."""
+"""The entry point: find the verb, load it, run it, and print errors with an exit code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ VERBS = {verb: where for verbs in GROUPS.values() for verb, where in verbs.items
 _LONGEST_VERB = max(map(len, VERBS))
 VERBS |= {alias: VERBS[verb] for alias, verb in ALIASES.items()}
 
-# What a write says when there is nowhere to put it.
+# A write fails with one of these if the disk is full or the output is closed.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 # typer brings its own copy of click in newer versions: take the class from what it hands out.
@@ -120,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
         return 3
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a ✓ must not be the death of a Latin-1 terminal
+            stream.reconfigure(errors="replace")  # a ✓ must not fail on a Latin-1 terminal
     try:
         code = _call_or_ask(argv)
         sys.stdout.flush()
@@ -142,29 +142,29 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _drop_relative_path() -> None:
-    """With `.` on PATH, a program of the repository would be taken for git, ruff or an agent."""
+    """Remove relative entries from PATH: a program of the repository would be run as git, ruff or an agent."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    kept = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117
-    if kept != entries:
-        os.environ["PATH"] = os.pathsep.join(kept) or os.defpath
+    absolute_entries = [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117
+    if absolute_entries != entries:
+        os.environ["PATH"] = os.pathsep.join(absolute_entries) or os.defpath
 
 
 def _streams() -> bool:
-    """Each of the three is open, so that no file of ours takes its number; False: there is nowhere to write to."""
+    """Open closed standard streams on /dev/null, so that no file gets their numbers; False if stdout was closed."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open()  # noqa: SIM115
-    closed = sys.stdout is None
-    if closed:
+    is_closed = sys.stdout is None
+    if is_closed:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-    if closed:
+    if is_closed:
         complain("Standard output is closed.", "Redirect it, e.g. > /dev/null.")
-    return not closed
+    return not is_closed
 
 
 def _call_or_ask(argv: Sequence[str]) -> int:
-    """Run the command; if it needs a trusted checkout and the person trusts it now, run it once more."""
+    """Run the command; if it needs a trusted checkout and the user now trusts it, run it again."""
     try:
         return _call(argv)
     except Untrusted as error:
@@ -177,7 +177,8 @@ def _call_or_ask(argv: Sequence[str]) -> int:
 
 
 def _call(argv: Sequence[str]) -> int:
-    group = build(_verb(argv))
+    # --version needs no other verb: loading all of them takes longer than `status`
+    group = build(_verb(argv) or ("version" if "--version" in argv else None))
     if "_BURNISH_COMPLETE" in os.environ:
         group.main(prog_name="burnish")
     try:
@@ -188,7 +189,7 @@ def _call(argv: Sequence[str]) -> int:
     except _UsageError as error:
         verb = _verb(argv)
         where = error.ctx.command_path if error.ctx else f"burnish {verb}" if verb in VERBS else "burnish"
-        # one line, and no word of the library that found it
+        # one line, without the prefix of the validation library
         words = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
         complain(words, f"See `{where} --help`.")
         return 2
@@ -196,7 +197,7 @@ def _call(argv: Sequence[str]) -> int:
 
 
 def build(only: str | None = None) -> Any:
-    """The command group: with every verb, or with the one that is wanted."""
+    """The command group, with every verb or with one of them."""
     app = typer.Typer(
         cls=VerbGroup,
         rich_markup_mode=None,
@@ -208,10 +209,10 @@ def build(only: str | None = None) -> Any:
         module, function = VERBS[str(name)].split(":")
         app.command(name, hidden=name in ALIASES)(getattr(import_module(module), function))
     group: Any = typer.main.get_command(app)
-    shared = [option for option in group.params if option.name in SHARED]
+    shared_options = [option for option in group.params if option.name in SHARED]
     for command in group.commands.values():
-        taken = {word for param in command.params for word in param.opts}
-        command.params += [option for option in shared if not taken & set(option.opts)]
+        own_names = {word for param in command.params for word in param.opts}
+        command.params += [option for option in shared_options if not own_names & set(option.opts)]
     for command in (group, *group.commands.values()):
         lighten(command)
     return group
@@ -241,7 +242,7 @@ def _bug(error: Exception) -> int:
 
 
 def _no_room(error: OSError) -> int:
-    """A full disk, or output that takes nothing."""
+    """Report a full disk, or output that cannot be written."""
     if SESSION.debug:
         _traceback()
     complain(
@@ -259,11 +260,11 @@ def _traceback() -> None:
 
 
 def _pipe_closed() -> int:
-    """Whoever read our output has seen enough. Not worth a word."""
+    """The reader closed the pipe, e.g. `burnish log 1 | head`: not an error."""
     _drop_output()
     return 0
 
 
 def _drop_output() -> None:
-    """Python flushes stdout once more at exit, and would complain then."""
+    """Redirect stdout to /dev/null: Python flushes it again at exit, which would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -75,12 +75,12 @@ def merge(
 
 def _say(report: MergeReport) -> None:
     on, alone = coloured(sys.stdout), len(report.landed) + len(report.left) == 1
-    for landed in report.landed:
-        say(paint(_words(landed), "green", on=on))
-        for why in landed.uncountable:
+    for merged_task in report.landed:
+        say(paint(_words(merged_task), "green", on=on))
+        for why in merged_task.uncountable:
             tell(f"  Note: {clean(why)}: {CANNOT_TELL}.")
-        if landed.untested:
-            tell(f"  Note: {clean(landed.untested)}")
+        if merged_task.untested:
+            tell(f"  Note: {clean(merged_task.untested)}")
     for task, error in report.left:
         if alone:
             complain(error.what, error.hint)
@@ -92,10 +92,10 @@ def _say(report: MergeReport) -> None:
         tell("Nothing to merge: no task is verified. `burnish status` shows all tasks.")
 
 
-def _words(landed: MergedTask) -> str:
-    checked = ", rechecked" if landed.rechecked else ""
-    what = f"{mark('✓')} {landed.task.id} {_title(landed.task.spec.title)}"
-    return f"{what}  in {clean(landed.into)} at {landed.commit[:12]} ({HOW[landed.how]}{checked})"
+def _words(merged_task: MergedTask) -> str:
+    recheck_note = ", rechecked" if merged_task.rechecked else ""
+    what = f"{mark('✓')} {merged_task.task.id} {_title(merged_task.task.spec.title)}"
+    return f"{what}  in {clean(merged_task.into)} at {merged_task.commit[:12]} ({HOW[merged_task.how]}{recheck_note})"
 
 
 def _title(title: str) -> str:

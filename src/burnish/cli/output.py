@@ -1,4 +1,4 @@
-"""Out: colour where a person looks, JSON where a program reads."""
+"""Output to the terminal: colour, plain text, errors and JSON."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ BY_STATUS = {
     "cancelled": "dim",
 }
 
-# For those who listen to a screen instead of looking at it.
+# Words instead of symbols, for screen readers.
 WORDS = {"✓": "ok", "✗": "failed", "!": "attention", "→": "running", "·": "waiting"}
 _SPOKEN = str.maketrans(
     {"…": "...", "│": "|", "─": "-", "═": "=", "—": "-", "·": "-", "→": "to", "✓": "ok", "✗": "failed"}
 )
 
-# A byte of a name that is not UTF-8, and the keys under which names of files stand.
+# Surrogates stand for bytes that are not UTF-8; these JSON keys hold file names.
 _HALF = re.compile("[\ud800-\udfff]")
 _PATHS = frozenset(
     {"file", "path", "old_path", "root", "inspected", "not_shown", "uncovered", "files", "paths", "names"}
@@ -42,17 +42,17 @@ BY_SEVERITY = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
 def is_plain() -> bool:
-    """Words only: `--plain` or BURNISH_PLAIN."""
+    """Whether `--plain` or BURNISH_PLAIN is set."""
     return SESSION.plain or os.environ.get("BURNISH_PLAIN", "") not in ("", "0")
 
 
 def mark(sign: str) -> str:
-    """A sign before a line, or the word for it."""
+    """The symbol, or its word in plain mode."""
     return WORDS.get(sign, sign) if is_plain() else sign
 
 
 def spoken(text: str) -> str:
-    """The text as it is to be written: without signs that a screen reader stumbles over, if it is to be plain."""
+    """The text, in plain mode with ASCII instead of symbols."""
     return text.translate(_SPOKEN) if is_plain() and not text.isascii() else text
 
 
@@ -69,36 +69,36 @@ def paint(text: str, colour: str, *, on: bool) -> str:
 
 
 def columns(stream: TextIO) -> int:
-    """The room there is: a terminal's, between 60 and 200; plenty where nobody looks."""
+    """The width of the terminal, between 60 and 200; 200 if the stream is not a terminal."""
     if not stream.isatty() and not os.environ.get("COLUMNS"):
         return 200
     return min(200, max(60, shutil.get_terminal_size((100, 24)).columns))
 
 
 def fitted(text: str, stream: TextIO, by: int = 2) -> str:
-    """A sentence that may be long, broken between words where somebody looks; as it is for programs."""
+    """The text wrapped to the terminal; unchanged if the stream is not a terminal."""
     return "\n".join(hung(line, columns(stream), by) for line in text.split("\n")) if stream.isatty() else text
 
 
 def titled(before: str, title: str, after: str = "") -> str:
-    """A line with a title in it, which is cut to fit."""
+    """A line with a title, which is shortened to fit."""
     room = columns(sys.stdout) - width(before) - width(after)
     return f"{before}{cut(one_line(title), max(20, min(LONGEST_TITLE, room)))}{after}"
 
 
 def say(text: str = "") -> None:
-    """A line of data."""
+    """Print a line of data to stdout."""
     sys.stdout.write(spoken(text) + "\n")
 
 
 def tell(text: str) -> None:
-    """A line beside the data: progress, warnings, errors."""
+    """Print a line to stderr: progress, warnings, errors."""
     sys.stderr.write(spoken(text) + "\n")
     sys.stderr.flush()
 
 
 def complain(what: str, hint: str) -> None:
-    """An error: a line on what it is, and a line on what to do."""
+    """Print an error: one line with what happened, one with what to do."""
     advise("error: ", "red", what)
     advise("   do: ", "dim", hint)
 
@@ -120,7 +120,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def _whole(value: Any, key: str = "") -> Any:
-    """Without halves of characters: a name that is not UTF-8 as git quotes it, other text with a mark."""
+    """Replace surrogates: file names are quoted as git does it, other text gets U+FFFD."""
     if isinstance(value, dict):
         return {_whole(name): _whole(one, str(name)) for name, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Long texts go through the pager where a person looks, as with git: BURNISH_PAGER, PAGER, or less."""
+"""Send long output through a pager on a terminal: BURNISH_PAGER, PAGER, or less."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LESS = "FRX"
 
 
 class _Paged(io.TextIOWrapper):
-    """Goes to a pipe and ends on a terminal."""
+    """A pipe to the pager, which counts as a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 @contextmanager
-def paged(*, wanted: bool = True) -> Iterator[None]:
-    """What is printed inside goes through the pager, if there is one and someone to read it."""
-    argv = program() if wanted and sys.stdout.isatty() else None
+def paged(*, enabled: bool = True) -> Iterator[None]:
+    """Send stdout through the pager, if stdout is a terminal and a pager is found."""
+    argv = program() if enabled and sys.stdout.isatty() else None
     process = _start(argv) if argv else None
     if process is None:
         yield
@@ -52,12 +52,12 @@ def paged(*, wanted: bool = True) -> Iterator[None]:
 
 
 def program() -> list[str] | None:
-    """The words that start the pager; None where nothing is to be paged."""
+    """The command of the pager; None if there is none."""
     if is_plain() or os.environ.get("TERM") == "dumb":
         return None
-    named = next((os.environ[name] for name in ("BURNISH_PAGER", "PAGER") if name in os.environ), "less")
+    command = next((os.environ[name] for name in ("BURNISH_PAGER", "PAGER") if name in os.environ), "less")
     try:
-        words = shlex.split(named)
+        words = shlex.split(command)
     except ValueError:
         return None
     if not words or words == ["cat"]:
@@ -79,7 +79,7 @@ def _untrusted_word(words: list[str]) -> str:
 
 
 def _examine_trust() -> None:
-    """Most commands that only read do not look at it, because that takes long."""
+    """Examine whether the checkout is trusted: reading commands skip this because it is slow."""
     from burnish.runtime.trust import settings_at
 
     with suppress(BurnishError):
@@ -103,7 +103,7 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
             _end(process)
             raise
         except KeyboardInterrupt:
-            continue  # ^C in less stops a search; it is for less to say when it is over
+            continue  # Ctrl-C stops a search in less; less decides when to exit
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

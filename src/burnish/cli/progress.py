@@ -56,11 +56,11 @@ class PlainProgress:
             self.write(clean(text))
 
     def close(self) -> None:
-        """Nothing is left on the screen to take back."""
+        """Nothing to restore on the screen."""
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """The screen is wanted for a question."""
+        """Leave the screen to a question."""
         yield
 
     def write(self, text: str) -> None:
@@ -70,18 +70,20 @@ class PlainProgress:
         return f"T{task_id} " if self.several else "  "
 
     def _rest(self, task: Task) -> None:
-        """Say once, as it happens, how a task ended: with many, the end of the run may be far."""
+        """Print the result of a task once, as soon as it ends: with several tasks the run may take much longer."""
         if task.status in RUNNING or task.status is Status.BACKLOG:
             self.rested.discard(task.id)
         elif self.several and task.id not in self.rested:
             self.rested.add(task.id)
             self.write(
-                paint(story.result(task, tested=task.id not in self.untested), BY_STATUS[task.status], on=self.colour)
+                paint(
+                    story.result(task, has_tests=task.id not in self.untested), BY_STATUS[task.status], on=self.colour
+                )
             )
 
 
 class QuietProgress(PlainProgress):
-    """-q: nothing but what went wrong."""
+    """-q: print no progress."""
 
     def event(self, task: Task, event: RecordedEvent) -> None:
         """Not told."""

@@ -1,4 +1,4 @@
-"""What happens to a task, in the words of a progress line."""
+"""Progress lines: the text for each event of a task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HASH = re.compile(r"\b[0-9a-f]{40,64}\b")
 
 
 def line(task: Task, event: RecordedEvent) -> str | None:
-    """`[1/3] Review: CHANGES_REQUESTED - one error`, or None where there is nothing to tell."""
+    """`[1/3] Review: CHANGES_REQUESTED - one error`, or None if the event has no line."""
     words = _words(event)
     if words is None:
         return None
@@ -57,19 +57,19 @@ def _words(event: RecordedEvent) -> str | None:
             name, _, step = phase.partition(":")
             return f"Running review: {one_line(step)}…" if step else STARTS.get(name)
         case "phase.finished":
-            warned = data.get("warnings") or ()
+            notes = data.get("warnings") or ()
             if phase in ENDS and data.get("left_out"):
                 return f"{ENDS[phase]}. {_short(left_out_words(data['left_out']))}"
-            return f"Note: {_short(warned[0])}" if phase == "check" and warned else ENDS.get(phase)
+            return f"Note: {_short(notes[0])}" if phase == "check" and notes else ENDS.get(phase)
         case "phase.failed":
             why = data.get("what") or data.get("error")
             return f"{phase.capitalize()} failed: {_short(why)}"
         case "phase.progress":
             return _short(data.get("message"))
         case "phase.rescued":
-            left = "Uncommitted work" if phase == "restart" else f"Work of the interrupted {phase or 'phase'}"
+            subject = "Uncommitted work" if phase == "restart" else f"Work of the interrupted {phase or 'phase'}"
             places = [str(data[key]) for key in ("ref", "folder", "withheld") if data.get(key)]
-            return f"{left} was saved to {' and '.join(places) or 'a rescue ref'}"
+            return f"{subject} was saved to {' and '.join(places) or 'a rescue ref'}"
         case "check.finished":
             return _check(event)
         case "review.completed":
@@ -96,16 +96,16 @@ def _check(event: RecordedEvent) -> str:
     if status == "not_run":
         return f"Check {one_line(str(name))}: not run, {_short(data.get('why'))}"
     counts = report.get("counts") or {}
-    passed = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
-    failed = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
-    fixed = f", {count_of(data, 'fixed')} fixed" if data.get("fixed") else ""
+    passed_text = f", {counts['passed']} passed" if counts.get("passed") is not None else ""
+    failed_text = f", {counts['failed']} failed{_since_base(data)}" if counts.get("failed") else ""
+    fixed_text = f", {count_of(data, 'fixed')} fixed" if data.get("fixed") else ""
     flaky = f", {len(data['flaky'])} flaky" if data.get("flaky") else ""
     unsure = f" ({CANNOT_TELL})" if data.get("uncountable") else ""
-    return f"Check {one_line(str(name))}: {status}{passed}{failed}{fixed}{flaky}{unsure}"
+    return f"Check {one_line(str(name))}: {status}{passed_text}{failed_text}{fixed_text}{flaky}{unsure}"
 
 
 def _since_base(data: Mapping[str, Any]) -> str:
-    """Which of the failures are the change's own."""
+    """How many failures are new since the base."""
     if not data.get("baseline"):
         return ""
     new = count_of(data, "new")
@@ -131,17 +131,17 @@ def _short(value: object) -> str:
 
 
 def printed(event: RecordedEvent) -> list[str]:
-    """The end of what a command printed that could not be run, line by line."""
+    """The last lines of output of a command that could not be run."""
     output = event.data.get("output") if event.type == "task.status" else None
     return [clean(line) for line in str(output).splitlines()] if output else []
 
 
-def result(task: Task, *, tested: bool = True) -> str:
-    """`✓ Task 29 verified (APPROVED after 2 cycles)`; an approval without tests tells that."""
+def result(task: Task, *, has_tests: bool = True) -> str:
+    """`✓ Task 29 verified (APPROVED after 2 cycles)`; an approval without tests is marked."""
     outcome = task.final_verdict or task.reason or task.error
     after = f" after {count(task.cycle, 'cycle')}" if task.cycle else ""
     inside = f"{outcome}{after}" if outcome else after.strip()
-    if not tested and task.status is Status.VERIFIED:
+    if not has_tests and task.status is Status.VERIFIED:
         inside = f"{inside}; no tests were run"
     words = f"{mark(MARKS[task.status])} Task {task.id} {task.status}" + (f" ({inside})" if inside else "")
     note = one_line(task.note)
@@ -149,7 +149,7 @@ def result(task: Task, *, tested: bool = True) -> str:
 
 
 def advice(task: Task) -> str | None:
-    """What to type next about a task that has come to rest."""
+    """The next command for a task that stopped."""
     if task.status is Status.VERIFIED:
         return f"Inspect: burnish diff {task.id}. Merge: burnish merge {task.id}"
     if task.status is Status.FAILED:
@@ -171,9 +171,9 @@ def brief(event: RecordedEvent) -> str:
     if event.type == "task.status":
         words = [str(data[key]) for key in ("final_verdict", "reason", "error", "note") if data.get(key)]
         return _short(" ".join([f"{data.get('from')} → {data.get('to')}", *words]))
-    shown = [
+    pairs = [
         f"{key}={_HASH.sub(lambda found: found[0][:12], str(value))}"
         for key, value in data.items()
         if isinstance(value, str | int | float | bool) and value != "" and key != "runner"
     ]
-    return _short(" ".join(shown))
+    return _short(" ".join(pairs))

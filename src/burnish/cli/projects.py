@@ -69,7 +69,7 @@ def projects(
 
 
 def table(found: list[KnownProject], *, room: int, colour: bool, now: datetime) -> Iterator[str]:
-    """Name, tasks, last activity and folder; a folder that is gone says so."""
+    """Name, tasks, last activity and folder, with a mark on a missing folder."""
     rows = [(one_line(one.name), _tasks(one), ago(one.last, now)) for one in found]
     names, tasks, times = (min(max(width(row[i]) for row in rows), room // 4) for i in range(3))
     for row, one in zip(rows, found, strict=True):
@@ -84,13 +84,13 @@ def _tasks(one: KnownProject) -> str:
 
 
 def _tail(path: str, room: int) -> str:
-    """The end of a path tells more than its start."""
+    """The last `room` columns of a path."""
     if width(path) <= room:
         return path
-    kept = path
-    while kept and width(kept) >= room:
-        kept = kept[1:]
-    return f"…{kept}"
+    tail = path
+    while tail and width(tail) >= room:
+        tail = tail[1:]
+    return f"…{tail}"
 
 
 def ago(moment: str, now: datetime) -> str:
@@ -111,13 +111,13 @@ def _relink(name: str | None, as_json: bool, *, new: bool) -> None:
 
     if new and name:
         raise BadInput("NAME and --new cannot be combined.", hint="Use one of them.")
-    done = make_own(start_dir()) if new else relink(start_dir(), name)
+    result = make_own(start_dir()) if new else relink(start_dir(), name)
     if as_json:
-        say_json(done.as_json())
-    elif done.old_root is None:
-        say(f"{one_line(str(done.root))} is now a new project: {done.key}.")
+        say_json(result.as_json())
+    elif result.old_root is None:
+        say(f"{one_line(str(result.root))} is now a new project: {result.key}.")
     else:
-        say(f"Relinked {done.key}: {one_line(str(done.old_root))} is now {one_line(str(done.root))}.")
+        say(f"Relinked {result.key}: {one_line(str(result.old_root))} is now {one_line(str(result.root))}.")
         say("The new folder is not trusted yet: `burnish trust --show`, then `burnish trust`.")
 
 

@@ -119,8 +119,8 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
     cost = cost_of_edit(app, name, PromptScope.GLOBAL if everywhere else PromptScope.PROJECT)
     _say_cost(cost, f"A new text of {name}")
     with recording_trust(app, file, "prompts edit"):
-        changed = _edited(file, name, new=new)
-    if not changed:
+        has_changed = _edited(file, name, new=new)
+    if not has_changed:
         say(f"Nothing was changed: {name} keeps its built-in text.")
         return
     say_json({"name": name, "path": str(file), "created": new, **cost.as_json()}) if as_json else say(str(file))
@@ -128,7 +128,7 @@ def _edit(name: str, everywhere: bool, as_json: bool) -> None:
 
 
 def _edited(file: Path, name: str, *, new: bool) -> bool:
-    """Open the file in the user's editor, a new one with the shipped text; False where that was left as it is."""
+    """Open the file in the user's editor, a new one with the built-in text; False if that text was not changed."""
     from burnish.features.tasks.editor import editor, open_in
     from burnish.review.templates import shipped
 
@@ -153,14 +153,14 @@ def _reset(name: str | None, everywhere: bool, as_json: bool) -> None:
     names, where = [name] if name else NAMES, PromptScope.GLOBAL if everywhere else PromptScope.PROJECT
     cost = cost_of_reset(app, names, where)
     _say_cost(cost, "This reset")
-    removed = reset(app, names, where)
+    removals = reset(app, names, where)
     if as_json:
-        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removed], **cost.as_json()})
+        say_json({"removed": [{"name": one, "path": str(file)} for one, file in removals], **cost.as_json()})
         return
-    for one, file in removed:
+    for one, file in removals:
         now = _in_force(app, one)
         say(f"{one}: removed {clean(str(file))}; now used: {clean(str(now.path or 'built in'))}")
-    if not removed:
+    if not removals:
         which = "user prompt" if everywhere else "prompt of this project"
         other = "" if everywhere else " (`--global` removes your user prompts)"
         say(f"Nothing to reset: no {which} is set{other}.")
@@ -184,7 +184,7 @@ def _switch(name: str, on: bool, everywhere: bool, as_json: bool) -> None:
 
 
 def _say_cost(cost: ApprovalCost, change: str) -> None:
-    """Before anything is written."""
+    """Print the cost before anything is written."""
     for line in cost.words(change):
         tell(line)
 

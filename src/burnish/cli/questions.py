@@ -27,24 +27,24 @@ _WORDS = typer.Option("--explain", "--reason", metavar="TEXT", help="Record the 
 
 
 def with_grounds(command: Callable[..., R]) -> Callable[..., R]:
-    """Gives a command one flag a question, and one for words; it gets `grounds`, None where nothing was said."""
+    """Add one flag per question and --reason to a command; it gets `grounds`, None if no flag was given."""
     own = inspect.signature(command, eval_str=True)
     flags = {question.flag.strip("-").replace("-", "_"): question.flag for question in QUESTIONS}
 
     @functools.wraps(command)
-    def wrapped(**given: Any) -> R:
-        yes = {flag: given.pop(name) for name, flag in flags.items()}
-        words = given.pop("explain")
-        said = any(yes.values()) or words.strip()
-        return command(**given, grounds=override_reasons(yes, words) if said else None)
+    def wrapped(**arguments: Any) -> R:
+        yes = {flag: arguments.pop(name) for name, flag in flags.items()}
+        words = arguments.pop("explain")
+        has_reason = any(yes.values()) or words.strip()
+        return command(**arguments, grounds=override_reasons(yes, words) if has_reason else None)
 
-    asked = [
+    questions = [
         _keyword(name, Annotated[bool, typer.Option(flag, help=_HELP[flag])], False) for name, flag in flags.items()
     ]
-    asked.append(_keyword("explain", Annotated[str, _WORDS], ""))
-    kept = [one.replace(kind=one.KEYWORD_ONLY) for one in own.parameters.values() if one.name != "grounds"]
+    questions.append(_keyword("explain", Annotated[str, _WORDS], ""))
+    own_parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in own.parameters.values() if one.name != "grounds"]
     # before --json, which every command has last
-    every = [*kept[:-1], *asked, kept[-1]]
+    every = [*own_parameters[:-1], *questions, own_parameters[-1]]
     wrapped.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {one.name: one.annotation for one in every}
     return wrapped
@@ -55,12 +55,12 @@ def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 
 def on_terminal() -> bool:
-    """Is there a person who can be asked?"""
+    """Whether stdin and stderr are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(line: Callable[[str], str] | None = None) -> OverrideReasons:
-    """The first yes gives the category; end of input is not an answer."""
+    """Ask the questions; the first yes gives the category, and the end of input is an error."""
     line = line or _line
     tell("This approves against the review. Give the reason:")
     yes: dict[str, bool] = {}
@@ -97,6 +97,6 @@ def _line(prompt: str) -> str:
     return text
 
 
-def grounds_or_ask(given: OverrideReasons | None) -> OverrideReasons | None:
-    """By flags, else by asking, else nothing."""
-    return given or (ask() if on_terminal() else None)
+def grounds_or_ask(grounds: OverrideReasons | None) -> OverrideReasons | None:
+    """The reasons from the flags; else ask on a terminal; else None."""
+    return grounds or (ask() if on_terminal() else None)

@@ -30,17 +30,17 @@ def rebuild(
     runtime.refuse_inside_phase()
     from burnish.features.rebuild.rebuild import rebuild as bring_back
 
-    done = bring_back(open_app(), from_ref=from_ref)
-    say_json(done.as_json()) if as_json else _say(done)
-    return 1 if done.damaged else 0
+    report = bring_back(open_app(), from_ref=from_ref)
+    say_json(report.as_json()) if as_json else _say(report)
+    return 1 if report.damaged else 0
 
 
-def _say(done: RebuildReport) -> None:
-    for one in done.restored:
+def _say(report: RebuildReport) -> None:
+    for one in report.restored:
         source = "the burnish home" if one.source.startswith("/") else clean(one.source)
         say(f"{mark('✓')} {one.task} {one.status}  from {source}" + (f": {one.note}" if one.note else ""))
-    for where, why in done.damaged:
+    for where, why in report.damaged:
         tell(f"{mark('!')} damaged: {clean(where)}: {clean(why)}")
-    say(f"{count(len(done.restored), 'task')} restored, {len(done.present)} already present.")
-    if done.note:
-        tell(done.note)
+    say(f"{count(len(report.restored), 'task')} restored, {len(report.present)} already present.")
+    if report.note:
+        tell(report.note)

@@ -1,4 +1,4 @@
-"""A review as a person reads it: findings with the code they speak of, then what it comes to."""
+"""The text of a review: findings with their code, then the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST_EXCERPT = 8
 
 @dataclass(frozen=True, slots=True)
 class ReportText:
-    """The sheet it is written on."""
+    """Width and style of the text."""
 
     room: int
     colour: bool
@@ -38,13 +38,13 @@ class ReportText:
         return min(self.room, WIDEST)
 
 
-def report(done: AdhocResult, page: ReportText) -> Iterator[str]:
-    yield from _head(done, page)
-    texts = without_secrets(done.findings, done.texts)
-    for finding in done.findings[:MOST_IN_FULL]:
+def report(result: AdhocResult, page: ReportText) -> Iterator[str]:
+    yield from _head(result, page)
+    texts = without_secrets(result.findings, result.texts)
+    for finding in result.findings[:MOST_IN_FULL]:
         yield ""
         yield from _finding(finding, texts, page)
-    rest = done.findings[MOST_IN_FULL:]
+    rest = result.findings[MOST_IN_FULL:]
     if rest:
         yield ""
         yield f"{len(rest)} more:"
@@ -54,12 +54,12 @@ def report(done: AdhocResult, page: ReportText) -> Iterator[str]:
     if len(rest) > MOST_IN_ONE_LINE:
         yield f"  … and {len(rest) - MOST_IN_ONE_LINE:,}; --json lists all"
     yield ""
-    yield from _compliance(done, page)
-    yield from _end(done, page)
+    yield from _compliance(result, page)
+    yield from _end(result, page)
 
 
 def without_secrets(findings: Sequence[Finding], texts: Mapping[str, str]) -> dict[str, str]:
-    """Lines that hold a secret stand there as the finding quotes them, masked: reports end up in logs."""
+    """The texts with secrets masked as in the findings: reports end up in logs."""
     lines = {path: text.split("\n") for path, text in texts.items()}
     for remark in (finding.remark for finding in findings):
         if remark.rule == "secret" and remark.file in lines and remark.line:
@@ -68,14 +68,14 @@ def without_secrets(findings: Sequence[Finding], texts: Mapping[str, str]) -> di
     return {path: "\n".join(split) for path, split in lines.items()}
 
 
-def _head(done: AdhocResult, page: ReportText) -> Iterator[str]:
-    files = done.change.files
-    yield from _bold(f"Review of {one_line(done.pair.what)}", page)
-    yield from wrap(f"against {one_line(done.pair.against)}", page.prose)
-    added, removed = sum(f.added for f in files), sum(f.removed for f in files)
-    who = dict.fromkeys(voice.agent for voice in done.panel.voices) if done.panel else ()
+def _head(result: AdhocResult, page: ReportText) -> Iterator[str]:
+    files = result.change.files
+    yield from _bold(f"Review of {one_line(result.pair.what)}", page)
+    yield from wrap(f"against {one_line(result.pair.against)}", page.prose)
+    lines_added, lines_removed = sum(f.added for f in files), sum(f.removed for f in files)
+    who = dict.fromkeys(voice.agent for voice in result.panel.voices) if result.panel else ()
     binary = sum(file.binary for file in files)
-    facts = [count(len(files), "file"), f"+{added} -{removed}"]
+    facts = [count(len(files), "file"), f"+{lines_added} -{lines_removed}"]
     facts += [f"{binary} binary"] * bool(binary) + [f"by {one_line(', '.join(who))}"] * bool(who)
     yield ", ".join(facts)
 
@@ -115,41 +115,41 @@ def _place(remark: Remark) -> str:
 
 def _indented(text: str, page: ReportText) -> Iterator[str]:
     for line in clean(text).strip("\n").rstrip().split("\n"):
-        # what is indented is code or a table: cut, not reflowed
+        # indented text is code or a table: cut, not wrapped
         pieces = [cut(line.expandtabs(4), page.room - 3)] if line[:1].isspace() else wrap(line, page.prose - 3)
         for piece in pieces:
             yield f"   {piece}".rstrip()
 
 
 def _excerpt(remark: Remark, text: str | None, page: ReportText) -> Iterator[str]:
-    """The lines it speaks of, a few around them, and a mark on each that is meant."""
+    """The lines of the finding with a few around them; each line of the finding is marked."""
     if text is None or remark.line is None:
         return
     lines = text.split("\n")
     if not 1 <= remark.line <= len(lines):
         return
     last = min(max(remark.end_line or remark.line, remark.line), remark.line + LONGEST_EXCERPT - 1)
-    shown = range(max(1, remark.line - AROUND), min(len(lines), last + AROUND) + 1)
+    line_range = range(max(1, remark.line - AROUND), min(len(lines), last + AROUND) + 1)
     # the empty piece behind the last newline is not a line
-    numbers = [n for n in shown if n < len(lines) or lines[n - 1]]
+    numbers = [n for n in line_range if n < len(lines) or lines[n - 1]]
     size = len(str(numbers[-1])) if numbers else 1
     for number in numbers:
-        meant = remark.line <= number <= last
-        yield _code_line(number, lines[number - 1], size, meant, remark.severity, page)
+        is_subject = remark.line <= number <= last
+        yield _code_line(number, lines[number - 1], size, is_subject, remark.severity, page)
 
 
-def _code_line(number: int, text: str, size: int, meant: bool, severity: Severity, page: ReportText) -> str:
+def _code_line(number: int, text: str, size: int, is_subject: bool, severity: Severity, page: ReportText) -> str:
     code = clean(text.replace("\r", "").expandtabs(4)).replace("\n", " ")
     if page.plain:
-        return cut(f"   line {number:>{size}}{' *' if meant else '  '} {code}", page.room).rstrip()
-    mark = paint(">", BY_SEVERITY[severity], on=page.colour) if meant else " "
+        return cut(f"   line {number:>{size}}{' *' if is_subject else '  '} {code}", page.room).rstrip()
+    mark = paint(">", BY_SEVERITY[severity], on=page.colour) if is_subject else " "
     body = cut(code, page.room - size - 8).rstrip()
-    gutter = paint(f"{number:>{size}} |", "dim", on=page.colour and not meant)
+    gutter = paint(f"{number:>{size}} |", "dim", on=page.colour and not is_subject)
     return f"   {mark} {gutter} {body}".rstrip()
 
 
-def _compliance(done: AdhocResult, page: ReportText) -> Iterator[str]:
-    entries = done.panel.compliance if done.panel else ()
+def _compliance(result: AdhocResult, page: ReportText) -> Iterator[str]:
+    entries = result.panel.compliance if result.panel else ()
     words = {True: "met", False: "not met", None: "not judged"}
     for entry in entries:
         note = f" ({one_line(entry.note)})" if entry.note.strip() else ""
@@ -161,23 +161,23 @@ def _hanging(text: str, page: ReportText) -> Iterator[str]:
         yield line if n == 0 else f"  {line}"
 
 
-def _end(done: AdhocResult, page: ReportText) -> Iterator[str]:
-    panel = done.panel
-    for check in done.checks:
-        tone = "red" if check in done.standing_checks else "green" if check.state == "passed" else "yellow"
+def _end(result: AdhocResult, page: ReportText) -> Iterator[str]:
+    panel = result.panel
+    for check in result.checks:
+        tone = "red" if check in result.standing_checks else "green" if check.state == "passed" else "yellow"
         for line in _hanging(f"Check {one_line(check.line)}", page):
             yield paint(line, tone, on=page.colour)
-    for note in done.notes:
+    for note in result.notes:
         yield from _hanging(f"Note: {one_line(note)}", page)
     if panel:
         for line in clean(panel.summary).strip().split("\n"):
             yield from wrap(line, page.prose) if line.strip() else ()
     if not (panel and panel.mechanical):
         # a program's own summary has counted them
-        yield tally(done.findings)
-    hidden = {file.path: file.description for file in panel.unseen_files} if panel else {}
-    yield from _not_shown(done.not_shown, hidden, page)
-    yield from verdict_lines(done, page)
+        yield tally(result.findings)
+    unseen = {file.path: file.description for file in panel.unseen_files} if panel else {}
+    yield from _not_shown(result.not_shown, unseen, page)
+    yield from verdict_lines(result, page)
 
 
 def tally(findings: Sequence[Finding]) -> str:
@@ -190,47 +190,47 @@ def tally(findings: Sequence[Finding]) -> str:
     return f"{count(len(findings), 'finding')}: {', '.join(parts)}"
 
 
-def _not_shown(paths: Sequence[str], hidden: Mapping[str, str], page: ReportText) -> Iterator[str]:
+def _not_shown(paths: Sequence[str], descriptions: Mapping[str, str], page: ReportText) -> Iterator[str]:
     if not paths:
         return
     yield f"Not seen by any reviewer ({count(len(paths), 'changed path')}):"
     for path in paths[:20]:
-        words = f": {one_line(hidden[path])}" if path in hidden else ""
+        words = f": {one_line(descriptions[path])}" if path in descriptions else ""
         yield cut(f"  {one_line(path)}{words}", page.room)
     if len(paths) > 20:
         yield f"  and {len(paths) - 20} more"
 
 
-def verdict_lines(done: AdhocResult, page: ReportText) -> Iterator[str]:
-    """The last word: the verdict, and what keeps it from being a pass."""
-    if done.panel is None:
+def verdict_lines(result: AdhocResult, page: ReportText) -> Iterator[str]:
+    """The verdict, and why it is not a pass."""
+    if result.panel is None:
         return
-    if done.verdict is None:
+    if result.verdict is None:
         yield paint("Verdict: none", "yellow", on=page.colour)
-        yield from _hanging(f"The review could not be read: {one_line(done.panel.why)}.", page)
-        if done.kept:
-            yield f"The reply is in {one_line(str(done.kept))}"
+        yield from _hanging(f"The review could not be read: {one_line(result.panel.why)}.", page)
+        if result.kept:
+            yield f"The reply is in {one_line(str(result.kept))}"
         return
-    tone = "green" if done.passed else "red" if done.blocking else "yellow"
-    yield paint(f"Verdict: {_verdict_words(done)}", tone, on=page.colour)
-    standing = [finding for finding in done.findings if finding.id in done.blocking]
+    tone = "green" if result.passed else "red" if result.blocking else "yellow"
+    yield paint(f"Verdict: {_verdict_words(result)}", tone, on=page.colour)
+    standing = [finding for finding in result.findings if finding.id in result.blocking]
     # without a task every remark is a finding of its own weight: those that stand say it all
-    counts, but = effective_verdict(replace(done.panel, remarks=()), standing, Severity.INFO)
-    if but and counts is not done.panel.verdict:
+    counts, but = effective_verdict(replace(result.panel, remarks=()), standing, Severity.INFO)
+    if but and counts is not result.panel.verdict:
         yield from _hanging(f"{one_line(but[0].upper() + but[1:])}.", page)
-    if done.approved_in_part:
+    if result.approved_in_part:
         yield from _hanging(
             "The reviewer approved what it saw, but it did not see everything: a person must inspect the rest.", page
         )
-    elif done.verdict is Verdict.APPROVED and not done.passed:
+    elif result.verdict is Verdict.APPROVED and not result.passed:
         why = "the approval is not signed, so a person must confirm it"
-        if done.standing_checks:
-            why = "; ".join(one_line(check.line) for check in done.standing_checks)
+        if result.standing_checks:
+            why = "; ".join(one_line(check.line) for check in result.standing_checks)
         yield from _hanging(f"This does not count as a pass: {why}.", page)
 
 
-def _verdict_words(done: AdhocResult) -> str:
-    """Programs that found nothing, without a test that ran, approve nothing."""
-    if done.verdict is Verdict.APPROVED and done.nothing_judged:
+def _verdict_words(result: AdhocResult) -> str:
+    """The verdict; static reviewers without tests do not approve."""
+    if result.verdict is Verdict.APPROVED and result.nothing_judged:
         return "nothing found (no AI reviewed it and no tests ran)"
-    return done.verdict.value.upper() if done.verdict else "none"
+    return result.verdict.value.upper() if result.verdict else "none"

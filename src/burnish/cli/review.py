@@ -73,11 +73,11 @@ def review(
     """
     if source is not None or verdict or commit:
         return _take(what, source, verdict, commit, exit_zero=exit_zero, as_json=as_json)
-    asked = [
+    sources = [
         word for word, on in (("TASK or REV", what), ("--rev", rev), ("--dirty", dirty), ("--staged", staged)) if on
     ]
-    if len(asked) > 1:
-        raise BadInput(f"{' and '.join(asked)} cannot be combined.", hint="Use one of them.")
+    if len(sources) > 1:
+        raise BadInput(f"{' and '.join(sources)} cannot be combined.", hint="Use one of them.")
     flags = _flags(agent, model)
     number = _task_number(what) if what else None
     if number is not None:
@@ -100,10 +100,10 @@ def _take(
 
 
 def _flags(agents: list[str] | None, model: str | None) -> dict[str, Any]:
-    said: dict[str, Any] = {"agents": agents} if agents else {}
+    flags: dict[str, Any] = {"agents": agents} if agents else {}
     if model:
-        said["model"] = model
-    return {"review": said} if said else {}
+        flags["model"] = model
+    return {"review": flags} if flags else {}
 
 
 def _wish(rev: str | None, dirty: bool, staged: bool, base: str | None) -> ReviewTarget:
@@ -123,34 +123,34 @@ def _review_change(
     stops = StopTokens()
     with _telling() as words, stopping_on_signals(stops, words):
         try:
-            done = review_change(
+            result = review_change(
                 start_dir(), wish, flags=flags, tests=tests, stop=stops.of(0), say=words, hear=_overheard()
             )
         except BaseException:
             if stops.asked:
                 raise KeyboardInterrupt from None
             raise
-    if done.unused and not SESSION.quiet:
-        tell(clean(done.unused))
+    if result.unused and not SESSION.quiet:
+        tell(clean(result.unused))
     if as_json:
-        for note in done.notes:
+        for note in result.notes:
             tell(clean(note))
-        say_json(_as_json(done))
+        say_json(_as_json(result))
     else:
-        _show(done)
-    if done.could_not_start:
+        _show(result)
+    if result.could_not_start:
         return EXIT_COULD_NOT_RUN
-    return 0 if done.passed or exit_zero else 1
+    return 0 if result.passed or exit_zero else 1
 
 
 def _overheard() -> Callable[[str], None] | None:
-    """-v: what agents print, as it comes."""
+    """Prints agent output with -v."""
     return (lambda line: tell(f"  | {clean(line.rstrip())}")) if SESSION.verbose and not SESSION.quiet else None
 
 
 @contextmanager
 def _telling() -> Iterator[Callable[[str], None]]:
-    """Says on stderr what goes on; on a terminal with a spinner, until it is done."""
+    """Yields a function that prints progress on stderr, with a spinner on a terminal."""
     if SESSION.quiet:
         yield lambda text: None
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not (is_plain() or SESSION.verbose):
@@ -164,43 +164,43 @@ def _telling() -> Iterator[Callable[[str], None]]:
         yield lambda text: tell(one_line(text))
 
 
-def _show(done: AdhocResult) -> None:
-    if done.pair.note and not SESSION.quiet:
-        tell(clean(done.pair.note))
-    if done.panel is None:
-        say(one_line(_nothing(done)))
-        for note in done.notes:
+def _show(result: AdhocResult) -> None:
+    if result.pair.note and not SESSION.quiet:
+        tell(clean(result.pair.note))
+    if result.panel is None:
+        say(one_line(_nothing(result)))
+        for note in result.notes:
             tell(clean(note))
         return
     with paged():
         page = ReportText(columns(sys.stdout), coloured(sys.stdout), is_plain())
-        for line in report(done, page):
+        for line in report(result, page):
             say(line)
 
 
-def _nothing(done: AdhocResult) -> str:
-    return f"Nothing to review: no changes in {done.pair.what} against {done.pair.against}."
+def _nothing(result: AdhocResult) -> str:
+    return f"Nothing to review: no changes in {result.pair.what} against {result.pair.against}."
 
 
-def _as_json(done: AdhocResult) -> dict[str, Any]:
+def _as_json(result: AdhocResult) -> dict[str, Any]:
     from burnish.views import finding_json
 
     return {
-        "verdict": done.verdict.value if done.verdict else None,
-        "summary": (done.panel.summary or done.panel.why) if done.panel else _nothing(done),
-        "findings": [finding_json(finding) for finding in done.findings],
-        "inspected": list(done.inspected),
-        "not_shown": list(dict.fromkeys((*done.not_shown, *_left_out(done)))),
-        "checks": [check.as_json() for check in done.checks],
-        "notes": list(done.notes),
-        "judged_by": list(done.judged_by),
+        "verdict": result.verdict.value if result.verdict else None,
+        "summary": (result.panel.summary or result.panel.why) if result.panel else _nothing(result),
+        "findings": [finding_json(finding) for finding in result.findings],
+        "inspected": list(result.inspected),
+        "not_shown": list(dict.fromkeys((*result.not_shown, *_left_out(result)))),
+        "checks": [check.as_json() for check in result.checks],
+        "notes": list(result.notes),
+        "judged_by": list(result.judged_by),
     }
 
 
-def _left_out(done: AdhocResult) -> tuple[str, ...]:
-    """What was kept out of the review from the start: it is no part of the change, but nobody looked at it."""
-    taken = done.pair.taken
-    return (*taken.secrets, *taken.nested, *taken.installed) if taken else ()
+def _left_out(result: AdhocResult) -> tuple[str, ...]:
+    """Paths that were excluded from the review at the start."""
+    snapshot = result.pair.taken
+    return (*snapshot.secrets, *snapshot.nested, *snapshot.installed) if snapshot else ()
 
 
 def _task_number(text: str) -> int | None:
@@ -210,10 +210,10 @@ def _task_number(text: str) -> int | None:
     from burnish.runtime.reader import known_task
 
     number = int(text.lstrip("Tt"))
-    known = known_task(start_dir(), number)
-    if known and not SESSION.quiet:
+    is_task = known_task(start_dir(), number)
+    if is_task and not SESSION.quiet:
         tell(f"Reviewing task {number}. To review the revision {text} instead: burnish review --rev {text}")
-    return number if known else None
+    return number if is_task else None
 
 
 def _review_task(number: int, flags: dict[str, Any], *, exit_zero: bool, as_json: bool) -> int:

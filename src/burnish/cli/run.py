@@ -90,31 +90,33 @@ def retry(
     if not later:
         app.trust.require()
     before = app.store.task(app.key, task_id(task))
-    moved = retry_task(app, before.id, restart=restart)
-    if moved.note and (moved.status in (Status.CODE_REVIEW, Status.BACKLOG) or moved.status is not before.status):
-        tell(f"Task {moved.id}: {clean(moved.note)}.")
-    if moved.status is Status.BACKLOG:
-        _tell_kept(app, moved)
+    task_after = retry_task(app, before.id, restart=restart)
+    if task_after.note and (
+        task_after.status in (Status.CODE_REVIEW, Status.BACKLOG) or task_after.status is not before.status
+    ):
+        tell(f"Task {task_after.id}: {clean(task_after.note)}.")
+    if task_after.status is Status.BACKLOG:
+        _tell_kept(app, task_after)
     if later:
-        say_json(_tasks_json([moved])) if as_json else say(
-            f"Task {moved.id} is {moved.status}. Run it: burnish run {moved.id}"
+        say_json(_tasks_json([task_after])) if as_json else say(
+            f"Task {task_after.id} is {task_after.status}. Run it: burnish run {task_after.id}"
         )
         return 0
-    return _carry_out(app, RunRequest(ids=(moved.id,)), exit_zero=exit_zero, as_json=as_json)
+    return _carry_out(app, RunRequest(ids=(task_after.id,)), exit_zero=exit_zero, as_json=as_json)
 
 
 def _tell_kept(app: App, task: Task) -> None:
-    """Where the work is that the run before had not committed."""
-    kept = [e.data for e in app.store.events(app.key, task=task.id, types=["phase.rescued"]) if e.run == task.run]
-    if not kept or kept[-1].get("phase") != "restart":
+    """Print where the uncommitted work of the previous run is saved."""
+    rescues = [e.data for e in app.store.events(app.key, task=task.id, types=["phase.rescued"]) if e.run == task.run]
+    if not rescues or rescues[-1].get("phase") != "restart":
         return
-    if kept[-1].get("ref"):
-        tell(f"Uncommitted work is saved in {kept[-1]['ref']}")
-    if kept[-1].get("folder"):
-        tell(f"The old workspace is kept because it may hold unsaved work: {kept[-1]['folder']}")
-    if kept[-1].get("withheld"):
-        names = clean(", ".join(kept[-1]["names"][:5]))
-        tell(f"Files that are never committed because of their names are copied to {kept[-1]['withheld']}: {names}")
+    if rescues[-1].get("ref"):
+        tell(f"Uncommitted work is saved in {rescues[-1]['ref']}")
+    if rescues[-1].get("folder"):
+        tell(f"The old workspace is kept because it may hold unsaved work: {rescues[-1]['folder']}")
+    if rescues[-1].get("withheld"):
+        names = clean(", ".join(rescues[-1]["names"][:5]))
+        tell(f"Files that are never committed because of their names are copied to {rescues[-1]['withheld']}: {names}")
 
 
 def improve(
@@ -140,8 +142,8 @@ def improve(
     app, number = open_app(), task_id(task)
     people.improve(app, number, guidance, review=review)
     code = _carry_out(app, RunRequest(ids=(number,)), exit_zero=exit_zero, as_json=as_json)
-    improved = not review and app.store.task(app.key, number).status is Status.CODE_REVIEW
-    return 0 if code == 1 and improved else code
+    is_improved = not review and app.store.task(app.key, number).status is Status.CODE_REVIEW
+    return 0 if code == 1 and is_improved else code
 
 
 def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool) -> int:
@@ -158,14 +160,14 @@ def _carry_out(app: App, request: RunRequest, *, exit_zero: bool, as_json: bool)
     if as_json:
         say_json(_report_json(report, request))
     else:
-        # on one screen with the progress of several tasks, each result has just been told
-        told = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
-        say_report(report, request, told=told)
+        # with several tasks on one screen, each result was already printed
+        is_printed = several and not SESSION.quiet and sys.stdout.isatty() and sys.stderr.isatty()
+        say_report(report, request, is_printed=is_printed)
     return exit_code(report.tasks, waiting=bool(report.waiting), interrupted=report.interrupted, exit_zero=exit_zero)
 
 
 def _gate(app: App, request: RunRequest, progress: PlainProgress, *, as_json: bool) -> TerminalGate | None:
-    """Where a person can be asked, the gate asks; elsewhere it holds all the same, and that is said."""
+    """The gate that asks the user; None with a warning if the user cannot be asked."""
     if not (request.hitl or app.config.hitl_review):
         return None
     from burnish.cli.gate import TerminalGate, can_ask
@@ -193,19 +195,21 @@ def exit_code(tasks: Iterable[Task], *, waiting: bool, interrupted: bool, exit_z
     return 0
 
 
-def say_report(report: RunReport, request: RunRequest, *, told: bool = False) -> None:
+def say_report(report: RunReport, request: RunRequest, *, is_printed: bool = False) -> None:
     from burnish.cli.progress_text import advice, result
 
     on = coloured(sys.stdout)
     if request.dry_run:
         for task in report.planned:
             say(titled(f"Would run task {task.id}: ", task.spec.title))
-    if told and report.tasks:
+    if is_printed and report.tasks:
         say(_counted(report.tasks))
-    for task in report.tasks if not told else ():
+    for task in report.tasks if not is_printed else ():
         say(
             paint(
-                fitted(result(task, tested=task.id not in report.untested), sys.stdout), BY_STATUS[task.status], on=on
+                fitted(result(task, has_tests=task.id not in report.untested), sys.stdout),
+                BY_STATUS[task.status],
+                on=on,
             )
         )
         words = advice(task)

@@ -61,7 +61,7 @@ def serve(
 def _token(host: str, file: str | None) -> str:
     from burnish.web.server import TOKEN, read_token, token_for
 
-    # taken out, so that no process that is started from here inherits it
+    # removed, so that no child process inherits it
     from_environment = os.environ.pop(TOKEN, "")
     if file is not None:
         return token_for(host, read_token(file), f"--token-file {file}")
@@ -70,7 +70,7 @@ def _token(host: str, file: str | None) -> str:
 
 def _open(url: str) -> None:
     """In a thread: some browsers are waited for, and the server has to answer them meanwhile."""
-    # a process of its own, whose PATH has no entry of a checkout: the browser, too, is looked for by name
+    # a separate process with a safe PATH: webbrowser looks up the browser by name
     argv, env = [sys.executable, "-I", "-m", "webbrowser", url], {**os.environ, "PATH": own_path()}
     options = {"env": env, "cwd": "/", "stdout": subprocess.DEVNULL, "check": False}
     threading.Thread(target=subprocess.run, args=(argv,), kwargs=options, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The options that every verb takes, and the way to the project."""
+"""The options of every verb, and functions that open the project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CliSession:
-    """What was said before or after the verb. One per call of `main`."""
+    """The shared options of one call of `main`."""
 
     start: str | None = None
     quiet: bool = False
@@ -34,7 +34,7 @@ SESSION = CliSession()
 
 
 def _note(name: str) -> Callable[[Any], Any]:
-    # Only what was said is kept: the same option stands before and after the verb, and silence is no "no".
+    # The option may be given before or after the verb, so that an absent one must not reset it.
     def keep(value: Any) -> Any:
         if value:
             setattr(SESSION, name, value)
@@ -129,7 +129,7 @@ def start_dir() -> Path:
 
 
 def open_reader() -> Reader:
-    """What a reading command needs: the store and the project, nothing heavy."""
+    """Open what a reading command needs: the store and the project."""
     from burnish import runtime
 
     reader = runtime.open_reader(start_dir())
@@ -141,7 +141,7 @@ def open_reader() -> Reader:
 
 
 def open_app(*, reading: bool = False) -> App:
-    """Everything: settings, git, agents. `reading`: for a command that only looks."""
+    """Open everything: settings, git, agents. `reading`: for a command that changes nothing."""
     from burnish import runtime
 
     app = runtime.open_app(start_dir(), reading=reading)
@@ -151,7 +151,7 @@ def open_app(*, reading: bool = False) -> App:
 
 
 def follow_move() -> None:
-    """Relink a repository that was moved, for a command that opens neither of the two."""
+    """Relink a moved repository, for commands that call neither open_reader nor open_app."""
     from burnish.runtime.reader import home_of
 
     if (home_of() / "burnish.db").exists():
@@ -167,7 +167,7 @@ def _report_move(note: str) -> None:
 
 
 def _tell_obstacle(store: Store) -> None:
-    """Say why nothing could be written now, to a person who only looks."""
+    """Print why the store is read-only."""
     if store.obstacle:
         from burnish.cli.output import tell
 
@@ -175,7 +175,7 @@ def _tell_obstacle(store: Store) -> None:
 
 
 def tell_approval_cost() -> None:
-    """Say which approvals a change of settings that was already made costs; on stderr, nothing where it is none."""
+    """Print which approvals a changed setting voids."""
     from burnish.cli.output import tell
     from burnish.errors import BurnishError
     from burnish.features.prompts.approval_cost import NOTICED, cost_so_far
@@ -183,7 +183,7 @@ def tell_approval_cost() -> None:
     try:
         found = cost_so_far(open_app(reading=True))
     except BurnishError:
-        # no repository, or settings that do not load: the command itself says what matters of that
+        # no repository, or settings that do not load: the command itself reports that
         return
     for line in found.words(NOTICED):
         tell(line)

@@ -103,7 +103,7 @@ def _artifact(pointer: str, as_json: bool) -> None:
 
 
 def _warn_of_damage(name: str, data: bytes) -> None:
-    """A damaged artifact is shown as it is, but nobody shall take it for whole."""
+    """Warn if the artifact is damaged; it is printed anyway."""
     from burnish.review.artifact import MalformedArtifact, cycle_of, parse_artifact
 
     if cycle_of(name) is None:

@@ -1,4 +1,4 @@
-"""The story of one task on a terminal, from the same values that `show --json` prints."""
+"""The text of `burnish show`, from the values that `show --json` prints."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _wanted(story: Story, room: int) -> Iterator[str]:
 
 
 def _plan(story: Story, room: int, colour: bool) -> Iterator[str]:
-    """What a plan task came to."""
+    """The result of a plan task."""
     if not story.get("plan_text"):
         return
     yield paint("Plan", "bold", on=colour)
@@ -102,7 +102,7 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
             counts = phase.get("phase") == "review" and phase.get("state") == "finished" and not phase.get("superseded")
             by = f"  by {one_line(', '.join(dict.fromkeys(people)))}" if people and counts else ""
             yield cut(f"  {_phase(phase)}{by}", room)
-        # those of a plan are the plan, which stands above
+        # for a plan task they are the plan, which is shown above
         if cycle.get("last_words") and not story.get("plan_text"):
             yield from _wrap(cycle["last_words"], room, "  agent: ", lines=6)
         for check in cycle.get("checks") or ():
@@ -112,9 +112,9 @@ def _cycles(story: Story, room: int, colour: bool) -> Iterator[str]:
         yield from (cut(f"  {line}", room) for line in _moved(story, cycle["number"]))
         if cycle.get("but"):
             yield from _wrap(str(cycle["but"]), room, "  note: ", lines=2)
-        if fixed := cycle.get("fixed"):
-            ids = f" ({', '.join(fixed['issues'])})" if fixed["issues"] else ""
-            text = f"in {str(fixed['commit'])[:12]}{ids}: {fixed['summary']}".rstrip(": ")
+        if fix := cycle.get("fixed"):
+            ids = f" ({', '.join(fix['issues'])})" if fix["issues"] else ""
+            text = f"in {str(fix['commit'])[:12]}{ids}: {fix['summary']}".rstrip(": ")
             yield from _wrap(f"fixed by the reviewer {text}", room, "  ", lines=6)
         if cycle.get("summary"):
             yield from _wrap(cycle["summary"], room, "  > ", lines=6)
@@ -132,14 +132,14 @@ def _reviewer_words(cycle: Mapping[str, Any]) -> str:
 
 
 def _moved(story: Story, cycle: int) -> Iterator[str]:
-    """Which findings this cycle raised, and which it settled."""
+    """Which findings this cycle raised and resolved."""
     findings = story.get("findings") or ()
-    raised = [str(f["id"]) for f in findings if f.get("first_cycle") == cycle]
-    settled = [str(f["id"]) for f in findings if f.get("state") == "resolved" and f.get("last_cycle") == cycle]
-    if raised:
-        yield f"raised    {', '.join(raised)}"
-    if settled:
-        yield f"resolved  {', '.join(settled)}"
+    raised_ids = [str(f["id"]) for f in findings if f.get("first_cycle") == cycle]
+    resolved_ids = [str(f["id"]) for f in findings if f.get("state") == "resolved" and f.get("last_cycle") == cycle]
+    if raised_ids:
+        yield f"raised    {', '.join(raised_ids)}"
+    if resolved_ids:
+        yield f"resolved  {', '.join(resolved_ids)}"
 
 
 def _phase(phase: Mapping[str, Any]) -> str:
@@ -181,10 +181,10 @@ def _findings(story: Story, room: int, colour: bool) -> Iterator[str]:
     for row, finding in zip(rows, findings, strict=True):
         cells = [pad(cut(text, size), size) for text, size in zip(row[:4], sizes, strict=True)]
         cells[2] = paint(cells[2], BY_SEVERITY.get(finding["severity"], "dim"), on=colour)
-        left = room - sum(sizes) - 2 * 5
-        yield "  " + "  ".join([*cells, cut(row[4], max(left, 10))])
-        for said in said_of(finding):
-            yield cut(f"      {said}", room)
+        title_room = room - sum(sizes) - 2 * 5
+        yield "  " + "  ".join([*cells, cut(row[4], max(title_room, 10))])
+        for comment in said_of(finding):
+            yield cut(f"      {comment}", room)
 
 
 def _next(story: Story) -> list[str]:
@@ -202,10 +202,10 @@ def _next(story: Story) -> list[str]:
         case Status.FAILED:
             steps = [f"burnish log {number}", f"burnish retry {number}"]
         case Status.BLOCKED:
-            changed = story.get("commit") not in (None, story.get("base"))
+            has_change = story.get("commit") not in (None, story.get("base"))
             # without a change, or without its branch, there is nothing to accept
-            changed = changed and story.get("reason") != Reason.BRANCH_GONE
-            steps = [*_answer(story), f"burnish retry {number}", *_waive(story), *([accept] if changed else [])]
+            has_change = has_change and story.get("reason") != Reason.BRANCH_GONE
+            steps = [*_answer(story), f"burnish retry {number}", *_waive(story), *([accept] if has_change else [])]
         case Status.WAITING_APPROVAL:
             # a plan changes no file, and its text is shown above
             look = [] if story["type"] == "plan" else [f"burnish diff {number}"]
@@ -243,7 +243,7 @@ def _waiting(story: Story) -> list[str]:
 
 
 def _waive(story: Story) -> list[str]:
-    """Where findings stand in the way, a person may live with them."""
+    """The command that waives the worst open finding."""
     alive = [f for f in story.get("findings") or () if f["state"] in ALIVE]
     worst = [f["id"] for f in alive if f["severity"] == "error"] or [f["id"] for f in alive]
     return [f'burnish waive {story["id"]} {worst[0]} --reason "…"'] if worst else []
@@ -251,6 +251,6 @@ def _waive(story: Story) -> list[str]:
 
 def _wrap(text: str, room: int, indent: str, *, lines: int = 4) -> list[str]:
     blank = " " * len(indent)
-    wrapped = [piece for line in clean(text).strip().splitlines() for piece in wrap(line, room - len(indent))]
-    shown = wrapped if len(wrapped) <= lines else [*wrapped[:lines], "…"]
-    return [f"{indent if n == 0 else blank}{line}".rstrip() for n, line in enumerate(shown)]
+    pieces = [piece for line in clean(text).strip().splitlines() for piece in wrap(line, room - len(indent))]
+    visible_lines = pieces if len(pieces) <= lines else [*pieces[:lines], "…"]
+    return [f"{indent if n == 0 else blank}{line}".rstrip() for n, line in enumerate(visible_lines)]

@@ -78,16 +78,16 @@ def page(view: StatsView, *, room: int, colour: bool) -> Iterator[str]:
 
 def spent(total: CostView) -> str:
     cost = cost_with_source(total.cost_usd, total.cost_source) or UNKNOWN_COST
-    unpriced = f", {count(total.unpriced, 'phase')} without a price" if total.unpriced and total.cost_usd else ""
-    return f"{cost}{unpriced} · {duration(total.seconds)} · {short(total.tokens)} tokens"
+    unpriced_note = f", {count(total.unpriced, 'phase')} without a price" if total.unpriced and total.cost_usd else ""
+    return f"{cost}{unpriced_note} · {duration(total.seconds)} · {short(total.tokens)} tokens"
 
 
 def _summary(view: StatsView, colour: bool) -> str:
     runs = view.runs
     since = f" since {view.since}" if view.since else ""
     rate = "" if runs.success_rate is None else f" · success {share(runs.success_rate)}"
-    ended = f"{count(runs.total, 'run')} ended: {runs.approved} approved, {runs.stopped} stopped"
-    return paint(f"{count(view.tasks.total, 'task')}{since}, {ended}{rate}", "bold", on=colour)
+    outcome = f"{count(runs.total, 'run')} ended: {runs.approved} approved, {runs.stopped} stopped"
+    return paint(f"{count(view.tasks.total, 'task')}{since}, {outcome}{rate}", "bold", on=colour)
 
 
 def _cycles(view: StatsView, room: int, colour: bool) -> Iterator[str]:

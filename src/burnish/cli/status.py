@@ -70,7 +70,7 @@ def _excerpt(reader: Reader, *, everything: bool) -> StatusExcerpt:
 
 
 def _tell_changed_settings(reader: Reader) -> None:
-    """A reading command loads no settings, unless they were written after something was approved."""
+    """Load settings only if they changed after the last approval: a reading command must start fast."""
     from burnish.features.settings.age import settings_are_newer
 
     if settings_are_newer(reader.store, reader.key, reader.found.root):
@@ -78,11 +78,13 @@ def _tell_changed_settings(reader: Reader) -> None:
 
 
 def list_tasks(
-    wanted: Annotated[
+    statuses: Annotated[
         list[str] | None, typer.Option("--status", metavar="STATUS", help="Show only tasks with STATUS; repeatable.")
     ] = None,
-    ready: Annotated[bool, typer.Option("--ready", help="Show only tasks that `burnish run` would start now.")] = False,
-    blocked: Annotated[bool, typer.Option("--blocked", help="Show only tasks that need a person.")] = False,
+    only_ready: Annotated[
+        bool, typer.Option("--ready", help="Show only tasks that `burnish run` would start now.")
+    ] = False,
+    only_blocked: Annotated[bool, typer.Option("--blocked", help="Show only tasks that need a person.")] = False,
     agent: Annotated[str | None, typer.Option("--agent", metavar="AGENT", help="Show only tasks of AGENT.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,9 +98,9 @@ def list_tasks(
     reader, everything = _tasks()
     tasks = pick(
         everything,
-        statuses=wanted or [],
-        ready=ready,
-        blocked=blocked,
+        statuses=statuses or [],
+        ready=only_ready,
+        blocked=only_blocked,
         agent=agent,
         can_go_on=lambda task: can_go_on(task, reader.alive),
     )

@@ -29,10 +29,11 @@ def bars(rows: Sequence[tuple[str, int, str]], *, room: int, colour: bool) -> It
     most = max((value for _, value, _ in rows), default=0)
     digits = len(str(most))
     words = max((width(text) for _, _, text in rows), default=0)
-    left = min(30, room - long - digits - words - 7)
+    bar_room = min(30, room - long - digits - words - 7)
     for name, value, text in rows:
-        drawn = paint(pad(bar(value, most, left), left), "cyan", on=colour) + " " if left > 3 and not is_plain() else ""
-        yield f"  {pad(name, long)}  {drawn}{value:>{digits}}  {text}".rstrip()
+        has_bar = bar_room > 3 and not is_plain()
+        cell = paint(pad(bar(value, most, bar_room), bar_room), "cyan", on=colour) + " " if has_bar else ""
+        yield f"  {pad(name, long)}  {cell}{value:>{digits}}  {text}".rstrip()
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, room: int, colour: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Text for a terminal: made harmless, measured in columns, cut to fit."""
+"""Text for a terminal: sanitize, measure in columns, shorten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNSEEN = re.compile("[\ud800-\udfff\U000e0000-\U000e007f]")
 
 
 def clean(text: str) -> str:
-    """The text without anything that a terminal would obey, or that hides what it says. Lines stay lines."""
+    """The text without terminal control sequences and invisible characters; newlines are kept."""
     if text.isascii() and text.isprintable():
         return text
     return _UNSEEN.sub("\ufffd", clean_text(text))
@@ -45,7 +45,7 @@ def _escaped(char: str) -> str:
 
 
 def short_title(text: str) -> str:
-    """A title as part of a line: somebody may have pasted a page."""
+    """A title shortened to fit in a line."""
     return cut(one_line(text), LONGEST_TITLE)
 
 
@@ -64,13 +64,13 @@ def cut(text: str, room: int) -> str:
     """At most `room` columns, with … where something was left out."""
     if width(text) <= room:
         return text
-    kept, used = [], 0
+    chars, columns_used = [], 0
     for char in text:
-        used += _columns(char)
-        if used > room - 1:
+        columns_used += _columns(char)
+        if columns_used > room - 1:
             break
-        kept.append(char)
-    return "".join(kept).rstrip() + "…" if room > 0 else ""
+        chars.append(char)
+    return "".join(chars).rstrip() + "…" if room > 0 else ""
 
 
 def wrap(text: str, room: int) -> list[str]:
@@ -104,10 +104,10 @@ def hung(text: str, room: int, by: int) -> str:
 
 def _head(text: str, room: int) -> str:
     """The start of the text that fits; one character at least, so that there is always less left."""
-    used = 0
+    columns_used = 0
     for end, char in enumerate(text):
-        used += _columns(char)
-        if used > room and end:
+        columns_used += _columns(char)
+        if columns_used > room and end:
             return text[:end]
     return text
 

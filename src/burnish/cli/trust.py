@@ -77,7 +77,7 @@ def untrust(as_json: AsJson = False) -> None:
 
 
 def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
-    """The whole report for a person."""
+    """The lines of the report."""
     yield paint(_state(report), "bold", on=colour)
     yield from body(report, room=room)
     if report.difference:
@@ -91,7 +91,7 @@ def lines(report: TrustReport, *, room: int, colour: bool) -> Iterator[str]:
 
 
 def body(report: TrustReport, *, room: int) -> Iterator[str]:
-    """What it would run and read."""
+    """What the checkout would run and read."""
     groups = (
         ("Programs and agents that it runs:", report.programs),
         ("Environment variables that it passes to programs:", report.environment),
@@ -114,7 +114,7 @@ def body(report: TrustReport, *, room: int) -> Iterator[str]:
 
 
 def _rows(things: Sequence[NamedThing], room: int) -> Iterator[str]:
-    """Nothing is cut: what is left out of a command could be what matters."""
+    """One row per thing. Nothing is shortened: the hidden part of a command could be the harmful one."""
     keys = min(max(width(visible(one.key)) for one in things), max(12, room // 3))
     for one in things:
         yield f"  {pad(visible(one.key), keys)}  {visible(one.words)}  ({visible(one.place)})"
@@ -133,7 +133,7 @@ def _tone(line: str) -> str:
 
 
 def offer(error: Untrusted) -> bool:
-    """Ask the person at the terminal whether to trust the checkout; False where none is there, or for a no."""
+    """Ask the user whether to trust the checkout; False without a terminal."""
     from burnish.cli.gate import can_ask
     from burnish.features.trust.report import report_of
     from burnish.git.project import discover
@@ -147,16 +147,16 @@ def offer(error: Untrusted) -> bool:
     report = report_of(trusting.examine(found))
     colour, room = coloured(sys.stderr), columns(sys.stderr)
     tell(paint(_state(report), "bold", on=colour))
-    shown = [*_news(report, colour), *body(report, room=room)]
-    for line in shown[:MOST_LINES]:
+    report_lines = [*_news(report, colour), *body(report, room=room)]
+    for line in report_lines[:MOST_LINES]:
         tell(line)
-    rest = len(shown) - MOST_LINES
+    rest = len(report_lines) - MOST_LINES
     if rest > 0:
         tell(f"  … and {rest} more lines: answer s")
-    if not _answer(report, shown[MOST_LINES:]):
+    if not _answer(report, report_lines[MOST_LINES:]):
         return False
-    accepted = trusting.grant(found, how=trusting.BY_ANSWER)
-    if accepted.content.digest != report.trust.content.digest:
+    new_trust = trusting.grant(found, how=trusting.BY_ANSWER)
+    if new_trust.content.digest != report.trust.content.digest:
         trusting.revoke(found)
         tell("The checkout changed while you were reading, so it is not trusted. Run the command again.")
         return False

@@ -1,4 +1,4 @@
-"""A way round the dearest part of typer's start, and round words of Python in its help."""
+"""Skips Typer's pydantic conversion at start-up and hides Python types in --help."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def lighten(command: Any) -> None:
-    """All parameters of a command, and the help option, which is made only when it is asked for."""
+    """Patch all parameters of a command and its help option, which Typer creates on demand."""
     make_help = command.get_help_option
 
     def get_help_option(context: Any) -> Any:
@@ -18,15 +18,15 @@ def lighten(command: Any) -> None:
     for param in command.params:
         _lighten(param)
         if param.param_type_name == "argument" and hasattr(param, "display_type_rich"):
-            # its name says what it is: `TASK`, not `TASK <str>`
+            # show `TASK`, not `TASK <str>`
             param.display_type_rich = lambda ctx: ""
 
 
 def _lighten(param: Any) -> None:
-    """Pass by the conversion of what needs none: for it newer typers load pydantic, half of a start."""
+    """Skip the conversion of values that need none: newer Typer versions load pydantic for it."""
     kind = getattr(param, "type_descriptor", None)
     if kind is None or "process_value" in vars(param):
-        return  # an older typer, which has no need of it; or done already
+        return  # an older Typer, which does not need it; or already patched
     convert = param.process_value
 
     def process(context: Any, value: Any) -> Any:
@@ -39,7 +39,7 @@ def _lighten(param: Any) -> None:
 
 
 def _is_ready(annotation: Any, value: Any) -> bool:
-    """Text where text is wanted, or a default that has its type already."""
+    """Whether the value already has the annotated type."""
     if annotation == list[str]:
         return isinstance(value, tuple | list) and bool(value) and all(isinstance(word, str) for word in value)
     return annotation in (str, int, float, bool) and type(value) is annotation

@@ -1,4 +1,4 @@
-"""What runs now, while a person waits: a spinner on a terminal, plain lines elsewhere."""
+"""Shows the current step: a spinner on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from burnish.cli.text import one_line
 
 @contextmanager
 def waiting() -> Iterator[Callable[[str], None]]:
-    """Gives a function that is told what runs now; on stderr, and silent with -q."""
+    """Yields a function that shows the current step on stderr; silent with -q."""
     if SESSION.quiet:
         yield lambda text: None
         return

@@ -1,1 +1,1 @@
-"""The main job on a sample repository, without any AI: for a first look, and to see whether burnish works here."""
+"""Three sample tasks without AI: a first look, and a check that burnish works on this machine."""

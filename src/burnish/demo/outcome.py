@@ -1,4 +1,4 @@
-"""What became of a task, told from its record: nothing here knows how the demo should end."""
+"""A summary of a task from its record; it does not use the expected outcome."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 Story = Mapping[str, Any]
 
 
-def retold(story: Story) -> list[str]:
+def summarize(story: Story) -> list[str]:
     """A few lines about one task, from what `show --json` has of it."""
     return [*_tests(story), *_findings(story), *_end(story)]
 
 
 def _tests(story: Story) -> list[str]:
     """Each test that fails or was fixed, once, compared with the base."""
-    said: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for cycle in story["cycles"]:
         for check in cycle["checks"]:
-            said |= {name: f"new failure in cycle {cycle['number']}: {_short(name)}" for name in check["new"]}
-            said |= {name: f"not blamed, failed before: {_short(name)}" for name in check["old"]}
-            said |= {name: f"fixed, failed before: {_short(name)}" for name in check["fixed"]}
-    return list(said.values())
+            lines |= {name: f"new failure in cycle {cycle['number']}: {_short(name)}" for name in check["new"]}
+            lines |= {name: f"not blamed, failed before: {_short(name)}" for name in check["old"]}
+            lines |= {name: f"fixed, failed before: {_short(name)}" for name in check["fixed"]}
+    return list(lines.values())
 
 
 def _short(name: str) -> str:
@@ -32,7 +32,7 @@ def _short(name: str) -> str:
 def _findings(story: Story) -> Iterator[str]:
     for finding in story["findings"]:
         if finding["severity"] == "info" or finding["category"] == "test":
-            continue  # a failing test is told above
+            continue  # failing tests are listed above
         place = ":".join(str(finding[key]) for key in ("file", "line") if finding[key])
         by = ", ".join(name.removeprefix("check:") for name in finding["reviewers"])
         found = f"found in cycle {finding['first_cycle']} by {by}"

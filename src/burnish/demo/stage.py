@@ -1,4 +1,4 @@
-"""A directory with the sample repository and a burnish home of its own."""
+"""A directory with the sample repository and a separate burnish home."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stage:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """The environment of this process points here: no state and no settings of the user's are read or written."""
+        """Point the environment of this process to the stage, so that the user's state and settings are not used."""
         before = dict(os.environ)
         for name in before:
             if name.startswith("BURNISH"):
@@ -51,14 +51,14 @@ class Stage:
             os.environ.update(before)
 
 
-def lay(folder: Path) -> Stage:
-    """The repository with one commit, and the three tasks in the backlog."""
+def create_stage(folder: Path) -> Stage:
+    """Create the repository with one commit and add the three tasks."""
     stage = Stage(folder)
     script = folder / "script.yaml"
     with as_file(files("burnish.demo")) as package:
         shutil.copytree(package / "sample", stage.repo)
         shutil.copyfile(package / "script.yaml", script)
-    # Shipped as text, so that nobody's tools take it for a part of burnish.
+    # Shipped as .txt, so that tools do not treat it as source code of burnish.
     for path in list(stage.repo.rglob("*.txt")):
         path.rename(path.with_suffix(""))
     settings = stage.repo / "burnish.yaml"

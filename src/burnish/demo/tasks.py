@@ -1,4 +1,4 @@
-"""The three tasks, and how each should end if burnish works."""
+"""The three tasks and the expected outcome of each."""
 
 from __future__ import annotations
 
@@ -38,17 +38,23 @@ TASKS = (
 
 
 def surprises(tasks: Iterable[Task]) -> list[str]:
-    """Where it did not go as planned, in words; nothing is what one hopes for."""
-    ended = {task.id: task for task in tasks}
-    return [words for number, plan in enumerate(TASKS, 1) if (words := _surprise(number, plan, ended.get(number)))]
+    """Descriptions of unexpected outcomes; empty if all ended as expected."""
+    tasks_by_id = {task.id: task for task in tasks}
+    return [
+        words for number, plan in enumerate(TASKS, 1) if (words := _surprise(number, plan, tasks_by_id.get(number)))
+    ]
 
 
 def _surprise(number: int, plan: Planned, task: Task | None) -> str:
-    wanted = _words(plan.status, plan.reason, plan.cycles)
+    expected_outcome = _words(plan.status, plan.reason, plan.cycles)
     if task is None:
-        return f"task {number} is gone and should be {wanted}"
-    came = _words(task.status, task.reason, task.cycle)
-    return "" if came == wanted else f"task {number} is {came} and should be {wanted}"
+        return f"task {number} is missing and should be {expected_outcome}"
+    actual_outcome = _words(task.status, task.reason, task.cycle)
+    return (
+        ""
+        if actual_outcome == expected_outcome
+        else f"task {number} is {actual_outcome} and should be {expected_outcome}"
+    )
 
 
 def _words(status: Status, reason: Reason | None, cycles: int) -> str:
