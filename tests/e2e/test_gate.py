@@ -50,7 +50,7 @@ def test_findings_are_shown_worst_first_and_in_colour(tmp_path: Path) -> None:
         in screen.plain
     )
     assert "Verdict: CHANGES_REQUESTED — one error and a wish" in screen.plain
-    assert "To approve it is an override (F1 open)" in screen.plain
+    assert "Approving is an override (F1 open)" in screen.plain
     task = lab.task()
     assert (task["status"], task["reason"], task["error"]) == ("blocked", "human_rejected", "REVIEW_REJECTED")
 

@@ -173,10 +173,10 @@ def test_an_approval_with_a_line_like_a_finding_that_cannot_be_read_is_refused(t
 @pytest.mark.long
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
     lab = handed(tmp_path)
-    assert "cannot be read" in lab.burnish("review", "1", "--from", str(tmp_path / "none"), code=2).err
+    assert "Cannot read" in lab.burnish("review", "1", "--from", str(tmp_path / "none"), code=2).err
     (tmp_path / "latin").write_bytes(b"Verdict: approved \xff")
     assert "not UTF-8" in lab.burnish("review", "1", "--from", str(tmp_path / "latin"), code=2).err
-    assert "is no verdict" in lab.burnish("review", "1", "--from", write(lab, "x"), "--verdict", "yes", code=2).err
+    assert "Unknown verdict" in lab.burnish("review", "1", "--from", write(lab, "x"), "--verdict", "yes", code=2).err
     assert "--from" in lab.burnish("review", "1", "--verdict", "approved", code=2).err
 
 

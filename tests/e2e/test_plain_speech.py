@@ -31,7 +31,7 @@ def test_a_damaged_review_is_named_and_each_cycle_says_what_it_raised_and_settle
     lab.add()
     lab.burnish("run")
     story = lab.burnish("show", "1").out
-    assert "raised    F1" in story and "settled   F1" in story
+    assert "raised    F1" in story and "resolved  F1" in story
     kept = next((tmp_path / "home" / "burnish" / "projects").glob("*/tasks/*/artifacts/review-cycle-1.md"))
     kept.write_text(kept.read_text().replace("---", "--", 1))
     said = lab.burnish("show", "review-cycle://1/review-cycle-1.md")

@@ -93,10 +93,10 @@ def test_a_task_whose_dependency_failed_waits_and_is_reported(tmp_path: Path) ->
     lab.add("Second", "--depends-on", "1")
     lab.add("Third", "--depends-on", "2")
     said = lab.burnish("run", "--all", "-j", "3", code=3)
-    assert "Task 2 waits: it depends on 1 (failed)" in said.out
-    assert "Task 3 waits: it depends on 2 (backlog)" in said.out
+    assert "Task 2 is waiting: it depends on 1 (failed)" in said.out
+    assert "Task 3 is waiting: it depends on 2 (backlog)" in said.out
     said = lab.burnish("run", "2", code=1)
-    assert "Task 2 waits" in said.out
+    assert "Task 2 is waiting" in said.out
     assert lab.task(2)["status"] == "backlog"
 
 
